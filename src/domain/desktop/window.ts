@@ -1,0 +1,73 @@
+import { Data, Result } from "effect"
+import { joinPath, queryValue, splitUri } from "../uri.ts"
+
+/** What a `window://` URI says (seed 001). `null` means the URI does not say. */
+export interface WindowUri {
+  readonly host: string
+  readonly path: ReadonlyArray<string>
+  /** 0…100; compared only among windows of one MCP server. */
+  readonly priority: number | null
+  readonly fullscreen: boolean | null
+}
+
+/** A text that is no valid window URI, and why. Its window is left out of the desktop. */
+export class InvalidWindowUri extends Data.TaggedError("InvalidWindowUri")<{
+  readonly uri: string
+  readonly reason: string
+}> {
+  override get message(): string {
+    return `Invalid window URI ${JSON.stringify(this.uri)}: ${this.reason}`
+  }
+}
+
+const truthy = ["true", "1", "yes", "on"]
+const falsy = ["false", "0", "no", "off"]
+
+const readPriority = (text: string | undefined): Result.Result<number | null, string> => {
+  if (text === undefined) return Result.succeed(null)
+  const priority = Number(text)
+  return /^[0-9]{1,3}$/.test(text) && priority <= 100
+    ? Result.succeed(priority)
+    : Result.fail("priority must be an integer from 0 to 100")
+}
+
+const readFullscreen = (text: string | undefined): Result.Result<boolean | null, string> => {
+  if (text === undefined) return Result.succeed(null)
+  const word = text.trim().toLowerCase()
+  if (truthy.includes(word)) return Result.succeed(true)
+  if (falsy.includes(word)) return Result.succeed(false)
+  return Result.fail(`fullscreen must be one of ${[...truthy, ...falsy].join(", ")}`)
+}
+
+/** Reads `window://host[/segment…][?priority=P&fullscreen=F]` (spec §9.2, cases 219–228). */
+export const parseWindowUri = (uri: string): Result.Result<WindowUri, InvalidWindowUri> =>
+  Result.gen(function* () {
+    const { host, path, query = "", scheme } = yield* splitUri(uri)
+    if (scheme !== "window") return yield* Result.fail("the scheme must be window")
+    return {
+      host,
+      path,
+      priority: yield* readPriority(yield* queryValue(query, "priority")),
+      fullscreen: yield* readFullscreen(yield* queryValue(query, "fullscreen"))
+    }
+  }).pipe(Result.mapError((reason) => new InvalidWindowUri({ uri, reason })))
+
+/** Writes a window URI; what is `null` is left out. The inverse of {@link parseWindowUri}. */
+export const buildWindowUri = ({
+  fullscreen = null,
+  host,
+  path = [],
+  priority = null
+}: Partial<WindowUri> & Pick<WindowUri, "host">): string => {
+  const query = [
+    ...(priority === null ? [] : [`priority=${priority}`]),
+    ...(fullscreen === null ? [] : [`fullscreen=${fullscreen}`])
+  ].join("&")
+  return `window://${host}${joinPath(path)}${query === "" ? "" : `?${query}`}`
+}
+
+/** True for a text whose scheme is `window`, valid or not. */
+export const looksLikeWindow = (uri: string): boolean => /^window:/i.test(uri)
+
+/** True for a valid window URI: only these belong to the set whose changes are announced (spec §9.6). */
+export const isWindowUri = (uri: string): boolean => Result.isSuccess(parseWindowUri(uri))

@@ -1,0 +1,49 @@
+import { Result, Schema, SchemaIssue } from "effect"
+
+/** One fault of an input: where it is and what is wrong there. Never the rejected value: it may be a secret. */
+export interface Fault {
+  readonly path: ReadonlyArray<PropertyKey>
+  readonly issue: string
+}
+
+const standardIssues = SchemaIssue.makeFormatterStandardSchemaV1()
+
+/** Every fault a schema found. */
+export const faultsOf = (error: Schema.SchemaError): ReadonlyArray<Fault> =>
+  standardIssues(error.issue).issues.map(({ message, path }) => ({
+    path: (path ?? []).map((segment) => (typeof segment === "object" ? segment.key : segment)),
+    issue: message.replaceAll("\n", " ").trim()
+  }))
+
+const spellPath = (path: ReadonlyArray<PropertyKey>): string =>
+  path
+    .map((key, index) =>
+      typeof key === "number" ? `[${key}]` : index === 0 ? String(key) : `.${String(key)}`
+    )
+    .join("")
+
+/** Faults in one line: `server_parameters.timeout: Expected …; name: Missing key`. */
+export const explainFaults = (faults: ReadonlyArray<Fault>): string =>
+  faults.map(({ issue, path }) => (path.length === 0 ? issue : `${spellPath(path)}: ${issue}`)).join("; ")
+
+/** What a schema found, in one line. */
+export const explain = (error: Schema.SchemaError): string => explainFaults(faultsOf(error))
+
+/** A decoder that never throws and explains every fault of its input in one line. */
+export const decoder = <S extends Schema.ConstraintDecoder<unknown>>(schema: S) => {
+  const decode = Schema.decodeUnknownResult(schema, { errors: "all" })
+  return (input: unknown): Result.Result<S["Type"], string> => Result.mapError(decode(input), explain)
+}
+
+/** Both directions of one message, built once. */
+export interface Codec<A> {
+  /** Reads what a peer sent, or says in one line what is wrong with it. */
+  readonly decode: (wire: unknown) => Result.Result<A, string>
+  readonly encode: (value: A) => unknown
+}
+
+/** The {@link Codec} of a schema. */
+export const codec = <A, I>(schema: Schema.Codec<A, I>): Codec<A> => ({
+  decode: decoder(schema),
+  encode: Schema.encodeSync(schema)
+})

@@ -1,0 +1,57 @@
+/**
+ * The pure part of A2C-SMCP: parsers, rules and message schemas. No I/O, no clock, no Node: it runs in a browser, a
+ * worker or any other runtime.
+ */
+export { readComputerConfig } from "./config/config.ts"
+export { acceptInput, defaultOf, environmentNames } from "./config/inputs.ts"
+export { referencedInputs, render, type Rendering } from "./config/placeholders.ts"
+export {
+  type Desktop,
+  type DesktopWarning,
+  organizeDesktop,
+  type WindowResource
+} from "./desktop/organize.ts"
+export { buildWindowUri, InvalidWindowUri, parseWindowUri, type WindowUri } from "./desktop/window.ts"
+export { buildDpeUri, checkDpeUri, type DpeUri, InvalidDpeUri, parseDpeUri } from "./documents/dpe.ts"
+export { type FinderPage, type FinderQuery, findDocuments, summarize } from "./documents/finder.ts"
+export type { JsonObject } from "./json.ts"
+export {
+  type Command,
+  computerIn,
+  decide,
+  type Event,
+  evolve,
+  membersOf,
+  noOffices,
+  type Office,
+  OfficeRefusal,
+  type Offices,
+  type Seat,
+  type Session
+} from "./office/membership.ts"
+export type { Notice, Part } from "./office/notice.ts"
+export { type Line, lineOf } from "./protocol/lines.ts"
+export type { DocumentSummary, ToolCallReq } from "./protocol/v0_2/calls.ts"
+export { ComputerConfig, Input, ServerConfig } from "./protocol/v0_2/config.ts"
+export type { Role, SessionInfo } from "./protocol/v0_2/office.ts"
+export type {
+  Endpoint,
+  SseParameters,
+  StdioParameters,
+  StreamableParameters
+} from "./protocol/v0_2/parameters.ts"
+export { SmcpTool, ToolMeta, ToolResult } from "./protocol/v0_2/tools.ts"
+export {
+  compatible,
+  formatVersion,
+  gate,
+  type GateRefusal,
+  parseVersion,
+  PROTOCOL_VERSION,
+  type Version,
+  type VersionMismatch
+} from "./protocol/version.ts"
+export { codes, Refusal } from "./refusal.ts"
+export { buildCatalogue, type Catalogue, type CatalogueEntry, type HiddenTool } from "./tools/catalogue.ts"
+export { mergeToolMeta, readAnnotations, readToolMeta, serializeToolMeta } from "./tools/meta.ts"
+export { errorCodeOf } from "./tools/result.ts"

@@ -1,0 +1,56 @@
+import { Schema } from "effect"
+
+/** A JSON object whose members nobody has looked at yet. */
+export type JsonObject = { readonly [key: string]: unknown }
+
+/** True for `{…}` as JSON knows it: no array, no null, no class instance, no binary. */
+export const isJsonObject = (value: unknown): value is JsonObject => {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
+}
+
+/** Accepts a JSON object as it is: members are neither copied nor checked, however many there are. */
+export const JsonObject = Schema.declare<JsonObject>(isJsonObject, { expected: "an object" })
+
+/** How deep arrays and objects of one message may be nested. Deeper input is a mistake or an attack. */
+export const maxDepth = 128
+
+/**
+ * Why a value cannot be a message body, or `undefined` when it can: binary where JSON is expected, members
+ * named `__proto__`, or nesting beyond {@link maxDepth}. Walks without recursion, so that hostile depth costs
+ * no stack.
+ */
+export const bodyFault = (value: unknown): string | undefined => {
+  if (typeof value !== "object" || value === null) return undefined
+  const open: Array<{ readonly node: object; readonly depth: number }> = [{ node: value, depth: 1 }]
+  for (let entry = open.pop(); entry !== undefined; entry = open.pop()) {
+    const { depth, node } = entry
+    if (depth > maxDepth) return `nested deeper than ${maxDepth} levels`
+    if (!Array.isArray(node)) {
+      if (!isJsonObject(node)) return "binary data where JSON is expected"
+      if (Object.hasOwn(node, "__proto__")) return "a member named __proto__"
+    }
+    for (const member of Object.values(node)) {
+      if (typeof member === "object" && member !== null) open.push({ node: member, depth: depth + 1 })
+    }
+  }
+  return undefined
+}
+
+const escapeNonAscii = (text: string): string =>
+  // oxlint-disable-next-line no-control-regex -- the printable ASCII range is what is meant
+  text.replace(/[^\x00-\x7e]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`)
+
+/**
+ * JSON text in the style of the seed's examples: `", "` and `": "` as separators, everything outside printable
+ * ASCII escaped. Members that JSON cannot hold (`undefined`) are left out.
+ */
+export const spacedJson = (value: unknown): string => {
+  if (Array.isArray(value)) return `[${value.map((item: unknown) => spacedJson(item ?? null)).join(", ")}]`
+  if (isJsonObject(value)) {
+    const members = Object.entries(value).filter(([, member]) => member !== undefined)
+    return `{${members.map(([key, member]) => `${spacedJson(key)}: ${spacedJson(member)}`).join(", ")}}`
+  }
+  return escapeNonAscii(JSON.stringify(value) ?? "null")
+}

@@ -1,0 +1,24 @@
+/** Orders texts by Unicode code points: the same everywhere, whatever the locale. */
+export const byCodePoints = (one: string, other: string): number => {
+  const left = [...one]
+  const right = [...other]
+  for (let index = 0; index < Math.min(left.length, right.length); index++) {
+    const difference = (left[index]?.codePointAt(0) ?? 0) - (right[index]?.codePointAt(0) ?? 0)
+    if (difference !== 0) return difference
+  }
+  return left.length - right.length
+}
+
+/**
+ * Servers in the order in which an Agent should see what they offer: the most recently used first, then the
+ * others by name (seed 001, step 2). `history` names the server of each call, oldest first.
+ */
+export const serverOrder = (
+  servers: Iterable<string>,
+  history: ReadonlyArray<string>
+): ReadonlyArray<string> => {
+  const present = new Set(servers)
+  const recent = [...new Set(history.toReversed())].filter((server) => present.has(server))
+  const rest = [...present].filter((server) => !recent.includes(server)).sort(byCodePoints)
+  return [...recent, ...rest]
+}

@@ -1,0 +1,204 @@
+import { Result, Schema } from "effect"
+import { type Codec, codec } from "../../explain.ts"
+import type { Part } from "../../office/notice.ts"
+import * as C from "./calls.ts"
+import { ComputerConfig } from "./config.ts"
+import * as O from "./office.ts"
+import { ToolResult } from "./tools.ts"
+
+/** What the Server needs of a request to a Computer; the rest of the body is none of its business. */
+export interface Routing {
+  readonly computer: string
+  readonly reqId: string
+  /** How long the Computer may take by the request's own word, in seconds. */
+  readonly seconds: number | undefined
+}
+
+/** The Server's side of a request to a Computer: where it goes, how long it may take, can it be cancelled. */
+export interface RoutedRow {
+  readonly kind: "call"
+  readonly constant: string
+  readonly event: string
+  /** Names by which other texts of the protocol know the same event. */
+  readonly aliases: ReadonlyArray<string>
+  readonly from: "agent"
+  readonly routing: (head: unknown) => Result.Result<Routing, string>
+  /** May the Agent cancel it by its request id? */
+  readonly cancellable: boolean
+}
+
+/** A request of the Agent to a Computer, with what its two ends need. */
+export interface CallRow<Request, Reply> extends RoutedRow {
+  readonly request: Codec<Request>
+  readonly reply: Codec<Reply>
+}
+
+type Addressed = { readonly agent: string; readonly reqId: string; readonly computer: string }
+
+const call = <Request extends Addressed, RequestWire, Reply, ReplyWire>(row: {
+  readonly constant: string
+  readonly event: string
+  readonly aliases?: ReadonlyArray<string>
+  readonly request: Schema.Codec<Request, RequestWire>
+  readonly reply: Schema.Codec<Reply, ReplyWire>
+  readonly seconds?: (request: Request) => number
+  readonly cancellable?: boolean
+}): CallRow<Request, Reply> => {
+  const request = codec(row.request)
+  return {
+    kind: "call",
+    constant: row.constant,
+    event: row.event,
+    aliases: row.aliases ?? [],
+    from: "agent",
+    request,
+    reply: codec(row.reply),
+    routing: (head) =>
+      Result.map(request.decode(head), (decoded) => ({
+        computer: decoded.computer,
+        reqId: decoded.reqId,
+        seconds: row.seconds?.(decoded)
+      })),
+    cancellable: row.cancellable ?? false
+  }
+}
+
+/** How long a Computer may take to resolve a document when the request does not say, in seconds. */
+const dpeSeconds = 60
+
+/** Requests to a Computer (spec §5.1). The Server routes them; Agent and Computer take their codecs from here. */
+export const calls = {
+  toolCall: call({
+    constant: "TOOL_CALL_EVENT",
+    event: "client:tool_call",
+    request: C.ToolCallReq,
+    reply: ToolResult,
+    seconds: ({ timeout }) => timeout,
+    cancellable: true
+  }),
+  getTools: call({
+    constant: "GET_TOOLS_EVENT",
+    event: "client:get_tools",
+    request: C.PlainReq,
+    reply: C.GetToolsRet
+  }),
+  getConfig: call({
+    constant: "GET_CONFIG_EVENT",
+    event: "client:get_config",
+    request: C.PlainReq,
+    reply: ComputerConfig
+  }),
+  getDesktop: call({
+    constant: "GET_DESKTOP_EVENT",
+    event: "client:get_desktop",
+    request: C.GetDesktopReq,
+    reply: C.GetDesktopRet
+  }),
+  getDpe: call({
+    constant: "GET_DPE_EVENT",
+    event: "client:get_dpe",
+    request: C.GetDpeReq,
+    reply: C.GetDpeRet,
+    seconds: ({ timeout }) => timeout ?? dpeSeconds
+  }),
+  getResources: call({
+    constant: "GET_RESOURCES_EVENT",
+    event: "client:get_resources",
+    request: C.GetResourcesReq,
+    reply: C.GetResourcesRet
+  }),
+  getFinder: call({
+    constant: "GET_FINDER_EVENT",
+    event: "client:get_finder",
+    aliases: ["client:list_finder"],
+    request: C.GetFinderReq,
+    reply: C.GetFinderRet
+  })
+}
+
+/** How `client:*` events of newer peers are routed: by the Computer they name, nothing else is known (spec §4.1). */
+const unknownCall: RoutedRow = call({
+  constant: "",
+  event: "client:*",
+  request: C.AnyCall,
+  reply: Schema.Unknown
+})
+
+/** Requests that the Server answers itself (spec §5.2). */
+export const offices = {
+  join: {
+    kind: "join",
+    constant: "JOIN_OFFICE_EVENT",
+    event: "server:join_office",
+    from: "member",
+    request: codec(O.EnterOfficeReq)
+  },
+  leave: {
+    kind: "leave",
+    constant: "LEAVE_OFFICE_EVENT",
+    event: "server:leave_office",
+    from: "member",
+    request: codec(O.LeaveOfficeReq)
+  },
+  list: {
+    kind: "list",
+    constant: "LIST_ROOM_EVENT",
+    event: "server:list_room",
+    from: "agent",
+    request: codec(O.ListRoomReq),
+    reply: codec(O.ListRoomRet)
+  }
+} as const
+
+/** A Computer's word that a part of it changed; the Server passes it on to the office. */
+export interface ReportRow {
+  readonly kind: "report"
+  readonly constant: string
+  readonly event: string
+  readonly from: "computer"
+  readonly part: Part
+  readonly request: Codec<typeof O.ComputerRef.Type>
+}
+
+const report = (part: Part, constant: string, event: string): ReportRow => ({
+  kind: "report",
+  constant,
+  event,
+  from: "computer",
+  part,
+  request: codec(O.ComputerRef)
+})
+
+/** Reports without an answer (spec §5.2); each becomes the notification of the same part. */
+export const reports: { readonly [P in Part]: ReportRow } = {
+  config: report("config", "UPDATE_CONFIG_EVENT", "server:update_config"),
+  toolList: report("toolList", "UPDATE_TOOL_LIST_EVENT", "server:update_tool_list"),
+  desktop: report("desktop", "UPDATE_DESKTOP_EVENT", "server:update_desktop"),
+  finder: report("finder", "UPDATE_FINDER_EVENT", "server:update_finder")
+}
+
+/** The Agent gives up a call (spec §6.3). */
+export const cancel = {
+  kind: "cancel",
+  constant: "CANCEL_TOOL_CALL_EVENT",
+  event: "server:tool_call_cancel",
+  from: "agent",
+  request: codec(O.AgentCallData)
+} as const
+
+/** What a member may send to the Server. */
+export type ServerRow = RoutedRow | (typeof offices)[keyof typeof offices] | ReportRow | typeof cancel
+
+const serverRows: ReadonlyMap<string, ServerRow> = new Map(
+  [...Object.values(calls), ...Object.values(offices), ...Object.values(reports), cancel].flatMap(
+    (row: ServerRow) =>
+      [row.event, ...("aliases" in row ? row.aliases : [])].map((name) => [name, row] as const)
+  )
+)
+
+/**
+ * The row of an event that a member sends, or `undefined` for one nobody may send. Unknown `client:*` events are
+ * routed like their kin: peers of the same line may know newer ones.
+ */
+export const serverRow = (event: string): ServerRow | undefined =>
+  serverRows.get(event) ?? (event.startsWith("client:") ? unknownCall : undefined)

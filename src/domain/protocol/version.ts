@@ -1,0 +1,94 @@
+import { Result } from "effect"
+
+/** The line this project speaks when nobody says otherwise. Clients put it into the URL themselves. */
+export const PROTOCOL_VERSION = "0.2.0"
+
+/** Name of the URL query parameter that carries the version (spec §2). */
+export const versionParameter = "a2c_version"
+
+/** `MAJOR.MINOR.PATCH`, each a number without sign or leading zeros. */
+export interface Version {
+  readonly major: number
+  readonly minor: number
+  readonly patch: number
+}
+
+const grammar = /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)$/
+
+/** Longer texts than this are no version; the bound keeps a stranger's text out of our answers. */
+const maxVersionLength = 32
+
+/** Reads a version, or says what is wrong with the text (spec §2.1). */
+export const parseVersion = (text: string): Result.Result<Version, string> => {
+  if (text.length > maxVersionLength) return Result.fail(`longer than ${maxVersionLength} characters`)
+  const match = grammar.exec(text)
+  return match === null
+    ? Result.fail(`expected MAJOR.MINOR.PATCH, got ${JSON.stringify(text)}`)
+    : Result.succeed({ major: Number(match[1]), minor: Number(match[2]), patch: Number(match[3]) })
+}
+
+/** The inverse of {@link parseVersion}. */
+export const formatVersion = ({ major, minor, patch }: Version): string => `${major}.${minor}.${patch}`
+
+/**
+ * May a client of this version talk to a server of that one? Before 1.0 the minors must be equal, from 1.0 on a
+ * client may be older than the server; the patch never matters (spec §2.2).
+ */
+export const compatible = (client: Version, server: Version): boolean =>
+  client.major === server.major &&
+  (client.major === 0 ? client.minor === server.minor : client.minor <= server.minor)
+
+/** What the body of a version refusal says, field names as on the wire. */
+export interface VersionMismatch {
+  readonly code: 4008
+  readonly message: string
+  readonly server_version: string
+  readonly client_version: string
+  readonly min_supported: string
+  readonly max_supported: string
+}
+
+/** The HTTP answer that refuses a handshake: always status 400, a JSON body, sometimes a header (spec §2.1). */
+export interface GateRefusal {
+  readonly status: 400
+  readonly headers: { readonly [name: string]: string }
+  readonly body: { readonly code: 400; readonly message: string } | VersionMismatch
+}
+
+const badRequest = (message: string): GateRefusal => ({
+  status: 400,
+  headers: {},
+  body: { code: 400, message }
+})
+
+const mismatch = (client: Version, server: Version): GateRefusal => ({
+  status: 400,
+  headers: { "X-A2C-Error-Code": "4008" },
+  body: {
+    code: 4008,
+    message: "Protocol version mismatch",
+    server_version: formatVersion(server),
+    client_version: formatVersion(client),
+    min_supported: formatVersion(
+      server.major === 0 ? { ...server, patch: 0 } : { ...server, minor: 0, patch: 0 }
+    ),
+    max_supported: formatVersion({ ...server, patch: 999 })
+  }
+})
+
+/**
+ * The version gate: what to do with a handshake that carries these values of `a2c_version`. Total and without
+ * side effects, so that nothing behind it can weaken it (spec §2.1, cases 001–016).
+ */
+export const gate = (values: ReadonlyArray<string>, server: Version): Result.Result<Version, GateRefusal> => {
+  const [text, ...others] = values
+  if (text === undefined || (text === "" && others.length === 0)) {
+    return Result.fail(badRequest(`Missing ${versionParameter} query parameter`))
+  }
+  if (others.length > 0) return Result.fail(badRequest(`Invalid ${versionParameter}: given more than once`))
+  return Result.match(parseVersion(text), {
+    onFailure: (reason) => Result.fail(badRequest(`Invalid ${versionParameter}: ${reason}`)),
+    onSuccess: (client) =>
+      compatible(client, server) ? Result.succeed(client) : Result.fail(mismatch(client, server))
+  })
+}

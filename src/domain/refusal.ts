@@ -1,0 +1,88 @@
+import { Data } from "effect"
+import type { JsonObject } from "./json.ts"
+
+/** Every error code of the protocol, by what it means (spec §12). 413 is ours: a message over the limit. */
+export const codes = {
+  badRequest: 400,
+  unauthorized: 401,
+  forbidden: 403,
+  notFound: 404,
+  timeout: 408,
+  tooLarge: 413,
+  internal: 500,
+  toolNotFound: 4001,
+  toolDisabled: 4002,
+  toolFailed: 4003,
+  toolTimeout: 4004,
+  confirmationRequired: 4005,
+  authorizationRequired: 4006,
+  authorizationFailed: 4007,
+  versionMismatch: 4008,
+  resolverNotConfigured: 4011,
+  invalidDpeUri: 4012,
+  dpeResolutionFailed: 4013,
+  mcpServerNotFound: 4014,
+  capabilityNotSupported: 4015,
+  officeFull: 4101,
+  officeNotFound: 4102,
+  notInOffice: 4103,
+  otherOffice: 4104,
+  documentNotFound: 4201,
+  pageOutOfRange: 4202,
+  elementNotFound: 4203,
+  invalidDocumentUri: 4204
+} as const
+
+/**
+ * A request that a Server or a Computer answered with an error of the protocol. `code` says what a program can do
+ * about it, `message` is for people, `details` for logs only, `extra` holds the members particular to the code.
+ */
+export class Refusal extends Data.TaggedError("Refusal")<{
+  readonly code: number
+  readonly message: string
+  readonly details?: JsonObject
+  readonly extra?: JsonObject
+}> {}
+
+const refuse = (code: number, message: string, extra?: JsonObject): Refusal =>
+  new Refusal({ code, message, ...(extra !== undefined && { extra }) })
+
+/** The request is not what the event asks for. */
+export const badRequest = (why: string) => refuse(codes.badRequest, why)
+
+/** The sender's role may not do this. */
+export const forbidden = (why: string) => refuse(codes.forbidden, why)
+
+/** Nothing answers to this event. */
+export const unknownEvent = (event: string) =>
+  refuse(codes.notFound, `Unknown event ${JSON.stringify(event)}`)
+
+/** No Computer of that name is in the sender's office, or it has just gone. */
+export const computerNotFound = (computer: string) =>
+  refuse(codes.notFound, `Computer '${computer}' not found in the office`)
+
+/** The sender has joined no office. */
+export const notInOffice = () => refuse(codes.notInOffice, "Join an office first")
+
+/** What was asked for is in another office. */
+export const otherOffice = (what: string) => refuse(codes.otherOffice, `${what} is not in your office`)
+
+/** The far end took the request and did not answer in time. */
+export const timedOut = (seconds: number) => refuse(codes.timeout, `No answer within ${seconds} seconds`)
+
+/** A message over the limit of the transport. */
+export const tooLarge = (limit: number) => refuse(codes.tooLarge, `Message larger than ${limit} bytes`)
+
+/** Something is wrong on the answering side. */
+export const internal = (why: string) => refuse(codes.internal, why)
+
+/** The Computer has no MCP server of that name, or it is not running (spec §10.5). */
+export const mcpServerNotFound = (name: string) =>
+  refuse(codes.notFound, `MCP Server '${name}' not found`, { mcp_server_name: name })
+
+/** The MCP server lacks what the request needs (spec §10.5). */
+export const capabilityNotSupported = (name: string, capability: string) =>
+  refuse(codes.capabilityNotSupported, `MCP Server does not support '${capability}' capability`, {
+    mcp_server_name: name,
+    capability
+  })

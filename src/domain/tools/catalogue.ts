@@ -1,0 +1,88 @@
+import { isJsonObject, type JsonObject } from "../json.ts"
+import type { ServerConfig } from "../protocol/v0_2/config.ts"
+import type { SmcpTool } from "../protocol/v0_2/tools.ts"
+import { mergeToolMeta, serializeToolMeta } from "./meta.ts"
+
+/** The tools one running MCP server listed, untouched, with its configuration. */
+export interface ServerTools {
+  readonly config: ServerConfig
+  readonly tools: ReadonlyArray<JsonObject>
+}
+
+/** A tool the office can call. */
+export interface CatalogueEntry {
+  readonly tool: SmcpTool
+  /** Name of the MCP server that has it. */
+  readonly server: string
+  /** Its name there. */
+  readonly original: string
+  /** True when no confirmation is needed. */
+  readonly autoApply: boolean
+}
+
+/** A tool that exists and is not offered, and why. */
+export interface HiddenTool {
+  readonly server: string
+  readonly original: string
+  readonly reason: "forbidden" | "name taken" | "no name"
+  /** The name it would have had. */
+  readonly name: string
+}
+
+/** What a Computer offers: every exposed name leads to exactly one tool. */
+export interface Catalogue {
+  readonly entries: ReadonlyMap<string, CatalogueEntry>
+  /** Names whose call is refused as disabled. */
+  readonly forbidden: ReadonlySet<string>
+  readonly hidden: ReadonlyArray<HiddenTool>
+}
+
+const textOf = (value: unknown): string => (typeof value === "string" ? value : "")
+const objectOf = (value: unknown): JsonObject | undefined => (isJsonObject(value) ? value : undefined)
+
+const toEntry = (config: ServerConfig, tool: JsonObject): CatalogueEntry => {
+  const original = textOf(tool["name"])
+  const meta = mergeToolMeta(
+    config.defaultToolMeta,
+    Object.hasOwn(config.toolMeta, original) ? config.toolMeta[original] : undefined
+  )
+  return {
+    tool: {
+      name: meta?.alias ?? original,
+      description: textOf(tool["description"]),
+      paramsSchema: objectOf(tool["inputSchema"]) ?? {},
+      returnSchema: objectOf(tool["outputSchema"]) ?? null,
+      meta: serializeToolMeta(objectOf(tool["_meta"]), objectOf(tool["annotations"]), meta)
+    },
+    server: config.name,
+    original,
+    autoApply: meta?.autoApply === true
+  }
+}
+
+/**
+ * The catalogue of a Computer from what its servers list, in configuration order (spec §7.3): a tool goes by its
+ * alias or else by its own name; the first tool with a name has it, later ones are hidden; forbidden tools, given by
+ * either name, are neither listed nor callable.
+ */
+export const buildCatalogue = (servers: ReadonlyArray<ServerTools>): Catalogue => {
+  const entries = new Map<string, CatalogueEntry>()
+  const forbidden = new Set<string>(servers.flatMap(({ config }) => config.forbiddenTools))
+  const hidden: Array<HiddenTool> = []
+  for (const { config, tools } of servers) {
+    const banned = new Set(config.forbiddenTools)
+    for (const listed of tools) {
+      const entry = toEntry(config, listed)
+      const { original, server, tool } = entry
+      const hide = (reason: HiddenTool["reason"]) =>
+        hidden.push({ server, original, name: tool.name, reason })
+      if (original === "") hide("no name")
+      else if (banned.has(original) || banned.has(tool.name)) {
+        forbidden.add(original).add(tool.name)
+        hide("forbidden")
+      } else if (entries.has(tool.name)) hide("name taken")
+      else entries.set(tool.name, entry)
+    }
+  }
+  return { entries, forbidden, hidden }
+}

@@ -1,0 +1,55 @@
+import { Result } from "effect"
+import type { JsonObject } from "../json.ts"
+import { readToolResult, type ToolResult } from "../protocol/v0_2/tools.ts"
+import { codes } from "../refusal.ts"
+
+/** What an MCP server answered, as the office gets it: untouched, but `_meta` stands under `meta` (spec §6.4). */
+export const fromMcpResult = (answer: JsonObject): Result.Result<ToolResult, string> =>
+  Result.map(readToolResult(answer), (result) => {
+    if (result.meta === undefined) return result
+    const kept = Object.entries(result.meta).filter(([key]) => !key.startsWith("a2c_"))
+    return { ...result, meta: Object.fromEntries(kept) }
+  })
+
+const failed = (text: string, meta: JsonObject): ToolResult => ({
+  content: [{ type: "text", text }],
+  isError: true,
+  meta
+})
+
+/** A call that failed before or instead of a tool's own answer; `code` is one of the 4001…4007. */
+export const toolError = (code: number, text: string, meta: JsonObject = {}): ToolResult =>
+  failed(text, { error_code: code, ...meta })
+
+/** No such tool on this Computer (4001). */
+export const toolNotFound = (name: string): ToolResult =>
+  toolError(codes.toolNotFound, `Tool '${name}' not found on this Computer`)
+
+/** The Computer's owner forbids the tool (4002). */
+export const toolDisabled = (name: string): ToolResult =>
+  toolError(codes.toolDisabled, `Tool '${name}' is disabled on this Computer`)
+
+/** The MCP server failed to answer (4003). */
+export const toolFailed = (why: string, details: JsonObject = {}): ToolResult =>
+  toolError(codes.toolFailed, why, details)
+
+/** A person must agree first, and nobody did (4005, spec §6.5). */
+export const confirmationRequired = (why: string): ToolResult => toolError(codes.confirmationRequired, why)
+
+/** The call took longer than it may (4004): the same words on every side, both markers (spec §6.4). */
+export const toolTimedOut = (side: "agent" | "computer"): ToolResult =>
+  failed("Tool call timeout", {
+    ...(side === "computer" && { error_code: codes.toolTimeout }),
+    timeout: true,
+    a2c_timeout: true
+  })
+
+/** The call was given up (spec §6.3). */
+export const toolCancelled = (reason = "agent_requested"): ToolResult =>
+  failed("Tool call cancelled", { a2c_cancelled: true, a2c_cancel_reason: reason })
+
+/** The protocol's code in a failed result, if it carries one. */
+export const errorCodeOf = (result: ToolResult): number | undefined => {
+  const code = result.meta?.["error_code"]
+  return result.isError && typeof code === "number" ? code : undefined
+}

@@ -1,0 +1,173 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Duration, Result, Schema } from "effect"
+import { readComputerConfig } from "../../../src/domain/config/config.ts"
+import { acceptInput, defaultOf, environmentNames } from "../../../src/domain/config/inputs.ts"
+import { maxRenderDepth, referencedInputs, render } from "../../../src/domain/config/placeholders.ts"
+import { ComputerConfig, type Input } from "../../../src/domain/protocol/v0_2/config.ts"
+import { readEndpoint } from "../../../src/domain/protocol/v0_2/parameters.ts"
+
+const encode = Schema.encodeSync(ComputerConfig)
+const loaded = (value: unknown) => Result.getOrThrow(readComputerConfig(value))
+const fault = (value: unknown) => Result.getOrThrow(Result.flip(readComputerConfig(value)))
+const oneServer = (type: string, server_parameters: object, more: object = {}) => ({
+  servers: { s: { type, server_parameters, ...more } }
+})
+const written = (type: string, parameters: object) => encode(loaded(oneServer(type, parameters))).servers["s"]
+
+describe("configuration", () => {
+  it("cases 193 and 195: a command alone is a complete stdio server", () => {
+    assert.deepStrictEqual(written("stdio", { command: "x" }), {
+      name: "s",
+      type: "stdio",
+      disabled: false,
+      forbidden_tools: [],
+      tool_meta: {},
+      default_tool_meta: null,
+      vrl: null,
+      server_parameters: {
+        command: "x",
+        args: [],
+        env: null,
+        cwd: null,
+        encoding: "utf-8",
+        encoding_error_handler: "strict"
+      }
+    })
+  })
+
+  it("cases 194, 196 and 197: the defaults of HTTP servers, ISO text for one and seconds for the other", () => {
+    assert.deepStrictEqual(written("streamable", { url: "u" })?.server_parameters, {
+      url: "u",
+      headers: null,
+      timeout: "PT30S",
+      sse_read_timeout: "PT300S",
+      terminate_on_close: true
+    })
+    assert.deepStrictEqual(written("sse", { url: "u" })?.server_parameters, {
+      url: "u",
+      headers: null,
+      timeout: 5,
+      sse_read_timeout: 300
+    })
+  })
+
+  it("http is read as streamable and written as that", () => {
+    assert.strictEqual(written("http", { url: "u" })?.type, "streamable")
+  })
+
+  it("case 198: a duration must be ISO 8601 text", () => {
+    assert.match(
+      fault(oneServer("streamable", { url: "u", timeout: "abc" })),
+      /servers\.s\.server_parameters\.timeout/
+    )
+    assert.match(fault(oneServer("streamable", { url: "u", timeout: 30 })), /timeout/)
+    assert.match(fault(oneServer("streamable", { url: "u", timeout: "-PT1S" })), /timeout/)
+  })
+
+  it("cases 199 and 200: unknown words are refused with their place", () => {
+    assert.match(fault(oneServer("websocket", { url: "u" })), /servers\.s\.type/)
+    assert.match(
+      fault(oneServer("stdio", { command: "x", encoding_error_handler: "skip" })),
+      /encoding_error_handler/
+    )
+  })
+
+  it("cases 201 and 202: inputs of all types, or none", () => {
+    const inputs = [
+      { type: "promptString", id: "a", description: "A", password: true },
+      { type: "pickString", id: "b", description: "B", options: ["x"], default: "x" },
+      { type: "command", id: "c", description: "C", command: "date", args: { u: "1" } }
+    ] as const
+    assert.deepStrictEqual(encode(loaded({ inputs, servers: {} })).inputs, inputs)
+    assert.deepStrictEqual(encode(loaded({ servers: {} })).inputs, [])
+  })
+
+  it("case 203: two inputs of one id are refused", () => {
+    const input = { type: "promptString", id: "a", description: "" }
+    assert.match(fault({ inputs: [input, input], servers: {} }), /inputs\[1\]\.id/)
+  })
+
+  it("a name that differs from its key is refused", () => {
+    assert.match(fault(oneServer("stdio", { command: "x" }, { name: "t" })), /servers\.s\.name/)
+  })
+
+  it("a default alias is refused: every tool would have the same name", () => {
+    assert.match(
+      fault(oneServer("stdio", { command: "x" }, { default_tool_meta: { alias: "y" } })),
+      /default_tool_meta\.alias/
+    )
+  })
+
+  it("a placeholder may stand where a number or a duration belongs, until it is rendered", () => {
+    const config = loaded(oneServer("sse", { url: "${input:u}", timeout: "${input:t}" })).servers["s"]
+    assert.deepStrictEqual(config?.parameters["timeout"], "${input:t}")
+    const { value } = render(config?.parameters, (id) => (id === "t" ? 7 : "http://h"))
+    const endpoint = Result.getOrThrow(readEndpoint("sse", value))
+    assert.isTrue(endpoint.type === "sse" && Duration.toSeconds(endpoint.timeout) === 7)
+    assert.isTrue(Result.isFailure(readEndpoint("sse", render(config?.parameters, () => "soon").value)))
+  })
+
+  it("faults never repeat the rejected value", () => {
+    assert.notInclude(fault(oneServer("stdio", { command: { secret: "hunter2" } })), "hunter2")
+  })
+})
+
+describe("placeholders", () => {
+  const values: { readonly [id: string]: unknown } = { n: 7, u: "Ann", tricky: "${input:n}$&", list: ["a"] }
+  const rendered = (value: unknown) => render(value, (id) => values[id]).value
+
+  it.prop("texts without placeholders stay as they are", [Schema.Json], ([value]) => {
+    const free = JSON.parse(JSON.stringify(value).replaceAll("${input:", ""))
+    assert.deepStrictEqual(rendered(free), free)
+  })
+
+  it("case 205: a text that is one placeholder keeps the type of its value", () => {
+    assert.deepStrictEqual(rendered({ a: "${input:n}", b: ["${input:list}"] }), { a: 7, b: [["a"]] })
+  })
+
+  it("case 206: several placeholders in one text are spliced in", () => {
+    assert.strictEqual(rendered("Hello, ${input:u}! ${input:n}${input:n}"), "Hello, Ann! 77")
+  })
+
+  it("case 207: an unknown id stays, and is reported", () => {
+    const { unknown, value } = render(["${input:missing}", "x${input:gone}y"], (id) => values[id])
+    assert.deepStrictEqual(value, ["${input:missing}", "x${input:gone}y"])
+    assert.deepStrictEqual([...unknown], ["missing", "gone"])
+  })
+
+  it("case 208: a value is not rendered again", () => {
+    assert.strictEqual(rendered("<${input:tricky}>"), "<${input:n}$&>")
+  })
+
+  it("case 209: keys are left alone", () => {
+    assert.deepStrictEqual(rendered({ "${input:n}": "x" }), { "${input:n}": "x" })
+  })
+
+  it("depth is limited", () => {
+    let value: unknown = "${input:n}"
+    for (let level = 0; level <= maxRenderDepth; level++) value = [value]
+    assert.deepStrictEqual(rendered(value), value)
+  })
+
+  it("only what is referred to needs a value", () => {
+    assert.deepStrictEqual(referencedInputs({ a: "${input:x}", b: ["${input:y}-${input:x}"] }), ["x", "y"])
+  })
+})
+
+describe("inputs", () => {
+  const pick: Input = { type: "pickString", id: "p", description: "", options: ["a", "b"] }
+
+  it("the most specific environment variable comes first", () => {
+    assert.deepStrictEqual(environmentNames("api_key"), ["A2C_SMCP_API_KEY"])
+    assert.deepStrictEqual(environmentNames("api_key", "feishu-mcp"), [
+      "A2C_SMCP_API_KEY_FEISHU-MCP",
+      "A2C_SMCP_API_KEY"
+    ])
+  })
+
+  it("case 212: a pick outside its options is no value, not even as default", () => {
+    assert.isTrue(Result.isFailure(acceptInput(pick, "c")))
+    assert.isUndefined(defaultOf({ ...pick, default: "c" }))
+    assert.strictEqual(defaultOf({ ...pick, default: "b" }), "b")
+  })
+})

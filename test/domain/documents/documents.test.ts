@@ -1,0 +1,170 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Result, Schema } from "effect"
+import { buildDpeUri, checkDpeUri, parseDpeUri } from "../../../src/domain/documents/dpe.ts"
+import { documentUri, findDocuments, summarize } from "../../../src/domain/documents/finder.ts"
+import type { DocumentSummary } from "../../../src/domain/protocol/v0_2/calls.ts"
+
+const parse = (uri: string) => Result.getOrThrow(parseDpeUri(uri))
+
+describe("document URI", () => {
+  const Path = Schema.NonEmptyArray(Schema.Literals(["a", "a/b", "ü?", "%2F", "x y", "#", "..", "&="]))
+
+  it.prop("parse reads what build wrote", [Path], ([path]) => {
+    const { docRef, path: again, trimmed } = parse(Result.getOrThrow(buildDpeUri("com.ex", path)))
+    assert.deepStrictEqual([again, docRef, trimmed], [path, path.join("/"), false])
+  })
+
+  it("case 279: what names no document is refused with a reason", () => {
+    for (const uri of [
+      "dpe://com.ex.docs",
+      "dpe://com.ex.docs/",
+      "dpe:///x",
+      "http://a/b",
+      "dpe://",
+      "",
+      "junk"
+    ]) {
+      const parsed = parseDpeUri(uri)
+      assert.isTrue(Result.isFailure(parsed) && parsed.failure.reason.length > 0, uri)
+    }
+  })
+
+  it("cases 281 and 282: segments are kept apart", () => {
+    assert.strictEqual(parse("dpe://com.ex.docs/reports/2026/annual").docRef, "reports/2026/annual")
+    assert.deepStrictEqual(parse("dpe://com.ex.docs/a%2Fb").path, ["a/b"])
+  })
+
+  it("cases 283 and 284: a Computer drops a query, an Agent refuses to ask with one", () => {
+    const given = "dpe://com.ex.docs/rpt?format=md#x"
+    assert.deepInclude(parse(given), { uri: "dpe://com.ex.docs/rpt", trimmed: true })
+    assert.isTrue(Result.isFailure(checkDpeUri(given)))
+    assert.isTrue(Result.isSuccess(checkDpeUri("dpe://com.ex.docs/rpt")))
+  })
+})
+
+describe("finder", () => {
+  const document = (docRef: string, more: Partial<DocumentSummary> = {}): DocumentSummary => ({
+    docRef,
+    uri: `dpe://h/${docRef}`,
+    fileUri: "",
+    fileType: "pdf",
+    title: docRef,
+    pageCount: 1,
+    server: "alpha",
+    ...more
+  })
+  const found = (
+    documents: ReadonlyArray<DocumentSummary>,
+    query: { keywords?: ReadonlyArray<string>; fileType?: string; offset?: number; limit?: number } = {},
+    history: ReadonlyArray<string> = []
+  ) => {
+    const page = findDocuments(documents, { offset: 0, limit: 20, ...query }, history)
+    return [page.documents.map(({ docRef }) => docRef), page.totalCount] as const
+  }
+  const many = (count: number) => Array.from({ length: count }, (_, index) => document(`d${index}`))
+
+  const Pages = Schema.Struct({
+    count: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 60 })),
+    limit: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 30 }))
+  })
+  it.prop("the pages together are the whole", [Pages], ([{ count, limit }]) => {
+    const documents = many(count)
+    const pages = Array.from({ length: Math.ceil(count / limit) }, (_, page) =>
+      findDocuments(documents, { offset: page * limit, limit }, [])
+    )
+    assert.deepStrictEqual(
+      pages.flatMap((page) => page.documents),
+      documents
+    )
+  })
+
+  it("cases 307 and 308: a summary from the listed resource", () => {
+    const resource = {
+      uri: "dpe://h/a%20b",
+      name: "Annual",
+      description: "About",
+      annotations: { lastModified: "2026-01-01T00:00:00Z" },
+      _meta: { page_count: 4, file_type: "pdf", keywords: ["k"], file_uri: "file:///a" }
+    }
+    assert.deepStrictEqual(summarize("alpha", parse(resource.uri), resource), {
+      docRef: "a b",
+      uri: "dpe://h/a%20b",
+      fileUri: "file:///a",
+      fileType: "pdf",
+      title: "Annual",
+      pageCount: 4,
+      keywords: ["k"],
+      summary: "About",
+      server: "alpha",
+      lastModified: "2026-01-01T00:00:00Z"
+    })
+  })
+
+  it("cases 309 to 311: the body answers where the resource is silent; no pages, no document", () => {
+    const uri = parse("dpe://h/d")
+    assert.deepInclude(summarize("s", uri, {}, { page_count: 4, title: "T" }), { pageCount: 4, title: "T" })
+    assert.deepInclude(summarize("s", uri, { _meta: { page_count: 1 } }), {
+      fileUri: "",
+      fileType: "",
+      title: "d"
+    })
+    for (const pages of [0, -1, 1.5, "3", undefined]) {
+      assert.isUndefined(summarize("s", uri, { _meta: { page_count: pages } }))
+    }
+  })
+
+  it("case 312: catalogue, pages, elements and windows are no documents", () => {
+    for (const uri of ["dpe://h", "dpe://h/d/pages/0", "dpe://h/d/elements/e1", "window://h/x"]) {
+      assert.isUndefined(documentUri(uri), uri)
+    }
+    for (const uri of ["dpe://h/d", "dpe://h/pages/0", "dpe://h/d/pages/x"])
+      assert.isDefined(documentUri(uri), uri)
+  })
+
+  it("cases 313 to 318: filters", () => {
+    const documents = [
+      document("1", { title: "Annual report" }),
+      document("2", { keywords: ["REPORTS"] }),
+      document("3", { summary: "a report", fileType: "xlsx" }),
+      document("4")
+    ]
+    assert.deepStrictEqual(found(documents, { keywords: ["REPORT"] }), [["1", "2", "3"], 3])
+    assert.deepStrictEqual(found(documents, { keywords: ["zzz", "annual"] }), [["1"], 1])
+    assert.deepStrictEqual(found(documents, { keywords: [] }), [["1", "2", "3", "4"], 4])
+    assert.deepStrictEqual(found(documents, { fileType: "PDF" }), [[], 0])
+    assert.deepStrictEqual(found(documents, { fileType: "xlsx", keywords: ["report"] }), [["3"], 1])
+  })
+
+  it("cases 319 to 322: paging", () => {
+    assert.strictEqual(found(many(25))[0]?.length, 20)
+    assert.deepStrictEqual(found(many(25), { offset: 20, limit: 10 }), [
+      ["d20", "d21", "d22", "d23", "d24"],
+      25
+    ])
+    assert.deepStrictEqual(found(many(5), { offset: 100 }), [[], 5])
+    assert.strictEqual(findDocuments(many(150), { offset: 0, limit: 500 }, []).documents.length, 100)
+  })
+
+  it("cases 324 to 327: recently used servers first, newest first within, ties as listed", () => {
+    const at = (docRef: string, lastModified: string, server = "alpha") =>
+      document(docRef, { lastModified, server })
+    assert.deepStrictEqual(found([document("a"), document("b", { server: "beta" })], {}, ["beta"]), [
+      ["b", "a"],
+      2
+    ])
+    assert.deepStrictEqual(found([at("02", "2026-02-01"), at("03", "2026-03-01"), document("none")])[0], [
+      "03",
+      "02",
+      "none"
+    ])
+    assert.deepStrictEqual(
+      found([at("late", "2026-01-01T01:00:00+02:00"), at("later", "2026-01-01T00:00:00Z")])[0],
+      ["later", "late"]
+    )
+    assert.deepStrictEqual(found([at("x", "2026-01-01"), at("y", "2026-01-01"), at("junk", "soon")])[0], [
+      "x",
+      "y",
+      "junk"
+    ])
+  })
+})

@@ -1,0 +1,195 @@
+import { assert, describe, it } from "@effect/vitest"
+import { HashMap, Option, Result, Schema } from "effect"
+import {
+  type Command,
+  computerAnywhere,
+  computerIn,
+  decide,
+  evolve,
+  membersOf,
+  noOffices,
+  type Offices
+} from "../../../src/domain/office/membership.ts"
+
+const connect = (sid: string, role?: "agent" | "computer"): Command => ({
+  _tag: "Connect",
+  sid,
+  version: "0.2.0",
+  role: Option.fromNullishOr(role)
+})
+const join = (sid: string, role: "agent" | "computer", name: string, office: string): Command => ({
+  _tag: "Join",
+  sid,
+  role,
+  name,
+  office
+})
+const leave = (sid: string, office: string): Command => ({ _tag: "Leave", sid, office })
+const disconnect = (sid: string): Command => ({ _tag: "Disconnect", sid })
+
+const apply = (state: Offices, command: Command): Offices =>
+  Result.match(decide(state, command), {
+    onFailure: () => state,
+    onSuccess: (events) => events.reduce(evolve, state)
+  })
+const after = (...commands: ReadonlyArray<Command>) => commands.reduce(apply, noOffices)
+const refusal = (state: Offices, command: Command) =>
+  Result.match(decide(state, command), { onFailure: ({ why }) => why, onSuccess: () => "accepted" })
+const told = (state: Offices, command: Command) =>
+  Result.getOrThrow(decide(state, command)).map((event) =>
+    "seat" in event ? `${event._tag} ${event.seat.office}` : event._tag
+  )
+
+const a1 = [connect("a1", "agent"), join("a1", "agent", "agent-1", "O1")]
+const c1 = [connect("c1", "computer"), join("c1", "computer", "pc-1", "O1")]
+
+const Sid = Schema.Literals(["1", "2", "3", "4", "5"])
+const Office = Schema.Literals(["O1", "O2", "__proto__"])
+const Steps = Schema.Array(
+  Schema.Union([
+    Schema.Struct({
+      do: Schema.Literal("connect"),
+      sid: Sid,
+      role: Schema.Literals(["agent", "computer", "any"])
+    }),
+    Schema.Struct({
+      do: Schema.Literal("join"),
+      sid: Sid,
+      role: Schema.Literals(["agent", "computer"]),
+      name: Schema.Literals(["x", "y", "toString"]),
+      office: Office
+    }),
+    Schema.Struct({ do: Schema.Literal("leave"), sid: Sid, office: Office }),
+    Schema.Struct({ do: Schema.Literal("disconnect"), sid: Sid })
+  ])
+)
+const toCommand = (step: (typeof Steps.Type)[number]): Command => {
+  switch (step.do) {
+    case "connect":
+      return connect(step.sid, step.role === "any" ? undefined : step.role)
+    case "join":
+      return join(step.sid, step.role, step.name, step.office)
+    case "leave":
+      return leave(step.sid, step.office)
+    case "disconnect":
+      return disconnect(step.sid)
+  }
+}
+/** Connects happen once per session, as on a real transport. */
+const sane = (commands: ReadonlyArray<Command>) => {
+  const alive = new Set<string>()
+  return commands.filter((command) => {
+    if (command._tag === "Connect") return !alive.has(command.sid) && alive.add(command.sid)
+    if (command._tag === "Disconnect") alive.delete(command.sid)
+    return true
+  })
+}
+
+describe("membership", () => {
+  it.prop("the rules hold after any history", [Steps], ([steps]) => {
+    const state = sane(steps.map(toCommand)).reduce(apply, noOffices)
+    const seated = [...HashMap.values(state.sessions)].flatMap(({ seat, sid }) =>
+      Option.toArray(Option.map(seat, (place) => ({ sid, ...place })))
+    )
+    for (const office of ["O1", "O2", "__proto__"]) {
+      const here = seated.filter((one) => one.office === office)
+      const names = here.filter(({ role }) => role === "computer").map(({ name }) => name)
+      assert.isAtMost(here.filter(({ role }) => role === "agent").length, 1)
+      assert.strictEqual(new Set(names).size, names.length)
+      assert.deepStrictEqual([...membersOf(state, office)].sort(), here.map(({ sid }) => sid).sort())
+      for (const { name, sid } of here.filter(({ role }) => role === "computer")) {
+        assert.deepStrictEqual(computerIn(state, office, name), Option.some(sid))
+      }
+    }
+    for (const name of ["x", "y", "toString"]) {
+      assert.strictEqual(
+        computerAnywhere(state, name),
+        seated.some((one) => one.role === "computer" && one.name === name)
+      )
+    }
+  })
+
+  it.prop("when everybody has gone nothing is left", [Steps], ([steps]) => {
+    const state = sane(steps.map(toCommand)).reduce(apply, noOffices)
+    const end = ["1", "2", "3", "4", "5"].map(disconnect).reduce(apply, state)
+    assert.deepStrictEqual(
+      [HashMap.size(end.sessions), HashMap.size(end.offices), HashMap.size(end.computerNames)],
+      [0, 0, 0]
+    )
+  })
+
+  it.prop("an accepted join repeated changes nothing", [Steps], ([steps]) => {
+    const commands = sane(steps.map(toCommand))
+    const last = commands.findLast(({ _tag }) => _tag === "Join")
+    const before = commands.reduce(apply, noOffices)
+    if (last !== undefined && Result.isSuccess(decide(before, last))) {
+      assert.deepStrictEqual(Result.getOrThrow(decide(apply(before, last), last)), [])
+    }
+  })
+
+  it("case 040: a second Agent is refused with the protocol's words", () => {
+    const outcome = decide(after(...a1, connect("a2", "agent")), join("a2", "agent", "agent-2", "O1"))
+    assert.strictEqual(Result.getOrThrow(Result.flip(outcome)).message, "Room already has an agent")
+  })
+
+  it("case 043: an Agent leaves before it joins elsewhere", () => {
+    assert.strictEqual(refusal(after(...a1), join("a1", "agent", "agent-1", "O2")), "agent is elsewhere")
+  })
+
+  it("case 045: a Computer that joins elsewhere leaves first", () => {
+    assert.deepStrictEqual(told(after(...c1), join("c1", "computer", "pc-1", "O2")), [
+      "Left O1",
+      "Entered O2"
+    ])
+  })
+
+  it("cases 042 and 047: joining again is silent", () => {
+    assert.deepStrictEqual(told(after(...a1), join("a1", "agent", "agent-1", "O1")), [])
+    assert.deepStrictEqual(told(after(...c1), join("c1", "computer", "pc-1", "O1")), [])
+  })
+
+  it("case 048: a Computer's name is taken only once per office", () => {
+    const outcome = decide(after(...c1, connect("c2")), join("c2", "computer", "pc-1", "O1"))
+    assert.strictEqual(
+      Result.getOrThrow(Result.flip(outcome)).message,
+      "Computer with name 'pc-1' already exists in room 'O1'"
+    )
+  })
+
+  it("case 050: a Computer that is refused elsewhere stays where it is", () => {
+    const state = after(...c1, connect("c2"), join("c2", "computer", "pc-1", "O2"))
+    assert.strictEqual(refusal(state, join("c1", "computer", "pc-1", "O2")), "name taken")
+    assert.deepStrictEqual(computerIn(state, "O1", "pc-1"), Option.some("c1"))
+  })
+
+  it("case 051: the name is fixed while in an office", () => {
+    assert.strictEqual(refusal(after(...c1), join("c1", "computer", "pc-x", "O1")), "name mismatch")
+  })
+
+  it("cases 052 and 053: a role is fixed by the handshake or the first join", () => {
+    assert.strictEqual(
+      refusal(after(connect("1", "agent")), join("1", "computer", "x", "O1")),
+      "role mismatch"
+    )
+    const once = after(connect("1"), join("1", "agent", "x", "O1"), leave("1", "O1"))
+    assert.strictEqual(refusal(once, join("1", "computer", "x", "O1")), "role mismatch")
+  })
+
+  it("case 054: an Agent and a Computer may share a name", () => {
+    assert.strictEqual(
+      refusal(after(...a1, connect("c")), join("c", "computer", "agent-1", "O1")),
+      "accepted"
+    )
+  })
+
+  it("cases 066 and 067: nobody leaves where nobody is", () => {
+    assert.strictEqual(refusal(after(...c1), leave("c1", "O2")), "not in office")
+    assert.strictEqual(refusal(after(connect("c")), leave("c", "O1")), "not in office")
+  })
+
+  it("cases 068 and 071: a disconnect leaves, once", () => {
+    assert.deepStrictEqual(told(after(...c1), disconnect("c1")), ["Left O1", "Disconnected"])
+    assert.deepStrictEqual(told(after(...c1, leave("c1", "O1")), disconnect("c1")), ["Disconnected"])
+    assert.deepStrictEqual(told(after(...c1, disconnect("c1")), disconnect("c1")), [])
+  })
+})

@@ -1,0 +1,119 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Result, Schema } from "effect"
+import { readComputerConfig } from "../../../src/domain/config/config.ts"
+import type { JsonObject } from "../../../src/domain/json.ts"
+import { buildCatalogue, type ServerTools } from "../../../src/domain/tools/catalogue.ts"
+
+const server = (
+  name: string,
+  tools: ReadonlyArray<string | JsonObject>,
+  settings: object = {}
+): ServerTools => {
+  const config = Result.getOrThrow(
+    readComputerConfig({
+      servers: { [name]: { type: "stdio", server_parameters: { command: "x" }, ...settings } }
+    })
+  ).servers[name]
+  if (config === undefined) throw new Error("no such server")
+  return { config, tools: tools.map((tool) => (typeof tool === "string" ? { name: tool } : tool)) }
+}
+const owners = (...servers: ReadonlyArray<ServerTools>) =>
+  Object.fromEntries(
+    [...buildCatalogue(servers).entries].map(([name, entry]) => [name, `${entry.server}.${entry.original}`])
+  )
+
+const Servers = Schema.Array(
+  Schema.Struct({
+    tools: Schema.Array(Schema.Literals(["read", "write", "rm", "__proto__"])),
+    forbidden: Schema.Array(Schema.Literals(["rm", "read", "r"])),
+    alias: Schema.NullOr(Schema.Literals(["r", "write"]))
+  })
+)
+
+describe("catalogue", () => {
+  it.prop("every listed tool is offered once or hidden for a reason", [Servers], ([given]) => {
+    const servers = given.map(({ alias, forbidden, tools }, index) =>
+      server(`s${index}`, tools, { forbidden_tools: forbidden, tool_meta: { read: { alias } } })
+    )
+    const { entries, forbidden, hidden } = buildCatalogue(servers)
+    const listed = servers.reduce((sum, { tools }) => sum + tools.length, 0)
+    assert.strictEqual(entries.size + hidden.length, listed)
+    for (const { server, original } of hidden.filter(({ reason }) => reason === "forbidden")) {
+      assert.isFalse([...entries.values()].some((one) => one.server === server && one.original === original))
+      assert.isTrue(forbidden.has(original))
+    }
+  })
+
+  it("cases 178 and 179: missing parts have their neutral value", () => {
+    const entry = buildCatalogue([server("alpha", ["hello"])]).entries.get("hello")
+    assert.deepStrictEqual(entry?.tool, {
+      name: "hello",
+      description: "",
+      paramsSchema: {},
+      returnSchema: null,
+      meta: {}
+    })
+  })
+
+  it("case 180: an alias tells two tools of one name apart", () => {
+    assert.deepStrictEqual(
+      owners(
+        server("alpha", ["search"], { tool_meta: { search: { alias: "web_search" } } }),
+        server("beta", ["search"], { tool_meta: { search: { alias: "doc_search" } } })
+      ),
+      { web_search: "alpha.search", doc_search: "beta.search" }
+    )
+  })
+
+  it("case 182: without an alias the first server has the name", () => {
+    const servers = [server("alpha", ["read"]), server("beta", ["read"])]
+    assert.deepStrictEqual(owners(...servers), { read: "alpha.read" })
+    assert.deepStrictEqual(buildCatalogue(servers).hidden, [
+      { server: "beta", original: "read", name: "read", reason: "name taken" }
+    ])
+  })
+
+  it("an alias that another tool already has is a clash like any other", () => {
+    assert.deepStrictEqual(
+      owners(server("alpha", ["read"]), server("beta", ["scan"], { tool_meta: { scan: { alias: "read" } } })),
+      { read: "alpha.read" }
+    )
+  })
+
+  it("cases 183 and 184: forbidden by either name, refused by both", () => {
+    for (const name of ["rm", "remove"]) {
+      const { entries, forbidden } = buildCatalogue([
+        server("alpha", ["rm"], { tool_meta: { rm: { alias: "remove" } }, forbidden_tools: [name] })
+      ])
+      assert.strictEqual(entries.size, 0)
+      assert.deepStrictEqual([...forbidden].sort(), ["remove", "rm"])
+    }
+  })
+
+  it("a tool forbidden on one server is offered by another", () => {
+    assert.deepStrictEqual(
+      owners(server("alpha", ["rm"], { forbidden_tools: ["rm"] }), server("beta", ["rm"])),
+      { rm: "beta.rm" }
+    )
+  })
+
+  it("case 138: the tool's own auto_apply wins over the default", () => {
+    const { entries } = buildCatalogue([
+      server("alpha", ["a", "b"], {
+        default_tool_meta: { auto_apply: true },
+        tool_meta: { b: { auto_apply: false } }
+      })
+    ])
+    assert.deepStrictEqual(
+      [...entries].map(([name, { autoApply }]) => [name, autoApply]),
+      [
+        ["a", true],
+        ["b", false]
+      ]
+    )
+  })
+
+  it("a tool without a name is not offered", () => {
+    assert.strictEqual(buildCatalogue([server("alpha", [{ name: 7 }])]).hidden[0]?.reason, "no name")
+  })
+})
