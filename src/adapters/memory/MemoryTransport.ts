@@ -1,0 +1,197 @@
+import { Context, Deferred, Effect, Exit, FiberSet, Layer, Result, Scope } from "effect"
+import { type GateRefusal, gate, parseVersion, PROTOCOL_VERSION } from "../../domain/protocol/version.ts"
+import { tooLarge } from "../../domain/refusal.ts"
+import { type Body, faultyBody, receivedBody } from "../../application/ports/Body.ts"
+import {
+  AdmissionRefused,
+  type Answer,
+  type Handshake,
+  type Link,
+  LinkClosed,
+  NoAnswer,
+  NotSent,
+  type Receive,
+  TransportClient,
+  TransportServer,
+  Unreachable,
+  VersionRefused
+} from "../../application/ports/Transport.ts"
+
+/** What may be set about a transport in memory. */
+export interface MemoryTransportOptions {
+  /** Largest body a member may send, in bytes of its JSON text. */
+  readonly maxMessageBytes?: number
+  /** The version the Server's gate speaks. */
+  readonly version?: string
+}
+
+type Accept = (link: Link, handshake: Handshake) => Effect.Effect<Receive, AdmissionRefused, Scope.Scope>
+
+/** One end of a link: what arrives here, and what is still to be answered. */
+interface End {
+  readonly link: Link
+  /** Sets what this end does with messages. Before that, and after the close, they go nowhere. */
+  readonly open: (receive: Receive) => void
+  readonly deliver: (event: string, body: Body, answered: Deferred.Deferred<Answer, LinkClosed>) => void
+  readonly lose: (reason: string) => Effect.Effect<void>
+}
+
+const encoder = new TextEncoder()
+
+/** A body as the far end gets it: by its text, as over a wire, so that the ends share no object. */
+const carry = (body: Body): Body => {
+  const value = Result.flatMap(body.whole(), (whole) => receivedBody(whole).whole())
+  if (Result.isFailure(value)) return faultyBody(value.failure)
+  if (value.success === undefined) return receivedBody(undefined)
+  return Result.match(body.text(), {
+    onFailure: faultyBody,
+    onSuccess: (text) => receivedBody(JSON.parse(text))
+  })
+}
+
+const makeEnd = Effect.fnUntraced(function* (
+  id: string,
+  maxBytes: number,
+  far: () => End
+): Effect.fn.Return<End, never, Scope.Scope> {
+  const handlers = yield* FiberSet.make<void>()
+  const run = yield* FiberSet.runtime(handlers)<never>()
+  const closed = yield* Deferred.make<string>()
+  const unanswered = new Set<Deferred.Deferred<Answer, LinkClosed>>()
+  let receive: Receive | undefined
+
+  const fits = (body: Body): boolean =>
+    Result.match(body.text(), {
+      onFailure: () => true,
+      onSuccess: (text) => encoder.encode(text).length <= maxBytes
+    })
+  const sendable = (body: Body): Effect.Effect<void, LinkClosed | NotSent> => {
+    const lost = Deferred.isDoneUnsafe(closed)
+    if (lost)
+      return Effect.flatMap(Deferred.await(closed), (reason) => Effect.fail(new LinkClosed({ reason })))
+    return fits(body) ? Effect.void : Effect.fail(new NotSent({ refusal: tooLarge(maxBytes) }))
+  }
+
+  const link: Link = {
+    id,
+    fits,
+    closed: Deferred.await(closed),
+    tell: (event, body) =>
+      Effect.andThen(
+        sendable(body),
+        Effect.sync(() => far().deliver(event, carry(body), Deferred.makeUnsafe()))
+      ),
+    ask: Effect.fnUntraced(function* (event, body, deadline) {
+      yield* sendable(body)
+      const answered = Deferred.makeUnsafe<Answer, LinkClosed>()
+      unanswered.add(answered)
+      far().deliver(event, carry(body), answered)
+      return yield* Deferred.await(answered).pipe(
+        Effect.timeoutOrElse({
+          duration: deadline,
+          orElse: () => Effect.fail(new NoAnswer({ after: deadline }))
+        }),
+        Effect.ensuring(Effect.sync(() => unanswered.delete(answered)))
+      )
+    })
+  }
+
+  return {
+    link,
+    open: (handler) => {
+      receive = handler
+    },
+    deliver: (event, body, answered) => {
+      if (receive === undefined) return
+      run(
+        Effect.flatMap(receive(event, body), (answer) => Deferred.succeed(answered, answer.map(carry))).pipe(
+          Effect.catchCause((cause) => Effect.logError("handler failed", { event }, cause)),
+          Effect.asVoid
+        )
+      )
+    },
+    lose: (reason) =>
+      Effect.suspend(() => {
+        receive = undefined
+        for (const answered of unanswered)
+          Deferred.doneUnsafe(answered, Exit.fail(new LinkClosed({ reason })))
+        Deferred.doneUnsafe(closed, Exit.succeed(reason))
+        return FiberSet.clear(handlers)
+      })
+  }
+})
+
+const refusalOf = ({ body }: GateRefusal): VersionRefused | AdmissionRefused =>
+  body.code === 4008
+    ? new VersionRefused({ message: body.message, mismatch: body })
+    : new AdmissionRefused({ code: body.code, message: body.message })
+
+/**
+ * Both ends of a transport within one process: a full peer of the Socket.IO adapter, for deterministic tests on
+ * virtual time and for hosts that keep Server and members together.
+ */
+export const layer = (options: MemoryTransportOptions = {}): Layer.Layer<TransportServer | TransportClient> =>
+  Layer.effectContext(
+    Effect.gen(function* () {
+      const { maxMessageBytes = Number.POSITIVE_INFINITY, version = PROTOCOL_VERSION } = options
+      const serverVersion = yield* Effect.orDie(Effect.fromResult(parseVersion(version)))
+      let serving:
+        | { readonly accept: Accept; readonly scope: Scope.Scope; readonly context: Context.Context<never> }
+        | undefined
+      let count = 0
+
+      const server = TransportServer.of({
+        serve: Effect.fnUntraced(function* (accept) {
+          const context = yield* Effect.context<never>()
+          const scope = yield* Effect.scope
+          yield* Effect.acquireRelease(
+            Effect.sync(() => {
+              serving = { accept, scope, context }
+            }),
+            () =>
+              Effect.sync(() => {
+                serving = undefined
+              })
+          )
+          return { url: "memory:" }
+        })
+      })
+
+      const connect = Effect.fnUntraced(function* (request: {
+        readonly version: string
+        readonly auth: unknown
+        readonly receive: Receive
+      }) {
+        if (serving === undefined)
+          return yield* Effect.fail(new Unreachable({ message: "No Server is running" }))
+        const { accept, context, scope } = serving
+        const admitted = gate([request.version], serverVersion)
+        if (Result.isFailure(admitted)) return yield* Effect.fail(refusalOf(admitted.failure))
+        const id = `memory-${++count}`
+        const here = yield* Effect.scope
+        const there = yield* Scope.fork(scope)
+        const near: End = yield* makeEnd(id, maxMessageBytes, () => far)
+        const far: End = yield* makeEnd(id, Number.POSITIVE_INFINITY, () => near).pipe(
+          Scope.provide(there),
+          Effect.provideContext(context)
+        )
+        const lose = (reason: string) => Effect.andThen(near.lose(reason), far.lose(reason))
+        const close = (reason: string) => Effect.andThen(lose(reason), Scope.close(there, Exit.void))
+        yield* Scope.addFinalizer(there, lose("Server closed"))
+        yield* Scope.addFinalizer(here, close("closed by the member"))
+        const handshake = { version: admitted.success, auth: request.auth, headers: {} }
+        const receive = yield* accept(far.link, handshake).pipe(
+          Scope.provide(there),
+          Effect.provideContext(context),
+          Effect.onError(() => close("refused"))
+        )
+        far.open(receive)
+        near.open(request.receive)
+        return near.link
+      })
+
+      return Context.make(TransportServer, server).pipe(
+        Context.add(TransportClient, TransportClient.of({ connect }))
+      )
+    })
+  )

@@ -1,0 +1,195 @@
+import { createServer, type IncomingMessage, type Server as HttpServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { Cause, Effect, Exit, FiberSet, Layer, Option, Result, Scope } from "effect"
+import { Server as Engine } from "engine.io"
+import { type Socket, Server as SocketIo } from "socket.io"
+import { WebSocketServer } from "ws"
+import { type Handshake, ListenFailed, TransportServer } from "../../application/ports/Transport.ts"
+import { parseVersion, PROTOCOL_VERSION, versionParameter } from "../../domain/protocol/version.ts"
+import { codes } from "../../domain/refusal.ts"
+import { isFor, type Rejection, rejectionOf, rejectRequest, rejectUpgrade } from "./gate.ts"
+import { decoderFor, Encoder, envelopeBytes } from "./parser.ts"
+import { makeSocketLink, type SocketLink } from "./SocketLink.ts"
+
+/** Namespace of all events (seed 003). */
+export const namespace = "/smcp"
+
+/** HTTP path unless a deployment chooses another (spec §1). */
+export const defaultPath = "/smcp"
+
+/** Largest message unless an operator chooses otherwise, in bytes: room for a few screenshots. */
+export const defaultMaxMessageBytes = 16 * 1024 * 1024
+
+/** Largest message that can be chosen, in bytes: beyond twice this, clients drop the connection by themselves. */
+export const mostMessageBytes = 48 * 1024 * 1024
+
+/** What an operator may set about the Socket.IO server. */
+export interface SocketIoServerOptions {
+  readonly host?: string
+  /** 0 picks a free port. */
+  readonly port?: number
+  /** HTTP path of Socket.IO. */
+  readonly path?: string
+  /** A larger message is answered with 413; one of more than twice the size costs its sender the connection. */
+  readonly maxMessageBytes?: number
+  /** Origins whose pages may connect; `*` is any. Programs that are no browser need no entry. */
+  readonly allowedOrigins?: ReadonlyArray<string>
+  /** The protocol version this Server speaks. */
+  readonly version?: string
+  /** How often a silent peer is asked for a sign of life, and how long it has to give one, in milliseconds. */
+  readonly pingInterval?: number
+  readonly pingTimeout?: number
+}
+
+type Accept = Parameters<TransportServer["Service"]["serve"]>[0]
+
+const notFound: Rejection = { status: 404, headers: {}, body: { code: 404, message: "Not found" } }
+
+/** An engine that still reads messages somewhat over the limit, so that their senders can be told. */
+const makeEngine = (options: SocketIoServerOptions, maxMessageBytes: number): Engine => {
+  const cutOff = 2 * maxMessageBytes + envelopeBytes
+  const roomy = class extends WebSocketServer {
+    constructor(given: ConstructorParameters<typeof WebSocketServer>[0]) {
+      super({ ...given, maxPayload: cutOff })
+    }
+  }
+  const { allowedOrigins = [] } = options
+  const engine = new Engine({
+    maxHttpBufferSize: maxMessageBytes,
+    wsEngine: roomy,
+    pingInterval: options.pingInterval ?? 25_000,
+    pingTimeout: options.pingTimeout ?? 20_000,
+    ...(allowedOrigins.length > 0 && {
+      cors: { origin: allowedOrigins.includes("*") ? true : [...allowedOrigins] }
+    })
+  })
+  engine.on("connection", ({ transport }: { transport: { name: string; maxHttpBufferSize?: number } }) => {
+    if (transport.name === "polling") transport.maxHttpBufferSize = cutOff
+  })
+  return engine
+}
+
+const listen = (http: HttpServer, host: string, port: number) =>
+  Effect.callback<AddressInfo, ListenFailed>((resume) => {
+    const failed = (error: NodeJS.ErrnoException) => {
+      const why = error.code === "EADDRINUSE" ? "the address is in use" : error.message
+      resume(Effect.fail(new ListenFailed({ message: `Cannot listen on ${host}:${port}: ${why}` })))
+    }
+    http.once("error", failed)
+    http.listen(port, host, () => {
+      http.off("error", failed)
+      resume(Effect.succeed(http.address() as AddressInfo))
+    })
+  })
+
+const spellUrl = ({ address, family, port }: AddressInfo): string =>
+  `http://${family === "IPv6" ? `[${address}]` : address}:${port}`
+
+/** The error by which Socket.IO tells a client why its namespace was refused (spec §2.5). */
+const refusalError = (code: number, message: string): Error =>
+  Object.assign(new Error(message), { data: { code, message } })
+
+const handshakeOf = (socket: Socket): Handshake => {
+  const { auth, headers, query } = socket.handshake
+  const version = query[versionParameter]
+  return {
+    version: Result.getOrThrow(parseVersion(typeof version === "string" ? version : "")),
+    auth,
+    headers
+  }
+}
+
+/** Serves Socket.IO on an HTTP server of its own (spec §1, §2). */
+export const layer = (options: SocketIoServerOptions = {}): Layer.Layer<TransportServer> =>
+  Layer.succeed(TransportServer, TransportServer.of({ serve: (accept) => serve(options, accept) }))
+
+const serve = Effect.fnUntraced(function* (
+  options: SocketIoServerOptions,
+  accept: Accept
+): Effect.fn.Return<{ readonly url: string }, ListenFailed, Scope.Scope> {
+  const {
+    allowedOrigins = [],
+    host = "127.0.0.1",
+    maxMessageBytes = defaultMaxMessageBytes,
+    path = defaultPath,
+    port = 0,
+    version = PROTOCOL_VERSION
+  } = options
+  const serverVersion = yield* Effect.orDie(Effect.fromResult(parseVersion(version)))
+  const links = new Set<SocketLink & { readonly scope: Scope.Closeable }>()
+  const run = yield* FiberSet.makeRuntime<never>()
+
+  const http = createServer()
+  const engine = makeEngine(options, maxMessageBytes)
+  const io = new SocketIo({ parser: { Encoder, Decoder: decoderFor(maxMessageBytes) }, serveClient: false })
+  io.bind(engine)
+
+  http.on("request", (request, response) => {
+    const rejection = isFor(path, request) ? rejectionOf(request, serverVersion, allowedOrigins) : notFound
+    if (rejection === undefined)
+      engine.handleRequest(request as Parameters<Engine["handleRequest"]>[0], response)
+    else rejectRequest(response, rejection)
+  })
+  http.on("upgrade", (request: IncomingMessage, socket, head) => {
+    const rejection = isFor(path, request) ? rejectionOf(request, serverVersion, allowedOrigins) : notFound
+    if (rejection === undefined) {
+      engine.handleUpgrade(request as Parameters<Engine["handleUpgrade"]>[0], socket, head)
+    } else rejectUpgrade(socket, rejection)
+  })
+
+  /** Lets one socket in, or says why not. Its scope closes when the socket is gone, whatever happens first. */
+  const admit = Effect.fnUntraced(function* (socket: Socket) {
+    const scope = yield* Scope.make()
+    const made = yield* Scope.provide(
+      makeSocketLink(socket.id, socket, () => Number.POSITIVE_INFINITY),
+      scope
+    )
+    const entry = { ...made, scope }
+    links.add(entry)
+    const end = (reason: string) =>
+      Effect.suspend(() => {
+        links.delete(entry)
+        return Effect.andThen(made.lose(reason), Scope.close(scope, Exit.void))
+      })
+    const receive = yield* Effect.onError(Scope.provide(accept(made.link, handshakeOf(socket)), scope), () =>
+      end("refused")
+    )
+    const gone = (reason: string) => void run(end(reason))
+    socket.on("disconnect", gone)
+    socket.conn.once("close", gone)
+    if (socket.conn.readyState !== "open") return yield* end("closed while connecting")
+    made.open(receive)
+  })
+
+  io.of(namespace).use((socket, next) => {
+    run(
+      Effect.matchCauseEffect(admit(socket), {
+        onSuccess: () => Effect.sync(() => next()),
+        onFailure: (cause) =>
+          Option.match(Cause.findErrorOption(cause), {
+            onSome: ({ code, message }) => Effect.sync(() => next(refusalError(code, message))),
+            onNone: () =>
+              Effect.andThen(
+                Effect.logError("connection failed", cause),
+                Effect.sync(() => next(refusalError(codes.internal, "Internal error")))
+              )
+          })
+      })
+    )
+  })
+
+  yield* Effect.addFinalizer(() =>
+    Effect.gen(function* () {
+      const open = [...links]
+      yield* Effect.forEach(open, ({ lose }) => lose("Server shut down"), { discard: true })
+      yield* Effect.promise(() => io.close())
+      http.closeAllConnections()
+      yield* Effect.forEach(open, ({ scope }) => Scope.close(scope, Exit.void), { discard: true })
+      yield* Effect.callback<void>((resume) => {
+        http.close(() => resume(Effect.void))
+      })
+    })
+  )
+  const address = yield* listen(http, host, port)
+  return { url: spellUrl(address) }
+})

@@ -1,0 +1,121 @@
+import { Deferred, Duration, Effect, Exit, FiberSet, Result, type Scope } from "effect"
+import { type Body, receivedBody } from "../../application/ports/Body.ts"
+import {
+  type Answer,
+  type Link,
+  LinkClosed,
+  NoAnswer,
+  NotSent,
+  type Receive
+} from "../../application/ports/Transport.ts"
+import { tooLarge } from "../../domain/refusal.ts"
+import { exceeds, isBody } from "./parser.ts"
+
+/** What server and client sockets of Socket.IO have in common, as far as a link needs it. */
+export interface SocketLike {
+  emit(event: string, ...args: ReadonlyArray<unknown>): unknown
+  timeout(millis: number): {
+    emit(event: string, body: Body, ack: (error: Error | null, ...values: Array<Body>) => void): unknown
+  }
+  onAny(listener: (event: string, ...args: Array<unknown>) => void): unknown
+}
+
+/** A link over a socket, and the hands of the adapter that owns it. */
+export interface SocketLink {
+  readonly link: Link
+  /** From now on messages reach `receive`. */
+  readonly open: (receive: Receive) => void
+  /** The socket is gone: everything that waits ends, handlers are interrupted. */
+  readonly lose: (reason: string) => Effect.Effect<void>
+}
+
+type Ack = (...values: ReadonlyArray<Body>) => void
+type Waiting = (exit: Exit.Exit<Answer, LinkClosed | NoAnswer>) => void
+
+const isAck = (value: unknown): value is Ack => typeof value === "function"
+
+const writable = (answer: Answer): boolean => answer.every((body) => Result.isSuccess(body.text()))
+
+/** Longest time a timer of the platform can wait. */
+const maxTimer = 2 ** 31 - 1
+
+/**
+ * Makes a link of a socket whose messages are already bodies. `maxBytes` is what the far end takes.
+ */
+export const makeSocketLink = Effect.fnUntraced(function* (
+  id: string,
+  socket: SocketLike,
+  maxBytes: () => number
+): Effect.fn.Return<SocketLink, never, Scope.Scope> {
+  const handlers = yield* FiberSet.make<void>()
+  const run = yield* FiberSet.runtime(handlers)<never>()
+  const closed = yield* Deferred.make<string>()
+  const waiting = new Set<Waiting>()
+  let lost: string | undefined
+
+  const fits = (body: Body): boolean =>
+    Result.match(body.text(), { onFailure: () => true, onSuccess: (text) => !exceeds(text, maxBytes()) })
+
+  /** Why a message cannot be sent, or `undefined` when it can. */
+  const obstacle = (body: Body): LinkClosed | NotSent | undefined => {
+    if (lost !== undefined) return new LinkClosed({ reason: lost })
+    const text = body.text()
+    if (Result.isFailure(text)) return new NotSent({ refusal: text.failure })
+    return fits(body) ? undefined : new NotSent({ refusal: tooLarge(maxBytes()) })
+  }
+
+  const tell = (event: string, body: Body) =>
+    Effect.suspend(() => {
+      const problem = obstacle(body)
+      if (problem !== undefined) return Effect.fail(problem)
+      socket.emit(event, body)
+      return Effect.void
+    })
+
+  const ask = (event: string, body: Body, deadline: Duration.Duration) =>
+    Effect.callback<Answer, LinkClosed | NoAnswer | NotSent>((resume) => {
+      const problem = obstacle(body)
+      if (problem !== undefined) return resume(Effect.fail(problem))
+      const end: Waiting = (exit) => {
+        waiting.delete(end)
+        resume(exit)
+      }
+      waiting.add(end)
+      const millis = Math.min(Duration.toMillis(deadline), maxTimer)
+      socket.timeout(millis).emit(event, body, (error, ...values) => {
+        end(error === null ? Exit.succeed(values) : Exit.fail(new NoAnswer({ after: deadline })))
+      })
+      return Effect.sync(() => waiting.delete(end))
+    })
+
+  const open = (receive: Receive) => {
+    socket.onAny((event, ...args) => {
+      if (lost !== undefined) return
+      const last = args.at(-1)
+      const ack = isAck(last) ? last : undefined
+      const [first] = args
+      const body = isBody(first) ? first : receivedBody(undefined)
+      run(
+        Effect.flatMap(receive(String(event), body), (answer) => {
+          if (ack === undefined) return Effect.void
+          if (writable(answer)) return Effect.sync(() => ack(...answer))
+          return Effect.andThen(
+            Effect.logError("answer cannot be written as JSON", { event }),
+            Effect.sync(() => ack())
+          )
+        }).pipe(Effect.catchCause((cause) => Effect.logError("handler failed", { event }, cause)))
+      )
+    })
+  }
+
+  const lose = (reason: string) =>
+    Effect.suspend(() => {
+      if (lost !== undefined) return Effect.void
+      lost = reason
+      for (const end of [...waiting]) end(Exit.fail(new LinkClosed({ reason })))
+      Deferred.doneUnsafe(closed, Exit.succeed(reason))
+      return FiberSet.clear(handlers)
+    })
+
+  return { link: { id, ask, tell, fits, closed: Deferred.await(closed) }, open, lose }
+})

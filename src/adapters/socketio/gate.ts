@@ -1,0 +1,103 @@
+import type { IncomingMessage, ServerResponse } from "node:http"
+import type { Duplex } from "node:stream"
+import { Result } from "effect"
+import { gate, type Version, versionParameter } from "../../domain/protocol/version.ts"
+
+/** An answer that turns a request away before Socket.IO sees it. */
+export interface Rejection {
+  readonly status: number
+  readonly headers: { readonly [name: string]: string }
+  readonly body: unknown
+}
+
+/** The URL of a request; the host is of no account. */
+const urlOf = (request: IncomingMessage): URL | undefined => {
+  try {
+    return new URL(request.url ?? "/", "http://localhost")
+  } catch {
+    return undefined
+  }
+}
+
+/** Is this request for Socket.IO? The path answers with and without its trailing slash (case 023). */
+export const isFor = (path: string, request: IncomingMessage): boolean => {
+  const pathname = urlOf(request)?.pathname
+  return pathname === path || pathname === `${path}/`
+}
+
+/**
+ * Pages of other origins may not connect unless they are on the list; programs that are no browser send no origin.
+ */
+const originRejection = (request: IncomingMessage, allowed: ReadonlyArray<string>): Rejection | undefined => {
+  const { host, origin } = request.headers
+  if (origin === undefined || allowed.includes(origin) || allowed.includes("*")) return undefined
+  if (origin === `http://${host}` || origin === `https://${host}`) return undefined
+  return { status: 403, headers: {}, body: { code: 403, message: "Origin not allowed" } }
+}
+
+/** The headers that let a page read our answer. */
+const corsHeaders = (request: IncomingMessage, allowed: ReadonlyArray<string>) => {
+  const { origin } = request.headers
+  return origin !== undefined && (allowed.includes(origin) || allowed.includes("*"))
+    ? { "Access-Control-Allow-Origin": origin, Vary: "Origin" }
+    : {}
+}
+
+/**
+ * Why a request must not reach Socket.IO, or `undefined` when it may: the version gate (spec §2.1) and the list of
+ * origins. Requests of an open session that say nothing of the version pass: the session was gated when it opened.
+ */
+export const rejectionOf = (
+  request: IncomingMessage,
+  server: Version,
+  allowedOrigins: ReadonlyArray<string>
+): Rejection | undefined => {
+  const foreign = originRejection(request, allowedOrigins)
+  if (foreign !== undefined || request.method === "OPTIONS") return foreign
+  const query = urlOf(request)?.searchParams
+  const versions = query?.getAll(versionParameter) ?? []
+  if (versions.length === 0 && query?.has("sid") === true) return undefined
+  return Result.match(gate(versions, server), {
+    onSuccess: () => undefined,
+    onFailure: ({ body, headers, status }) => ({
+      status,
+      headers: { ...headers, ...corsHeaders(request, allowedOrigins) },
+      body
+    })
+  })
+}
+
+const encode = ({ body, headers }: Rejection) => {
+  const text = JSON.stringify(body)
+  return {
+    text,
+    headers: {
+      ...headers,
+      "Content-Type": "application/json",
+      "Content-Length": String(Buffer.byteLength(text))
+    }
+  }
+}
+
+/** Answers a plain request. */
+export const rejectRequest = (response: ServerResponse, rejection: Rejection): void => {
+  const { headers, text } = encode(rejection)
+  response.writeHead(rejection.status, headers).end(text)
+}
+
+const reasons: { readonly [status: number]: string } = {
+  400: "Bad Request",
+  403: "Forbidden",
+  404: "Not Found"
+}
+
+/** Answers a request to upgrade, for which Node gives no response object, and ends it. */
+export const rejectUpgrade = (socket: Duplex, rejection: Rejection): void => {
+  const { headers, text } = encode(rejection)
+  const lines = [
+    `HTTP/1.1 ${rejection.status} ${reasons[rejection.status] ?? "Error"}`,
+    ...Object.entries({ ...headers, Connection: "close" }).map(([name, value]) => `${name}: ${value}`)
+  ]
+  socket.on("error", () => socket.destroy())
+  socket.end(`${lines.join("\r\n")}\r\n\r\n${text}`)
+}

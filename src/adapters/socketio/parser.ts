@@ -1,0 +1,72 @@
+import { Emitter } from "@socket.io/component-emitter"
+import { Result } from "effect"
+import * as Stock from "socket.io-parser"
+import { type Body, faultyBody, receivedBody } from "../../application/ports/Body.ts"
+import { tooLarge } from "../../domain/refusal.ts"
+
+/** Bytes a packet may have beyond its body: type, namespace, id and event name. */
+export const envelopeBytes = 1024
+
+const utf8 = new TextEncoder()
+
+/** Length of a text in UTF-8, counted only when the cheap upper bound leaves a doubt. */
+export const exceeds = (text: string, bytes: number): boolean =>
+  text.length > bytes || (text.length * 3 > bytes && utf8.encode(text).length > bytes)
+
+const carriesBodies = ({ type }: Stock.Packet): boolean =>
+  type === Stock.PacketType.EVENT || type === Stock.PacketType.ACK
+
+/** Everything a peer sent arrives as a body; what else stands among the arguments is ours. */
+export const isBody = (value: unknown): value is Body =>
+  typeof value === "object" && value !== null && "head" in value && "text" in value
+
+const write = (value: unknown): string =>
+  isBody(value)
+    ? Result.getOrElse(value.text(), () => "null")
+    : ((JSON.stringify(value) as string | undefined) ?? "null")
+
+/** Writes packets in the standard format; a body goes out as the text it holds. */
+export class Encoder {
+  readonly #stock = new Stock.Encoder()
+  encode(packet: Stock.Packet): Array<unknown> {
+    if (!carriesBodies(packet) || !Array.isArray(packet.data)) return this.#stock.encode(packet)
+    const namespace = packet.nsp === "/" ? "" : `${packet.nsp},`
+    return [`${packet.type}${namespace}${packet.id ?? ""}[${packet.data.map(write).join(",")}]`]
+  }
+}
+
+/**
+ * Reads packets in the standard format; everything but the name of an event arrives as a {@link Body}. A packet that
+ * is larger than the limit is still read as far as its envelope, so that its sender can be told.
+ */
+export const decoderFor = (maxBytes: number) =>
+  class Decoder extends Emitter<object, object, { decoded: (packet: Stock.Packet) => void }> {
+    readonly #stock = new Stock.Decoder()
+    #size = 0
+    constructor() {
+      super()
+      this.#stock.on("decoded", (packet) => {
+        const large = this.#size > maxBytes + envelopeBytes
+        this.#size = 0
+        this.emitReserved("decoded", withBodies(packet, large ? maxBytes : undefined))
+      })
+    }
+    add(chunk: unknown): void {
+      if (typeof chunk === "string") {
+        this.#size += exceeds(chunk, maxBytes + envelopeBytes) ? maxBytes + envelopeBytes + 1 : 0
+      } else if (ArrayBuffer.isView(chunk)) this.#size += chunk.byteLength
+      this.#stock.add(chunk)
+    }
+    destroy(): void {
+      this.#stock.destroy()
+    }
+  }
+
+const withBodies = (packet: Stock.Packet, exceeded: number | undefined): Stock.Packet => {
+  if (!carriesBodies(packet) || !Array.isArray(packet.data)) return packet
+  const names = packet.type === Stock.PacketType.EVENT ? 1 : 0
+  const bodies = packet.data
+    .slice(names)
+    .map((value: unknown) => (exceeded === undefined ? receivedBody(value) : faultyBody(tooLarge(exceeded))))
+  return { ...packet, data: [...packet.data.slice(0, names), ...bodies] }
+}

@@ -1,0 +1,69 @@
+import { Result } from "effect"
+import { bodyFault } from "../../domain/json.ts"
+import { badRequest, internal, type Refusal } from "../../domain/refusal.ts"
+
+/**
+ * One JSON value on its way between two peers. Whoever only routes reads the `head` and passes the body on as it
+ * came; whoever must understand it takes the `whole`. When the peer sent nothing that can be used, both fail with
+ * what the peer is to be told.
+ */
+export interface Body {
+  /**
+   * The value as far as routing needs it: scalar members of the outermost object are complete; objects and arrays
+   * inside may be empty stand-ins of the same kind.
+   */
+  readonly head: Result.Result<unknown, Refusal>
+  /** The complete value. May cost a parse. */
+  readonly whole: () => Result.Result<unknown, Refusal>
+  /** The value as JSON text. May cost a serialization, once. */
+  readonly text: () => Result.Result<string, Refusal>
+}
+
+class JsonBody implements Body {
+  readonly head: Result.Result<unknown, Refusal>
+  #text: Result.Result<string, Refusal> | undefined
+  constructor(value: unknown) {
+    this.head = Result.succeed(value)
+  }
+  whole(): Result.Result<unknown, Refusal> {
+    return this.head
+  }
+  text(): Result.Result<string, Refusal> {
+    this.#text ??= Result.flatMap(this.head, (value) =>
+      Result.try({
+        try: () => JSON.stringify(value) ?? "null",
+        catch: () => internal("The message cannot be written as JSON")
+      })
+    )
+    return this.#text
+  }
+}
+
+/** A body of a value we made ourselves. */
+export const jsonBody = (value: unknown): Body => new JsonBody(value)
+
+/** A body that cannot be used, and what its sender is told. */
+export const faultyBody = (refusal: Refusal): Body => {
+  const fault = Result.fail(refusal)
+  return { head: fault, whole: () => fault, text: () => fault }
+}
+
+/** A body of a value that a peer sent: binary, hostile nesting and the like make it a faulty one. */
+export const receivedBody = (value: unknown): Body => {
+  const fault = bodyFault(value)
+  return fault === undefined ? jsonBody(value) : faultyBody(badRequest(`Bad message: ${fault}`))
+}
+
+/** Reads the whole of a body with one of the protocol's decoders; every fault becomes what the sender is told. */
+export const decodeBody = <A>(
+  body: Body,
+  decode: (wire: unknown) => Result.Result<A, string>
+): Result.Result<A, Refusal> =>
+  Result.flatMap(body.whole(), (value) => Result.mapError(decode(value), badRequest))
+
+/** {@link decodeBody} for those who need no more than the head. */
+export const decodeHead = <A>(
+  body: Body,
+  decode: (wire: unknown) => Result.Result<A, string>
+): Result.Result<A, Refusal> =>
+  Result.flatMap(body.head, (value) => Result.mapError(decode(value), badRequest))

@@ -1,0 +1,108 @@
+import { Context, Data, type Duration, type Effect, type Scope } from "effect"
+import type { JsonObject } from "../../domain/json.ts"
+import type { Version, VersionMismatch } from "../../domain/protocol/version.ts"
+import type { Refusal } from "../../domain/refusal.ts"
+import type { Body } from "./Body.ts"
+
+/** The values of an acknowledgement, in order. An empty one acknowledges and says nothing. */
+export type Answer = ReadonlyArray<Body>
+
+/** The link is gone: closed by either end, or lost. Nothing can be said whether a message arrived. */
+export class LinkClosed extends Data.TaggedError("LinkClosed")<{ readonly reason: string }> {
+  override get message(): string {
+    return `Connection closed: ${this.reason}`
+  }
+}
+
+/** The far end did not acknowledge within the deadline. */
+export class NoAnswer extends Data.TaggedError("NoAnswer")<{ readonly after: Duration.Duration }> {}
+
+/** The message was not sent: it is too large or cannot be written. The link lives. */
+export class NotSent extends Data.TaggedError("NotSent")<{ readonly refusal: Refusal }> {}
+
+/**
+ * One end of a connection between a member and the Server. Both ends can ask and tell; messages of one link arrive
+ * in the order in which they were sent, and every ask ends exactly once.
+ */
+export interface Link {
+  /** Unique among the links of this transport. */
+  readonly id: string
+  /**
+   * Sends a message and waits for its acknowledgement. Ends with {@link LinkClosed} at once when the link closes.
+   * Interrupting it forgets the answer; the far end is not told.
+   */
+  readonly ask: (
+    event: string,
+    body: Body,
+    deadline: Duration.Duration
+  ) => Effect.Effect<Answer, LinkClosed | NoAnswer | NotSent>
+  /** Sends a message that nobody acknowledges. Sent is not yet arrived. */
+  readonly tell: (event: string, body: Body) => Effect.Effect<void, LinkClosed | NotSent>
+  /** True when the far end takes a message with this body. */
+  readonly fits: (body: Body) => boolean
+  /** Waits until the link is closed and says why. */
+  readonly closed: Effect.Effect<string>
+}
+
+/**
+ * What an end does with a message: the effect gives the acknowledgement, and never fails. It is interrupted when the
+ * link closes. When the sender asked for no acknowledgement the answer goes nowhere.
+ */
+export type Receive = (event: string, body: Body) => Effect.Effect<Answer>
+
+/** What a connecting member brought along, after the version gate. */
+export interface Handshake {
+  readonly version: Version
+  /** The `auth` value of the connection, not yet looked at. */
+  readonly auth: unknown
+  /** Headers of the request that opened the connection, names in lower case. */
+  readonly headers: { readonly [name: string]: string | ReadonlyArray<string> | undefined }
+}
+
+/** The Server does not let this connection in; `code` is one of the protocol's. Trying again does not help. */
+export class AdmissionRefused extends Data.TaggedError("AdmissionRefused")<{
+  readonly code: number
+  readonly message: string
+}> {}
+
+/** The address cannot be listened on. */
+export class ListenFailed extends Data.TaggedError("ListenFailed")<{ readonly message: string }> {}
+
+/** The Server's end of a transport. */
+export class TransportServer extends Context.Service<
+  TransportServer,
+  {
+    /**
+     * Accepts connections until the scope closes. For each one that passes the version gate `accept` decides in the
+     * scope of that connection, which closes right after the link has.
+     */
+    readonly serve: (
+      accept: (link: Link, handshake: Handshake) => Effect.Effect<Receive, AdmissionRefused, Scope.Scope>
+    ) => Effect.Effect<{ readonly url: string }, ListenFailed, Scope.Scope>
+  }
+>()("a2c-smcp/application/ports/TransportServer") {}
+
+/** Client and Server speak different protocol lines. Only another version of one of them helps. */
+export class VersionRefused extends Data.TaggedError("VersionRefused")<{
+  readonly message: string
+  /** What the Server said; missing where its answer could not be read. */
+  readonly mismatch: VersionMismatch | undefined
+}> {}
+
+/** The Server cannot be reached right now. */
+export class Unreachable extends Data.TaggedError("Unreachable")<{ readonly message: string }> {}
+
+export type ConnectFailed = VersionRefused | AdmissionRefused | Unreachable
+
+/** A member's end of a transport. */
+export class TransportClient extends Context.Service<
+  TransportClient,
+  {
+    /** Opens one connection, which lives as long as the scope. It never reconnects by itself. */
+    readonly connect: (options: {
+      readonly version: string
+      readonly auth: JsonObject
+      readonly receive: Receive
+    }) => Effect.Effect<Link, ConnectFailed, Scope.Scope>
+  }
+>()("a2c-smcp/application/ports/TransportClient") {}

@@ -1,0 +1,34 @@
+import { Context, Effect, Layer, type Scope } from "effect"
+import type { Line } from "../../domain/protocol/lines.ts"
+import type { Link } from "../ports/Transport.ts"
+
+/** An open connection and the protocol line it speaks. */
+export interface Connection {
+  readonly link: Link
+  readonly line: Line
+}
+
+/** Who is connected to this Server, by session id. */
+export class Connections extends Context.Service<
+  Connections,
+  {
+    /** Adds a connection for as long as the scope. */
+    readonly add: (connection: Connection) => Effect.Effect<void, never, Scope.Scope>
+    readonly get: (sid: string) => Connection | undefined
+    /** How many there are. */
+    readonly size: () => number
+  }
+>()("a2c-smcp/application/server/Connections") {
+  static readonly layer = Layer.sync(Connections, () => {
+    const connections = new Map<string, Connection>()
+    return Connections.of({
+      add: (connection) =>
+        Effect.acquireRelease(
+          Effect.sync(() => void connections.set(connection.link.id, connection)),
+          () => Effect.sync(() => void connections.delete(connection.link.id))
+        ),
+      get: (sid) => connections.get(sid),
+      size: () => connections.size
+    })
+  })
+}

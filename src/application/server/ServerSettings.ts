@@ -1,0 +1,27 @@
+import { Context, Duration, Effect } from "effect"
+import type { AdmissionRefused, Handshake } from "../ports/Transport.ts"
+
+/** What an operator may set about a Server. */
+export interface ServerSettings {
+  /** How long a Computer may take to answer a request that names no time of its own. */
+  readonly routingTimeout: Duration.Duration
+  /** What is added to the time a request names: the way there and back. */
+  readonly grace: Duration.Duration
+  /** Refuse connections that do not state their role (spec §15, row 35). */
+  readonly requireRole: boolean
+  /** Decides who may connect, from the `auth` value and the headers (spec §13). */
+  readonly authenticate: (handshake: Handshake) => Effect.Effect<void, AdmissionRefused>
+}
+
+/** The settings of a Server; the defaults are those of spec §4.3. */
+export const ServerSettings = Context.Reference<ServerSettings>(
+  "a2c-smcp/application/server/ServerSettings",
+  {
+    defaultValue: () => ({
+      routingTimeout: Duration.seconds(30),
+      grace: Duration.seconds(5),
+      requireRole: false,
+      authenticate: () => Effect.void
+    })
+  }
+)

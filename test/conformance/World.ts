@@ -1,0 +1,279 @@
+import { inspect } from "node:util"
+import { it } from "@effect/vitest"
+import {
+  Cause,
+  Context,
+  Data,
+  Deferred,
+  Duration,
+  Effect,
+  Exit,
+  Layer,
+  Logger,
+  References,
+  Result,
+  Scope
+} from "effect"
+import { TestClock } from "effect/testing"
+import { io } from "socket.io-client"
+import * as Memory from "../../src/adapters/memory/MemoryTransport.ts"
+import * as SocketIoClient from "../../src/adapters/socketio/SocketIoClient.ts"
+import * as SocketIoServer from "../../src/adapters/socketio/SocketIoServer.ts"
+import { jsonBody } from "../../src/application/ports/Body.ts"
+import { TransportClient, type TransportServer } from "../../src/application/ports/Transport.ts"
+import { Server } from "../../src/application/server/Server.ts"
+import { ServerSettings } from "../../src/application/server/ServerSettings.ts"
+import { PROTOCOL_VERSION } from "../../src/domain/protocol/version.ts"
+
+/** A message a peer got, as it stood on the wire. */
+export interface Heard {
+  readonly event: string
+  readonly body: unknown
+}
+
+/** One line of the log. */
+export interface LogLine {
+  readonly level: string
+  readonly text: string
+}
+
+type Answering = (event: string, body: unknown) => Effect.Effect<ReadonlyArray<unknown>>
+
+/** The namespace connect was refused with these data. */
+export class Refused extends Data.TaggedError("Refused")<{
+  readonly code: unknown
+  readonly message: string
+}> {}
+
+/** A member that knows nothing but the wire. */
+export interface Peer {
+  readonly sid: () => string
+  /** Sends with an acknowledgement callback and gives the acknowledgement's values. */
+  readonly ask: (event: string, ...payload: ReadonlyArray<unknown>) => Effect.Effect<ReadonlyArray<unknown>>
+  /** Sends without asking for an acknowledgement. */
+  readonly tell: (event: string, ...payload: ReadonlyArray<unknown>) => Effect.Effect<void>
+  /** The next message of this name that was not taken yet. */
+  readonly hear: (event: string) => Effect.Effect<unknown>
+  /** Everything that has come so far. */
+  readonly heard: () => ReadonlyArray<Heard>
+  /** From now on requests are answered like this; until then with nothing. */
+  readonly answers: (answering: Answering) => Effect.Effect<void>
+  readonly close: Effect.Effect<void>
+  readonly closed: Effect.Effect<string>
+}
+
+interface ConnectOptions {
+  readonly auth?: unknown
+  readonly version?: string
+}
+
+/** A Server on some transport, and the means to meet it. */
+export interface World {
+  readonly transport: "memory" | "socket.io"
+  readonly url: string
+  readonly server: Server["Service"]
+  /** Everything that was logged. */
+  readonly logs: ReadonlyArray<LogLine>
+  /** Gives our own clients their transport. */
+  readonly client: Layer.Layer<TransportClient>
+  readonly connect: (options?: ConnectOptions) => Effect.Effect<Peer, Refused, Scope.Scope>
+  /** Lets time pass: virtual time where there is one; elsewhere the test waits for what it expects. */
+  readonly elapse: (duration: Duration.Input) => Effect.Effect<void>
+}
+
+const inbox = () => {
+  const heard: Array<Heard> = []
+  const taken = new Set<Heard>()
+  const waiting: Array<{ readonly event: string; readonly deferred: Deferred.Deferred<unknown> }> = []
+  let answering: Answering = () => Effect.succeed([])
+  return {
+    heard,
+    answering: (event: string, body: unknown) => answering(event, body),
+    answers: (next: Answering) =>
+      Effect.sync(() => {
+        answering = next
+      }),
+    arrive: (message: Heard) => {
+      heard.push(message)
+      const index = waiting.findIndex(({ event }) => event === message.event)
+      const [waiter] = index < 0 ? [] : waiting.splice(index, 1)
+      if (waiter === undefined) return
+      taken.add(message)
+      Deferred.doneUnsafe(waiter.deferred, Exit.succeed(message.body))
+    },
+    hear: (event: string): Effect.Effect<unknown> =>
+      Effect.suspend(() => {
+        const found = heard.find((message) => message.event === event && !taken.has(message))
+        if (found !== undefined) {
+          taken.add(found)
+          return Effect.succeed(found.body)
+        }
+        const deferred = Deferred.makeUnsafe<unknown>()
+        waiting.push({ event, deferred })
+        return Deferred.await(deferred)
+      })
+  }
+}
+
+const hour = Duration.hours(1)
+const valueOf = (head: Result.Result<unknown, { readonly message: string }>) =>
+  Result.getOrElse(head, ({ message }) => ({ faulty: message }))
+
+const memoryPeer = Effect.fnUntraced(function* (options: ConnectOptions) {
+  const transport = yield* TransportClient
+  const scope = yield* Effect.scope
+  const own = yield* Scope.fork(scope)
+  const { answering, answers, arrive, hear, heard } = inbox()
+  const link = yield* transport
+    .connect({
+      version: options.version ?? PROTOCOL_VERSION,
+      auth: options.auth as never,
+      receive: (event, body) => {
+        const value = valueOf(body.head)
+        arrive({ event, body: value })
+        return Effect.map(answering(event, value), (values) => values.map(jsonBody))
+      }
+    })
+    .pipe(
+      Scope.provide(own),
+      Effect.mapError((error) =>
+        error._tag === "AdmissionRefused"
+          ? new Refused(error)
+          : new Refused({ code: 0, message: error.message })
+      )
+    )
+  const peer: Peer = {
+    sid: () => link.id,
+    ask: (event, ...payload) =>
+      link.ask(event, jsonBody(payload[0]), hour).pipe(
+        Effect.map((answer) => answer.map(({ head }) => valueOf(head))),
+        Effect.catchTag("NotSent", ({ refusal }) =>
+          Effect.succeed([{ code: refusal.code, message: refusal.message }])
+        ),
+        Effect.orDie
+      ),
+    tell: (event, ...payload) => Effect.ignore(link.tell(event, jsonBody(payload[0]))),
+    hear,
+    heard: () => heard,
+    answers,
+    close: Scope.close(own, Exit.void),
+    closed: link.closed
+  }
+  return peer
+})
+
+const socketPeer = Effect.fnUntraced(function* (url: string, options: ConnectOptions) {
+  const { answering, answers, arrive, hear, heard } = inbox()
+  const closed = yield* Deferred.make<string>()
+  const socket = yield* Effect.acquireRelease(
+    Effect.sync(() =>
+      io(`${url}/smcp`, {
+        path: "/smcp",
+        query: { a2c_version: options.version ?? PROTOCOL_VERSION },
+        auth: options.auth as object,
+        reconnection: false,
+        forceNew: true,
+        transports: ["polling", "websocket"]
+      })
+    ),
+    (one) => Effect.sync(() => one.disconnect())
+  )
+  const run = Effect.runForkWith(yield* Effect.context<never>())
+  socket.onAny((event: string, ...args: ReadonlyArray<unknown>) => {
+    const ack = args.at(-1)
+    const body = typeof args[0] === "function" ? undefined : args[0]
+    arrive({ event, body })
+    const reply = typeof ack === "function" ? ack : () => undefined
+    run(Effect.map(answering(event, body), (values) => reply(...values)))
+  })
+  socket.on("disconnect", (reason) => Deferred.doneUnsafe(closed, Exit.succeed(reason)))
+  yield* Effect.callback<void, Refused>((resume) => {
+    socket.once("connect", () => resume(Effect.void))
+    socket.once("connect_error", (error: Error & { data?: { code?: unknown; message?: string } }) =>
+      resume(
+        Effect.fail(new Refused({ code: error.data?.code, message: error.data?.message ?? error.message }))
+      )
+    )
+  })
+  const peer: Peer = {
+    sid: () => socket.id ?? "",
+    ask: (event, ...payload) =>
+      Effect.callback((resume) => {
+        socket.emit(event, ...payload, (...values: ReadonlyArray<unknown>) => resume(Effect.succeed(values)))
+      }),
+    tell: (event, ...payload) => Effect.sync(() => void socket.emit(event, ...payload)),
+    hear,
+    heard: () => heard,
+    answers,
+    close: Effect.andThen(
+      Effect.sync(() => socket.disconnect()),
+      Deferred.await(closed)
+    ),
+    closed: Deferred.await(closed)
+  }
+  return peer
+})
+
+/** What a case may change about the Server it meets. */
+export interface Conditions extends Partial<ServerSettings> {
+  readonly maxMessageBytes?: number
+  readonly version?: string
+  readonly allowedOrigins?: ReadonlyArray<string>
+}
+
+const buildWorld = Effect.fnUntraced(function* (
+  transport: World["transport"],
+  { allowedOrigins, maxMessageBytes, version, ...settings }: Conditions
+): Effect.fn.Return<World, never, Scope.Scope> {
+  const options = {
+    ...(maxMessageBytes !== undefined && { maxMessageBytes }),
+    ...(version !== undefined && { version }),
+    ...(allowedOrigins !== undefined && { allowedOrigins })
+  }
+  const logs: Array<LogLine> = []
+  const logger = Logger.make(({ cause, logLevel, message }) => {
+    logs.push({ level: logLevel, text: [inspect(message, { depth: 9 }), Cause.pretty(cause)].join(" ") })
+  })
+  const transports: Layer.Layer<TransportServer | TransportClient> =
+    transport === "memory"
+      ? Memory.layer(options)
+      : Layer.merge(SocketIoServer.layer(options), SocketIoClient.layer({ url: "http://set.below" }))
+  const context = yield* Server.layer.pipe(
+    Layer.provideMerge(transports),
+    Layer.provide(Layer.succeed(ServerSettings, { ...ServerSettings.defaultValue(), ...settings })),
+    Layer.provideMerge(Layer.merge(Logger.layer([logger]), Layer.succeed(References.MinimumLogLevel, "All"))),
+    Layer.fresh,
+    Layer.build,
+    Effect.orDie
+  )
+  const server = Context.get(context, Server)
+  const client =
+    transport === "memory"
+      ? Layer.succeed(TransportClient, Context.get(context, TransportClient))
+      : SocketIoClient.layer({ url: server.url })
+  return {
+    transport,
+    url: server.url,
+    server,
+    client,
+    logs,
+    connect: (given = {}) =>
+      (transport === "memory"
+        ? Effect.provide(memoryPeer(given), client)
+        : socketPeer(server.url, given)
+      ).pipe(Effect.provideContext(context)),
+    elapse: (duration) => (transport === "memory" ? TestClock.adjust(duration) : Effect.void)
+  }
+})
+
+/** One conformance case, run on every transport. The title starts with the numbers of the cases it shows. */
+export const conform = (
+  title: string,
+  body: (world: World) => Effect.Effect<void, unknown, Scope.Scope>,
+  conditions: Conditions = {}
+): void => {
+  it.effect(`${title} [memory]`, () => Effect.flatMap(buildWorld("memory", conditions), body))
+  it.live(`${title} [socket.io]`, () =>
+    Effect.scoped(Effect.flatMap(buildWorld("socket.io", conditions), body))
+  )
+}

@@ -1,0 +1,307 @@
+import { assert, describe } from "@effect/vitest"
+import { Effect } from "effect"
+import {
+  agent,
+  agentIn,
+  assertDenied,
+  assertRefused,
+  bodiesOf,
+  computer,
+  computerIn,
+  join,
+  malformed,
+  newsSince,
+  settled
+} from "./cast.ts"
+import { conform, type Peer } from "./World.ts"
+
+const namesIn = Effect.fnUntraced(function* (peer: Peer, office: string) {
+  const [answer] = yield* peer.ask("server:list_room", { agent: "a", req_id: "r", office_id: office })
+  return (answer as { sessions: ReadonlyArray<{ name: string }> }).sessions.map(({ name }) => name).sort()
+})
+
+describe("namespace and auth", () => {
+  conform("cases 027, 028: connects with either role", (world) =>
+    Effect.gen(function* () {
+      assert.notStrictEqual((yield* agent(world)).sid(), (yield* computer(world)).sid())
+    })
+  )
+
+  conform("cases 029, 035: without a role one connects, and the join fixes it", (world) =>
+    Effect.gen(function* () {
+      const peer = yield* world.connect({})
+      assert.deepStrictEqual(yield* join(peer, "agent", "a", "O1"), [true, null])
+      yield* peer.ask("server:leave_office", { office_id: "O1" })
+      assertDenied(yield* join(peer, "computer", "a", "O1"))
+    })
+  )
+
+  conform(
+    "case 029: a Server may require the role",
+    (world) =>
+      Effect.gen(function* () {
+        assert.strictEqual((yield* Effect.flip(world.connect({}))).code, 400)
+        yield* agent(world)
+      }),
+    { requireRole: true }
+  )
+
+  conform("case 030: a role that is none is refused", (world) =>
+    Effect.gen(function* () {
+      for (const auth of [{ role: "server" }, { role: 1 }, { role: null }]) {
+        assert.strictEqual((yield* Effect.flip(world.connect({ auth }))).code, 400)
+      }
+    })
+  )
+})
+
+describe("joining", () => {
+  conform("case 036: an Agent joins and gets exactly two values", (world) =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* join(yield* agent(world), "agent", "agent-1", "O1"), [true, null])
+    })
+  )
+
+  conform("cases 037, 038, 039: the others hear of it, the newcomer does not", (world) =>
+    Effect.gen(function* () {
+      const a1 = yield* agentIn(world, "O1")
+      const c1 = yield* computerIn(world, "O1")
+      assert.deepStrictEqual(yield* a1.hear("notify:enter_office"), { office_id: "O1", computer: "pc-1" })
+      yield* a1.ask("server:leave_office", { office_id: "O1" })
+      yield* join(a1, "agent", "agent-1", "O1")
+      assert.deepStrictEqual(yield* c1.hear("notify:enter_office"), { office_id: "O1", agent: "agent-1" })
+      yield* settled([a1, c1])
+      assert.strictEqual(bodiesOf(c1, "notify:enter_office").length, 1)
+    })
+  )
+
+  conform("cases 040, 041: one Agent per office", (world) =>
+    Effect.gen(function* () {
+      const a1 = yield* agentIn(world, "O1")
+      const a2 = yield* agent(world)
+      assert.strictEqual(assertDenied(yield* join(a2, "agent", "agent-2", "O1")), "Room already has an agent")
+      yield* settled([a2], [a1])
+      assert.deepStrictEqual(a1.heard(), [])
+      assert.deepStrictEqual(yield* namesIn(a1, "O1"), ["agent-1"])
+      assert.deepStrictEqual(yield* join(a2, "agent", "agent-2", "O2"), [true, null])
+    })
+  )
+
+  conform("cases 042, 047: joining again is silent", (world) =>
+    Effect.gen(function* () {
+      const a1 = yield* agentIn(world, "O1")
+      const c1 = yield* computerIn(world, "O1")
+      yield* settled([c1], [a1])
+      const counts = [a1.heard().length, c1.heard().length] as const
+      assert.deepStrictEqual(yield* join(a1, "agent", "agent-1", "O1"), [true, null])
+      assert.deepStrictEqual(yield* join(c1, "computer", "pc-1", "O1"), [true, null])
+      yield* settled([a1, c1])
+      assert.deepStrictEqual([newsSince(a1, counts[0]), newsSince(c1, counts[1])], [[], []])
+    })
+  )
+
+  conform("cases 043, 044: an Agent leaves before it joins elsewhere", (world) =>
+    Effect.gen(function* () {
+      const a1 = yield* agentIn(world, "O1")
+      const c1 = yield* computerIn(world, "O1")
+      assertDenied(yield* join(a1, "agent", "agent-1", "O2"))
+      yield* settled([a1], [c1])
+      assert.deepStrictEqual(c1.heard(), [])
+      assert.deepStrictEqual(yield* namesIn(a1, "O1"), ["agent-1", "pc-1"])
+      assert.deepStrictEqual(yield* a1.ask("server:leave_office", { office_id: "O1" }), [true, null])
+      assert.deepStrictEqual(yield* join(a1, "agent", "agent-1", "O2"), [true, null])
+    })
+  )
+
+  conform("cases 045, 046, 097: a Computer that joins elsewhere leaves first", (world) =>
+    Effect.gen(function* () {
+      const a1 = yield* agentIn(world, "O1")
+      const a3 = yield* agentIn(world, "O2", "agent-3")
+      const c1 = yield* computerIn(world, "O1")
+      assert.deepStrictEqual(yield* join(c1, "computer", "pc-1", "O2"), [true, null])
+      assert.deepStrictEqual(yield* a1.hear("notify:leave_office"), { office_id: "O1", computer: "pc-1" })
+      assert.deepStrictEqual(yield* a3.hear("notify:enter_office"), { office_id: "O2", computer: "pc-1" })
+      assertRefused(
+        yield* a1.ask("client:get_tools", { agent: "agent-1", req_id: "r", computer: "pc-1" }),
+        4104,
+        404
+      )
+      yield* c1.tell("server:update_desktop", { computer: "pc-1" })
+      assert.deepStrictEqual(yield* a3.hear("notify:update_desktop"), { computer: "pc-1" })
+      yield* settled([a1])
+      assert.deepStrictEqual(bodiesOf(a1, "notify:update_desktop"), [])
+    })
+  )
+
+  conform("cases 048, 049: a Computer's name is unique in its office only", (world) =>
+    Effect.gen(function* () {
+      const a1 = yield* agentIn(world, "O1")
+      const c1 = yield* computerIn(world, "O1")
+      yield* c1.answers(() => Effect.succeed([{ tools: [], req_id: "first" }]))
+      const other = yield* computer(world)
+      assert.include(assertDenied(yield* join(other, "computer", "pc-1", "O1")), "already exists")
+      yield* settled([other], [a1])
+      assert.strictEqual(bodiesOf(a1, "notify:enter_office").length, 1)
+      assert.deepStrictEqual(
+        yield* a1.ask("client:get_tools", { agent: "agent-1", req_id: "r", computer: "pc-1" }),
+        [{ tools: [], req_id: "first" }]
+      )
+      assert.deepStrictEqual(yield* join(other, "computer", "pc-1", "O2"), [true, null])
+    })
+  )
+
+  conform("case 050: a Computer that is refused elsewhere stays where it is", (world) =>
+    Effect.gen(function* () {
+      const a1 = yield* agentIn(world, "O1")
+      const c1 = yield* computerIn(world, "O1")
+      yield* computerIn(world, "O2")
+      assertDenied(yield* join(c1, "computer", "pc-1", "O2"))
+      yield* settled([c1], [a1])
+      assert.deepStrictEqual(bodiesOf(a1, "notify:leave_office"), [])
+      assert.deepStrictEqual(yield* namesIn(a1, "O1"), ["agent-1", "pc-1"])
+    })
+  )
+
+  conform("case 051: a name is fixed while in an office", (world) =>
+    Effect.gen(function* () {
+      const a1 = yield* agentIn(world, "O1")
+      const c1 = yield* computerIn(world, "O1")
+      assertDenied(yield* join(c1, "computer", "pc-x", "O1"))
+      assert.deepStrictEqual(yield* namesIn(a1, "O1"), ["agent-1", "pc-1"])
+    })
+  )
+
+  conform("cases 052, 053: a role does not change", (world) =>
+    Effect.gen(function* () {
+      assert.match(assertDenied(yield* join(yield* agent(world), "computer", "x", "O1")), /role/i)
+      const a1 = yield* agentIn(world, "O1")
+      yield* a1.ask("server:leave_office", { office_id: "O1" })
+      assertDenied(yield* join(a1, "computer", "agent-1", "O1"))
+    })
+  )
+
+  conform("case 054: an Agent and a Computer may share a name", (world) =>
+    Effect.gen(function* () {
+      const a1 = yield* agentIn(world, "O1", "x")
+      yield* computerIn(world, "O1", "x")
+      assert.deepStrictEqual(yield* namesIn(a1, "O1"), ["x", "x"])
+    })
+  )
+
+  conform("case 055: of two racing Agents exactly one gets in", (world) =>
+    Effect.gen(function* () {
+      for (let round = 0; round < 10; round++) {
+        const agents = [yield* agent(world), yield* agent(world)]
+        const answers = yield* Effect.forEach(
+          agents,
+          (one, index) => join(one, "agent", `a${index}`, `O${round}`),
+          {
+            concurrency: "unbounded"
+          }
+        )
+        assert.strictEqual(answers.filter(([ok]) => ok === true).length, 1)
+      }
+    })
+  )
+
+  conform("cases 056, 057, 058: what is no join is refused with words", (world) =>
+    Effect.gen(function* () {
+      const a1 = yield* agentIn(world, "O1")
+      const c1 = yield* computer(world)
+      const good = { role: "computer", name: "pc-1", office_id: "O1" }
+      const bad = [
+        ...malformed,
+        ...Object.keys(good).map((key) => [
+          Object.fromEntries(Object.entries(good).filter(([k]) => k !== key))
+        ]),
+        ...[{ name: "" }, { office_id: "" }, { name: 1 }, { office_id: {} }, { role: "Computer" }].map(
+          (change) => [{ ...good, ...change }]
+        )
+      ]
+      for (const payload of bad) assertDenied(yield* c1.ask("server:join_office", ...payload))
+      yield* settled([c1], [a1])
+      assert.deepStrictEqual(a1.heard(), [])
+      assert.deepStrictEqual(yield* join(c1, "computer", "pc-1", "O1"), [true, null])
+    })
+  )
+
+  conform("cases 059, 060: extra fields are ignored, an acknowledgement is optional", (world) =>
+    Effect.gen(function* () {
+      const a1 = yield* agentIn(world, "O1")
+      const c1 = yield* computer(world)
+      yield* c1.tell("server:join_office", {
+        role: "computer",
+        name: "pc-1",
+        office_id: "O1",
+        extra: { x: 1 }
+      })
+      assert.deepStrictEqual(yield* a1.hear("notify:enter_office"), { office_id: "O1", computer: "pc-1" })
+    })
+  )
+
+  conform("case 061: an office id is no address", (world) =>
+    Effect.gen(function* () {
+      const bystander = yield* computer(world)
+      const a1 = yield* agentIn(world, bystander.sid())
+      yield* computerIn(world, bystander.sid())
+      yield* settled([a1], [bystander])
+      assert.deepStrictEqual(bystander.heard(), [])
+    })
+  )
+
+  conform("case 356: names are texts, whatever they mean to a program", (world) =>
+    Effect.gen(function* () {
+      for (const name of ["__proto__", "constructor", "toString"]) {
+        const a1 = yield* agentIn(world, name, name)
+        const c1 = yield* computerIn(world, name, name)
+        yield* c1.answers(() => Effect.succeed([{ tools: [], req_id: "r" }]))
+        assert.deepStrictEqual(
+          yield* a1.ask("client:get_tools", { agent: name, req_id: "r", computer: name }),
+          [{ tools: [], req_id: "r" }]
+        )
+        assertRefused(
+          yield* a1.ask("client:get_tools", { agent: name, req_id: "r", computer: "valueOf" }),
+          404
+        )
+      }
+      assert.notProperty({}, "role")
+    })
+  )
+
+  conform("case 357: names have a length limit", (world) =>
+    Effect.gen(function* () {
+      const c1 = yield* computer(world)
+      const long = "x".repeat(10_000)
+      assertDenied(yield* join(c1, "computer", long, "O1"))
+      assertDenied(yield* join(c1, "computer", "pc-1", long))
+    })
+  )
+
+  conform("case 358: names may be in any script", (world) =>
+    Effect.gen(function* () {
+      const a1 = yield* agentIn(world, "办公室", "🤖")
+      const c1 = yield* computerIn(world, "办公室", "电脑-1")
+      yield* c1.answers(() => Effect.succeed([{ tools: [], req_id: "r" }]))
+      assert.deepStrictEqual(
+        yield* a1.ask("client:get_tools", { agent: "🤖", req_id: "r", computer: "电脑-1" }),
+        [{ tools: [], req_id: "r" }]
+      )
+      assert.deepStrictEqual(yield* namesIn(a1, "办公室"), ["🤖", "电脑-1"].sort())
+    })
+  )
+
+  conform("when everybody has gone nothing is left", (world) =>
+    Effect.gen(function* () {
+      const peers = [yield* agentIn(world, "O1"), yield* computerIn(world, "O1"), yield* computer(world)]
+      assert.deepInclude(world.server.load(), { connections: 3, sessions: 3, offices: 1 })
+      const watcher = yield* agentIn(world, "O9")
+      for (const peer of peers) yield* peer.close
+      const gone = Effect.gen(function* () {
+        yield* settled([watcher])
+        return world.server.load().connections
+      })
+      yield* Effect.repeat(gone, { until: (count) => count === 1 })
+      assert.deepStrictEqual(world.server.load(), { connections: 1, sessions: 1, offices: 1, calls: 0 })
+    })
+  )
+})
