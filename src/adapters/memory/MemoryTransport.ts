@@ -102,9 +102,13 @@ const makeEnd = Effect.fnUntraced(function* (
       receive = handler
     },
     deliver: (event, body, answered) => {
-      if (receive === undefined) return
+      const handle = receive
+      if (handle === undefined) return
       run(
-        Effect.flatMap(receive(event, body), (answer) => Deferred.succeed(answered, answer.map(carry))).pipe(
+        Effect.flatMap(
+          Effect.flatMap(Effect.yieldNow, () => handle(event, body)),
+          (answer) => Deferred.succeed(answered, answer.map(carry))
+        ).pipe(
           Effect.catchCause((cause) => Effect.logError("handler failed", { event }, cause)),
           Effect.asVoid
         )

@@ -1,4 +1,4 @@
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, type Fiber, Layer } from "effect"
 import type { Refusal } from "../../domain/refusal.ts"
 
 /** A call under way between two sessions. */
@@ -48,21 +48,29 @@ export class Cancellation extends Context.Service<
     ): Effect.Effect<A, E | Refusal> =>
       Effect.withFiber<A, E | Refusal>(({ context }) =>
         Effect.callback((resume) => {
-          const waiting = Effect.runForkWith(context)(call)
+          let waiting: Fiber.Fiber<A, E> | undefined
+          let ended = false
+          const stop = () => {
+            ended = true
+            waiting?.interruptUnsafe()
+          }
           const flight: Flight = {
             end: (reason) => {
               resume(Effect.fail(reason))
-              waiting.interruptUnsafe()
+              stop()
             }
           }
+          // Registered before it starts: whoever it reaches may leave before the start has returned.
           add(agent, flight)
           add(computer, flight)
+          waiting = Effect.runForkWith(context)(call)
           waiting.addObserver((exit) => {
             remove(agent, flight)
             remove(computer, flight)
             resume(exit)
           })
-          return Effect.sync(() => waiting.interruptUnsafe())
+          if (ended) stop()
+          return Effect.sync(stop)
         })
       ).pipe(Effect.onError(() => giveUp))
 

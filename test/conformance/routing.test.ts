@@ -1,0 +1,330 @@
+import { assert, describe } from "@effect/vitest"
+import { Deferred, Duration, Effect, Fiber } from "effect"
+import { agent, agentIn, assertRefused, bodiesOf, computerIn, malformed, settled } from "./cast.ts"
+import { conform, type Peer } from "./World.ts"
+
+/** Every event of the catalogue that is routed, with a valid payload (suite §7). */
+const routed: ReadonlyArray<{ readonly event: string; readonly more: object }> = [
+  { event: "client:tool_call", more: { tool_name: "t", params: { deep: [{ x: null }] }, timeout: 5 } },
+  { event: "client:get_tools", more: {} },
+  { event: "client:get_config", more: {} },
+  { event: "client:get_desktop", more: { desktop_size: 3, window: "window://h" } },
+  { event: "client:get_dpe", more: { uri: "dpe://h/d", timeout: 5 } },
+  { event: "client:get_resources", more: { mcp_server: "alpha", cursor: null } },
+  { event: "client:get_finder", more: { keywords: ["k"], file_type: "pdf", offset: 0, limit: 5 } }
+]
+const oneSecond = Duration.seconds(1)
+const zero = Duration.zero
+const base = { agent: "agent-1", req_id: "r1", computer: "pc-1" }
+const reply = { content: [{ type: "text", text: "ok" }], isError: false, more: { x: [1] } }
+const replies = (peer: Peer, value: unknown = reply) => peer.answers(() => Effect.succeed([value]))
+const requestsAt = (peer: Peer) => peer.heard().filter(({ event }) => event.startsWith("client:"))
+
+for (const { event, more } of routed) {
+  const payload = { ...base, ...more }
+
+  describe(event, () => {
+    conform("cases 099, 120: request and answer pass unchanged", (world) =>
+      Effect.gen(function* () {
+        const a1 = yield* agentIn(world, "O1")
+        const c1 = yield* computerIn(world, "O1")
+        yield* replies(c1)
+        assert.deepStrictEqual(yield* a1.ask(event, { ...payload, unknown: { kept: true } }), [reply])
+        assert.deepStrictEqual(requestsAt(c1), [{ event, body: { ...payload, unknown: { kept: true } } }])
+      })
+    )
+
+    conform("cases 100, 106: only the named Computer of the office gets it", (world) =>
+      Effect.gen(function* () {
+        const a1 = yield* agentIn(world, "O1")
+        const c1 = yield* computerIn(world, "O1")
+        const c2 = yield* computerIn(world, "O1", "pc-2")
+        const twin = yield* computerIn(world, "O2", "pc-2")
+        yield* replies(c2, { from: "here" })
+        assert.deepStrictEqual(yield* a1.ask(event, { ...payload, computer: "pc-2" }), [{ from: "here" }])
+        yield* settled([c1, twin])
+        assert.deepStrictEqual([requestsAt(c1), requestsAt(twin)], [[], []])
+      })
+    )
+
+    conform("cases 101, 102, 105: the target must be a Computer of the office", (world) =>
+      Effect.gen(function* () {
+        const a1 = yield* agentIn(world, "O1")
+        const c1 = yield* computerIn(world, "O2")
+        assertRefused(yield* a1.ask(event, payload), 4104)
+        assertRefused(yield* a1.ask(event, { ...payload, computer: "ghost" }), 404)
+        assertRefused(yield* a1.ask(event, { ...payload, computer: "agent-1" }), 404)
+        yield* settled([c1])
+        assert.deepStrictEqual(requestsAt(c1), [])
+      })
+    )
+
+    conform("cases 103, 104: only an Agent in an office may ask", (world) =>
+      Effect.gen(function* () {
+        const c1 = yield* computerIn(world, "O1")
+        const c2 = yield* computerIn(world, "O1", "pc-2")
+        assertRefused(yield* (yield* agent(world)).ask(event, payload), 4103)
+        assertRefused(yield* c1.ask(event, { ...payload, computer: "pc-2" }), 403)
+        yield* settled([c1, c2])
+        assert.deepStrictEqual([requestsAt(c1), requestsAt(c2)], [[], []])
+      })
+    )
+
+    conform("cases 107, 108, 109: what is no request is refused", (world) =>
+      Effect.gen(function* () {
+        const a1 = yield* agentIn(world, "O1")
+        const c1 = yield* computerIn(world, "O1")
+        yield* replies(c1)
+        const bad = [
+          ...malformed,
+          ...Object.keys(base).map((key) => [
+            Object.fromEntries(Object.entries(payload).filter(([name]) => name !== key))
+          ]),
+          ...[{ agent: 1 }, { req_id: {} }, { computer: null }].map((change) => [{ ...payload, ...change }])
+        ]
+        for (const given of bad) assertRefused(yield* a1.ask(event, ...given), 400)
+        yield* settled([c1])
+        assert.deepStrictEqual(requestsAt(c1), [])
+        assert.deepStrictEqual(yield* a1.ask(event, payload), [reply])
+      })
+    )
+
+    conform("case 110: answers find their requests in any order", (world) =>
+      Effect.gen(function* () {
+        const a1 = yield* agentIn(world, "O1")
+        const c1 = yield* computerIn(world, "O1")
+        const gates = Array.from({ length: 20 }, () => Deferred.makeUnsafe<void>())
+        const all = yield* Deferred.make<void>()
+        let arrived = 0
+        yield* c1.answers((_, body) => {
+          const { req_id } = body as typeof base
+          if (++arrived === gates.length) Deferred.doneUnsafe(all, Effect.void)
+          return Effect.as(Deferred.await(gates[Number(req_id)] ?? all), [{ req_id }])
+        })
+        const asking = yield* Effect.forEach(gates, (_, index) =>
+          Effect.forkChild(a1.ask(event, { ...payload, req_id: String(index) }))
+        )
+        yield* Deferred.await(all)
+        for (const gate of gates.toReversed()) yield* Deferred.succeed(gate, undefined)
+        const answers = yield* Fiber.joinAll(asking)
+        assert.deepStrictEqual(
+          answers.map(([answer]) => answer),
+          gates.map((_, index) => ({ req_id: String(index) }))
+        )
+      })
+    )
+
+    conform(
+      "cases 111, 112: an error of the Computer passes, an answer that is no object does not",
+      (world) =>
+        Effect.gen(function* () {
+          const a1 = yield* agentIn(world, "O1")
+          const c1 = yield* computerIn(world, "O1")
+          const error = { code: 4013, message: "x", uri: "u" }
+          yield* replies(c1, error)
+          assert.deepStrictEqual(yield* a1.ask(event, payload), [error])
+          for (const value of ["text", null, 7, [1]]) {
+            yield* replies(c1, value)
+            assertRefused(yield* a1.ask(event, payload), 500)
+          }
+          yield* c1.answers(() => Effect.succeed([]))
+          assertRefused(yield* a1.ask(event, payload), 500)
+        })
+    )
+
+    conform("case 113: a Computer that goes ends its requests at once", (world) =>
+      Effect.gen(function* () {
+        const a1 = yield* agentIn(world, "O1")
+        const c1 = yield* computerIn(world, "O1")
+        yield* c1.answers(() => Effect.never)
+        const asking = yield* Effect.forkChild(a1.ask(event, payload))
+        yield* c1.hear(event)
+        yield* c1.close
+        assertRefused(yield* Fiber.join(asking), 404)
+        assert.strictEqual(world.server.load().calls, 0)
+      })
+    )
+
+    conform("a Computer that leaves ends its requests at once, too", (world) =>
+      Effect.gen(function* () {
+        const a1 = yield* agentIn(world, "O1")
+        const c1 = yield* computerIn(world, "O1")
+        yield* c1.answers(() => Effect.never)
+        const asking = yield* Effect.forkChild(a1.ask(event, payload))
+        yield* c1.hear(event)
+        yield* c1.ask("server:leave_office", { office_id: "O1" })
+        assertRefused(yield* Fiber.join(asking), 404)
+      })
+    )
+
+    conform(
+      "cases 114, 122: without an answer the request ends at its deadline",
+      (world) =>
+        Effect.gen(function* () {
+          const a1 = yield* agentIn(world, "O1")
+          const c1 = yield* computerIn(world, "O1")
+          yield* c1.answers(() => Effect.never)
+          const asking = yield* Effect.forkChild(
+            a1.ask(event, "timeout" in payload ? { ...payload, timeout: 1 } : payload)
+          )
+          yield* c1.hear(event)
+          yield* world.elapse("1 second")
+          assertRefused(yield* Fiber.join(asking), 408)
+          assert.strictEqual(world.server.load().calls, 0)
+        }),
+      { routingTimeout: oneSecond, grace: zero }
+    )
+
+    conform("case 115: an Agent that goes leaves no trace", (world) =>
+      Effect.gen(function* () {
+        const a1 = yield* agentIn(world, "O1")
+        const c1 = yield* computerIn(world, "O1")
+        const c2 = yield* computerIn(world, "O1", "pc-2")
+        const gate = yield* Deferred.make<void>()
+        yield* c1.answers(() => Effect.as(Deferred.await(gate), [reply]))
+        const asking = yield* Effect.forkChild(Effect.exit(a1.ask(event, payload)))
+        yield* c1.hear(event)
+        yield* a1.close
+        yield* c2.hear("notify:leave_office")
+        yield* Deferred.succeed(gate, undefined)
+        yield* settled([c1, c2])
+        assert.strictEqual(world.server.load().calls, 0)
+        const cancels = event === "client:tool_call" ? [{ agent: "agent-1", req_id: "r1" }] : []
+        assert.deepStrictEqual(bodiesOf(c1, "notify:tool_call_cancel"), cancels)
+        assert.deepStrictEqual(bodiesOf(c2, "notify:tool_call_cancel"), [])
+        yield* Fiber.interrupt(asking)
+        const next = yield* agentIn(world, "O1", "agent-2")
+        yield* replies(c1)
+        assert.deepStrictEqual(yield* next.ask(event, payload), [reply])
+      })
+    )
+
+    conform("case 118: without an acknowledgement the Computer still gets it", (world) =>
+      Effect.gen(function* () {
+        const a1 = yield* agentIn(world, "O1")
+        const c1 = yield* computerIn(world, "O1")
+        yield* replies(c1)
+        yield* a1.tell(event, payload)
+        assert.deepStrictEqual(yield* c1.hear(event), payload)
+        assert.deepStrictEqual(yield* a1.ask(event, payload), [reply])
+      })
+    )
+
+    conform("case 119: a Computer that has left cannot be asked", (world) =>
+      Effect.gen(function* () {
+        const a1 = yield* agentIn(world, "O1")
+        const c1 = yield* computerIn(world, "O1")
+        yield* c1.ask("server:leave_office", { office_id: "O1" })
+        assertRefused(yield* a1.ask(event, payload), 404, 4104)
+      })
+    )
+  })
+}
+
+describe("client:*", () => {
+  conform("case 117: an unknown request is routed like its kin", (world) =>
+    Effect.gen(function* () {
+      const a1 = yield* agentIn(world, "O1")
+      const c1 = yield* computerIn(world, "O1")
+      yield* replies(c1)
+      assert.deepStrictEqual(yield* a1.ask("client:foo", { ...base, more: [1] }), [reply])
+      assert.deepStrictEqual(yield* c1.hear("client:foo"), { ...base, more: [1] })
+      assertRefused(yield* a1.ask("client:foo", { agent: "agent-1", req_id: "r1" }), 400)
+    })
+  )
+
+  conform("case 335: the Finder answers to both its names", (world) =>
+    Effect.gen(function* () {
+      const a1 = yield* agentIn(world, "O1")
+      const c1 = yield* computerIn(world, "O1")
+      yield* replies(c1)
+      assert.deepStrictEqual(yield* a1.ask("client:list_finder", { ...base, tags: ["k"] }), [reply])
+      assert.deepStrictEqual(yield* c1.hear("client:list_finder"), { ...base, tags: ["k"] })
+    })
+  )
+
+  conform("an unknown event is answered as unknown, never with silence", (world) =>
+    Effect.gen(function* () {
+      const a1 = yield* agentIn(world, "O1")
+      for (const event of ["server:nope", "notify:enter_office", "whatever"]) {
+        assertRefused(yield* a1.ask(event, base), 404)
+      }
+    })
+  )
+})
+
+describe("client:tool_call, its fields", () => {
+  const good = { ...base, tool_name: "t", params: {}, timeout: 5 }
+
+  conform("case 121: the Server waits longer than the call may take", (world) =>
+    Effect.gen(function* () {
+      const a1 = yield* agentIn(world, "O1")
+      const c1 = yield* computerIn(world, "O1")
+      const late = yield* Deferred.make<void>()
+      yield* c1.answers(() => Effect.as(Deferred.await(late), [reply]))
+      const asking = yield* Effect.forkChild(a1.ask("client:tool_call", { ...good, timeout: 2 }))
+      yield* c1.hear("client:tool_call")
+      yield* world.elapse("3 seconds")
+      yield* Deferred.succeed(late, undefined)
+      assert.deepStrictEqual(yield* Fiber.join(asking), [reply])
+    })
+  )
+
+  conform("cases 123, 124, 125: every field is checked", (world) =>
+    Effect.gen(function* () {
+      const a1 = yield* agentIn(world, "O1")
+      const c1 = yield* computerIn(world, "O1")
+      yield* replies(c1)
+      const changes = [
+        ...["5", 1.5, 0, -1, 3601, null, 1e30].map((timeout) => ({ timeout })),
+        ...[[], "x", null].map((params) => ({ params })),
+        { tool_name: 7 }
+      ]
+      const missing = ["tool_name", "params", "timeout"].map((key) =>
+        Object.fromEntries(Object.entries(good).filter(([name]) => name !== key))
+      )
+      for (const bad of [...missing, ...changes.map((change) => ({ ...good, ...change }))]) {
+        assertRefused(yield* a1.ask("client:tool_call", bad), 400)
+      }
+      yield* settled([c1])
+      assert.deepStrictEqual(requestsAt(c1), [])
+    })
+  )
+
+  conform(
+    "a call that is not answered in time is cancelled at its Computer",
+    (world) =>
+      Effect.gen(function* () {
+        const a1 = yield* agentIn(world, "O1")
+        const c1 = yield* computerIn(world, "O1")
+        yield* c1.answers(() => Effect.never)
+        const asking = yield* Effect.forkChild(a1.ask("client:tool_call", { ...good, timeout: 1 }))
+        yield* c1.hear("client:tool_call")
+        yield* world.elapse("1 second")
+        assertRefused(yield* Fiber.join(asking), 408)
+        assert.deepStrictEqual(yield* c1.hear("notify:tool_call_cancel"), { agent: "agent-1", req_id: "r1" })
+      }),
+    { grace: zero }
+  )
+
+  conform("an Agent that leaves gives up its calls", (world) =>
+    Effect.gen(function* () {
+      const a1 = yield* agentIn(world, "O1")
+      const c1 = yield* computerIn(world, "O1")
+      yield* c1.answers(() => Effect.never)
+      const asking = yield* Effect.forkChild(a1.ask("client:tool_call", good))
+      yield* c1.hear("client:tool_call")
+      yield* a1.ask("server:leave_office", { office_id: "O1" })
+      assertRefused(yield* Fiber.join(asking), 4103)
+      assert.deepStrictEqual(yield* c1.hear("notify:tool_call_cancel"), { agent: "agent-1", req_id: "r1" })
+      yield* settled([c1])
+      assert.deepStrictEqual(
+        c1
+          .heard()
+          .map(({ event }) => event)
+          .slice(-2),
+        ["notify:tool_call_cancel", "notify:leave_office"]
+      )
+    })
+  )
+})

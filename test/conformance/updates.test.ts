@@ -1,0 +1,138 @@
+import { assert, describe } from "@effect/vitest"
+import { Effect } from "effect"
+import { reports } from "../../src/domain/protocol/v0_2/events.ts"
+import { agent, agentIn, bodiesOf, computer, computerIn, malformed, newsSince, settled } from "./cast.ts"
+import { conform, type World } from "./World.ts"
+
+const updates = Object.values(reports).map(({ event }) => ({
+  event,
+  notification: event.replace("server:", "notify:")
+}))
+
+/** `A1@O1, C1@O1, C2@O1, A3@O2`, and how much each has heard so far. */
+const office = Effect.fnUntraced(function* (world: World) {
+  const a1 = yield* agentIn(world, "O1")
+  const c1 = yield* computerIn(world, "O1")
+  const c2 = yield* computerIn(world, "O1", "pc-2")
+  const a3 = yield* agentIn(world, "O2", "agent-3")
+  const all = [a1, c1, c2, a3]
+  yield* settled(all)
+  const before = all.map((peer) => peer.heard().length)
+  const news = Effect.map(settled(all), () => all.map((peer, index) => newsSince(peer, before[index] ?? 0)))
+  return { a1, c1, c2, a3, news }
+})
+
+describe("update_* → notify:update_*", () => {
+  for (const [index, { event, notification }] of updates.entries()) {
+    conform(`case 0${86 + index}: ${event} is told to the office, once`, (world) =>
+      Effect.gen(function* () {
+        const { c1, news } = yield* office(world)
+        yield* c1.tell(event, { computer: "pc-1" })
+        yield* settled([c1])
+        const told = [{ event: notification, body: { computer: "pc-1" } }]
+        assert.deepStrictEqual(yield* news, [told, [], told, []])
+      })
+    )
+  }
+
+  conform("cases 090, 091: only a Computer in an office reports", (world) =>
+    Effect.gen(function* () {
+      const { a1, news } = yield* office(world)
+      const stranger = yield* computer(world)
+      for (const { event } of updates) {
+        yield* a1.tell(event, { computer: "pc-1" })
+        yield* stranger.tell(event, { computer: "pc-1" })
+      }
+      yield* settled([a1, stranger])
+      assert.deepStrictEqual(yield* news, [[], [], [], []])
+    })
+  )
+
+  conform("cases 092, 093, 094: a report must be about its sender and well-formed", (world) =>
+    Effect.gen(function* () {
+      const { c1, news } = yield* office(world)
+      const bad = [
+        ...malformed,
+        [{ computer: "pc-2" }],
+        [{}],
+        [{ computer: 3 }],
+        [{ computer: null }],
+        [{ computer: "" }]
+      ]
+      for (const { event } of updates) for (const payload of bad) yield* c1.tell(event, ...payload)
+      yield* settled([c1])
+      assert.deepStrictEqual(yield* news, [[], [], [], []])
+      yield* c1.tell("server:update_config", { computer: "pc-1" })
+      yield* settled([c1])
+      assert.strictEqual((yield* news)[0]?.length, 1)
+    })
+  )
+
+  conform("cases 095, 154: who asks for an acknowledgement gets an empty one", (world) =>
+    Effect.gen(function* () {
+      const a1 = yield* agentIn(world, "O1")
+      const c1 = yield* computerIn(world, "O1")
+      assert.deepStrictEqual(yield* c1.ask("server:update_config", { computer: "pc-1" }), [])
+      assert.deepStrictEqual(yield* a1.ask("server:tool_call_cancel", { agent: "agent-1", req_id: "r" }), [])
+      assert.deepStrictEqual(yield* a1.ask("server:tool_call_cancel", { agent: "nobody" }), [])
+    })
+  )
+
+  conform("case 096: fifty reports in a row arrive, the last one too", (world) =>
+    Effect.gen(function* () {
+      const a1 = yield* agentIn(world, "O1")
+      const c1 = yield* computerIn(world, "O1")
+      for (let count = 0; count < 50; count++) yield* c1.tell("server:update_desktop", { computer: "pc-1" })
+      yield* settled([c1], [a1])
+      const { length } = bodiesOf(a1, "notify:update_desktop")
+      assert.isTrue(length >= 1 && length <= 50)
+    })
+  )
+
+  conform("case 098: nobody but the Server notifies", (world) =>
+    Effect.gen(function* () {
+      const { a1, c1, news } = yield* office(world)
+      for (const peer of [a1, c1]) {
+        for (const event of ["notify:update_config", "notify:enter_office", "notify:tool_call_cancel"]) {
+          yield* peer.tell(event, { computer: "pc-1", office_id: "O1", agent: "agent-1", req_id: "r" })
+        }
+      }
+      yield* settled([a1, c1])
+      assert.deepStrictEqual(yield* news, [[], [], [], []])
+    })
+  )
+})
+
+describe("cancelling", () => {
+  const cancel = { agent: "agent-1", req_id: "r9" }
+
+  conform("case 153: a cancel is told to the office", (world) =>
+    Effect.gen(function* () {
+      const { a1, news } = yield* office(world)
+      yield* a1.tell("server:tool_call_cancel", cancel)
+      yield* settled([a1])
+      const told = [{ event: "notify:tool_call_cancel", body: cancel }]
+      assert.deepStrictEqual(yield* news, [[], told, told, []])
+    })
+  )
+
+  conform("cases 155, 156, 157, 158: only the Agent cancels, and only in its own name", (world) =>
+    Effect.gen(function* () {
+      const { a1, c1, news } = yield* office(world)
+      const stranger = yield* agent(world)
+      yield* c1.tell("server:tool_call_cancel", cancel)
+      yield* stranger.tell("server:tool_call_cancel", cancel)
+      const bad = [
+        ...malformed,
+        [{ agent: "other", req_id: "r9" }],
+        [{ agent: "agent-1" }],
+        [{ req_id: "r9" }],
+        [{ agent: "agent-1", req_id: 9 }],
+        [{ agent: 1, req_id: "r9" }]
+      ]
+      for (const payload of bad) yield* a1.tell("server:tool_call_cancel", ...payload)
+      yield* settled([a1, c1, stranger])
+      assert.deepStrictEqual(yield* news, [[], [], [], []])
+    })
+  )
+})
