@@ -74,6 +74,8 @@ export interface World {
   readonly server: Server["Service"]
   /** Everything that was logged. */
   readonly logs: ReadonlyArray<LogLine>
+  /** Sends what our own clients log to {@link World.logs}. */
+  readonly logging: Layer.Layer<never>
   /** Gives our own clients their transport. */
   readonly client: Layer.Layer<TransportClient>
   readonly connect: (options?: ConnectOptions) => Effect.Effect<Peer, Refused, Scope.Scope>
@@ -234,6 +236,7 @@ const buildWorld = Effect.fnUntraced(function* (
   const logger = Logger.make(({ cause, logLevel, message }) => {
     logs.push({ level: logLevel, text: [inspect(message, { depth: 9 }), Cause.pretty(cause)].join(" ") })
   })
+  const logging = Layer.merge(Logger.layer([logger]), Layer.succeed(References.MinimumLogLevel, "All"))
   const transports: Layer.Layer<TransportServer | TransportClient> =
     transport === "memory"
       ? Memory.layer(options)
@@ -241,7 +244,7 @@ const buildWorld = Effect.fnUntraced(function* (
   const context = yield* Server.layer.pipe(
     Layer.provideMerge(transports),
     Layer.provide(Layer.succeed(ServerSettings, { ...ServerSettings.defaultValue(), ...settings })),
-    Layer.provideMerge(Layer.merge(Logger.layer([logger]), Layer.succeed(References.MinimumLogLevel, "All"))),
+    Layer.provideMerge(logging),
     Layer.fresh,
     Layer.build,
     Effect.orDie
@@ -256,6 +259,7 @@ const buildWorld = Effect.fnUntraced(function* (
     url: server.url,
     server,
     client,
+    logging,
     logs,
     connect: (given = {}) =>
       (transport === "memory"

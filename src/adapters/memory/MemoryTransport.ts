@@ -74,6 +74,7 @@ const makeEnd = Effect.fnUntraced(function* (
 
   const link: Link = {
     id,
+    maxBytes: () => maxBytes,
     fits,
     closed: Deferred.await(closed),
     tell: (event, body) =>

@@ -117,5 +117,5 @@ export const makeSocketLink = Effect.fnUntraced(function* (
       return FiberSet.clear(handlers)
     })
 
-  return { link: { id, ask, tell, fits, closed: Deferred.await(closed) }, open, lose }
+  return { link: { id, ask, tell, maxBytes, fits, closed: Deferred.await(closed) }, open, lose }
 })

@@ -71,7 +71,7 @@ export interface McpSession {
   readonly callTool: (
     name: string,
     args: JsonObject,
-    options?: { readonly onProgress?: (progress: McpProgress) => void }
+    options?: { readonly onProgress?: (progress: McpProgress) => Effect.Effect<void> }
   ) => Effect.Effect<JsonObject, McpFailure>
   /**
    * Changes as the peer tells them, from the moment this effect succeeds: however the peer delivers them, nothing

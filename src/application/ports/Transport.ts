@@ -38,6 +38,8 @@ export interface Link {
   ) => Effect.Effect<Answer, LinkClosed | NoAnswer | NotSent>
   /** Sends a message that nobody acknowledges. Sent is not yet arrived. */
   readonly tell: (event: string, body: Body) => Effect.Effect<void, LinkClosed | NotSent>
+  /** Largest body the far end takes, in bytes of its JSON text. */
+  readonly maxBytes: () => number
   /** True when the far end takes a message with this body. */
   readonly fits: (body: Body) => boolean
   /** Waits until the link is closed and says why. */

@@ -1,0 +1,200 @@
+import { Deferred, Effect, Layer, PubSub, Ref, Stream } from "effect"
+import {
+  type McpChange,
+  McpConnector,
+  McpFailure,
+  type McpInfo,
+  type McpPage,
+  type McpProgress,
+  type McpSession
+} from "../../application/ports/McpSession.ts"
+import type { JsonObject } from "../../domain/json.ts"
+
+/** What a running tool can do beside giving its result. */
+export interface ToolContext {
+  readonly progress: (progress: McpProgress) => Effect.Effect<void>
+}
+
+/** A tool of a server in memory. */
+export interface MemoryTool {
+  /** The tool as it is listed. */
+  readonly listed: JsonObject & { readonly name: string }
+  readonly run: (args: JsonObject, context: ToolContext) => Effect.Effect<JsonObject, McpFailure>
+}
+
+/** A resource of a server in memory. */
+export interface MemoryResource {
+  /** The resource as it is listed. */
+  readonly listed: JsonObject & { readonly uri: string }
+  readonly read: Effect.Effect<ReadonlyArray<JsonObject>, McpFailure>
+}
+
+/** What a server in memory is made of. */
+export interface MemoryServerOptions {
+  readonly name?: string
+  readonly capabilities?: Partial<McpInfo["capabilities"]>
+  readonly tools?: ReadonlyArray<MemoryTool>
+  readonly resources?: ReadonlyArray<MemoryResource>
+  /** How many items one page of a listing holds; all of them unless given. */
+  readonly pageSize?: number
+}
+
+/** An MCP server in this process, and the hands of who plays it. */
+export interface MemoryServer {
+  readonly connect: Effect.Effect<McpSession>
+  /** Replaces the tools and tells everybody who watches. */
+  readonly setTools: (tools: ReadonlyArray<MemoryTool>) => Effect.Effect<void>
+  /** Replaces the resources and tells everybody who watches. */
+  readonly setResources: (resources: ReadonlyArray<MemoryResource>) => Effect.Effect<void>
+  /** Tells a change without making one. */
+  readonly tell: (change: McpChange) => Effect.Effect<void>
+  /** Ends all sessions, as a crash would. */
+  readonly crash: (reason: string) => Effect.Effect<void>
+  /** The URIs somebody is subscribed to now. */
+  readonly subscriptions: () => ReadonlyArray<string>
+}
+
+/** How many changes wait for a watcher that lags. */
+const backlog = 1024
+
+const unknownResource = (uri: string) =>
+  new McpFailure({ kind: "protocol", code: -32002, message: `Resource ${uri} not found` })
+
+const pageOf = (items: ReadonlyArray<JsonObject>, size: number, cursor: string | undefined) => {
+  const start = cursor === undefined ? 0 : Number(cursor)
+  if (!Number.isInteger(start) || start < 0 || start > items.length) {
+    return Effect.fail(new McpFailure({ kind: "protocol", code: -32602, message: "Invalid cursor" }))
+  }
+  const end = start + size
+  const page: McpPage = {
+    items: items.slice(start, end),
+    nextCursor: end < items.length ? String(end) : undefined
+  }
+  return Effect.succeed(page)
+}
+
+/** Makes a server in memory: a full peer of the ones that run as processes, for tests and for hosts. */
+export const makeMemoryServer = Effect.fnUntraced(function* ({
+  capabilities,
+  name = "memory",
+  pageSize = Number.POSITIVE_INFINITY,
+  resources: firstResources = [],
+  tools: firstTools = []
+}: MemoryServerOptions = {}): Effect.fn.Return<MemoryServer> {
+  const tools = yield* Ref.make(firstTools)
+  const resources = yield* Ref.make(firstResources)
+  const hub = yield* PubSub.sliding<McpChange>(backlog)
+  const subscribed: Array<string> = []
+  let sessions: ReadonlyArray<Deferred.Deferred<McpFailure>> = []
+  const info: McpInfo = {
+    name,
+    version: "1.0.0",
+    protocolVersion: "2025-11-25",
+    capabilities: { tools: true, resources: true, subscribe: true, ...capabilities },
+    instructions: undefined
+  }
+
+  const call = Effect.fnUntraced(function* (
+    tool: string,
+    args: JsonObject,
+    onProgress: (progress: McpProgress) => Effect.Effect<void>
+  ) {
+    const found = (yield* Ref.get(tools)).find(({ listed }) => listed.name === tool)
+    if (found === undefined) {
+      return { content: [{ type: "text", text: `Unknown tool: ${tool}` }], isError: true }
+    }
+    return yield* found.run(args, { progress: onProgress })
+  })
+
+  const connect = Effect.gen(function* () {
+    const ended = yield* Deferred.make<McpFailure>()
+    sessions = [...sessions, ended]
+    /** Runs a request as long as the session lives. */
+    const alive = <A>(request: Effect.Effect<A, McpFailure>): Effect.Effect<A, McpFailure> =>
+      Effect.raceFirst(request, Effect.flatMap(Deferred.await(ended), Effect.fail))
+    const list = (
+      items: Effect.Effect<ReadonlyArray<{ readonly listed: JsonObject }>>,
+      supported: boolean,
+      cursor: string | undefined
+    ) =>
+      alive(
+        supported
+          ? Effect.flatMap(items, (all) =>
+              pageOf(
+                all.map(({ listed }) => listed),
+                pageSize,
+                cursor
+              )
+            )
+          : Effect.fail(new McpFailure({ kind: "unsupported", message: "not supported" }))
+      )
+    const session: McpSession = {
+      info,
+      listTools: (cursor) => list(Ref.get(tools), info.capabilities.tools, cursor),
+      listResources: (cursor) => list(Ref.get(resources), info.capabilities.resources, cursor),
+      readResource: (uri) =>
+        alive(
+          Effect.flatMap(Ref.get(resources), (all) => {
+            const found = all.find(({ listed }) => listed.uri === uri)
+            return found === undefined ? Effect.fail(unknownResource(uri)) : found.read
+          })
+        ),
+      callTool: (tool, args, { onProgress = () => Effect.void } = {}) => alive(call(tool, args, onProgress)),
+      watch: Effect.fnUntraced(function* ({ resources: lists, tools: toolLists, uris }) {
+        if (uris.length > 0 && !info.capabilities.subscribe) {
+          return yield* Effect.fail(new McpFailure({ kind: "unsupported", message: "no subscriptions here" }))
+        }
+        const subscription = yield* PubSub.subscribe(hub)
+        yield* Effect.acquireRelease(
+          Effect.sync(() => void subscribed.push(...uris)),
+          () =>
+            Effect.sync(() => {
+              for (const uri of uris) subscribed.splice(subscribed.indexOf(uri), 1)
+            })
+        )
+        const wanted = (change: McpChange): boolean => {
+          if (change._tag === "ToolsChanged") return toolLists
+          return change._tag === "ResourcesChanged" ? lists : uris.includes(change.uri)
+        }
+        return Stream.fromSubscription(subscription).pipe(
+          Stream.filter(wanted),
+          Stream.interruptWhen(Deferred.await(ended))
+        )
+      }),
+      ended: Deferred.await(ended)
+    }
+    return session
+  })
+
+  const tell = (change: McpChange) => Effect.asVoid(PubSub.publish(hub, change))
+  return {
+    connect,
+    tell,
+    setTools: (next) => Effect.andThen(Ref.set(tools, next), tell({ _tag: "ToolsChanged" })),
+    setResources: (next) => Effect.andThen(Ref.set(resources, next), tell({ _tag: "ResourcesChanged" })),
+    crash: (message) =>
+      Effect.suspend(() => {
+        const running = sessions
+        sessions = []
+        return Effect.forEach(
+          running,
+          (ended) => Deferred.succeed(ended, new McpFailure({ kind: "closed", message })),
+          { discard: true }
+        )
+      }),
+    subscriptions: () => subscribed
+  }
+})
+
+/** Connects to servers in memory by the name under which they are configured. */
+export const layer = (
+  servers: ReadonlyMap<string, Pick<MemoryServer, "connect">>
+): Layer.Layer<McpConnector> =>
+  Layer.succeed(
+    McpConnector,
+    McpConnector.of({
+      connect: (name) =>
+        servers.get(name)?.connect ??
+        Effect.fail(new McpFailure({ kind: "unavailable", message: `no server '${name}' in memory` }))
+    })
+  )

@@ -1,0 +1,47 @@
+import type { Notice } from "../../domain/office/notice.ts"
+import type { DocumentSummary } from "../../domain/protocol/v0_2/calls.ts"
+import type { Role } from "../../domain/protocol/v0_2/office.ts"
+import type { SmcpTool } from "../../domain/protocol/v0_2/tools.ts"
+
+/** What an Agent knows of one Computer; `undefined` is not known yet. */
+export interface ComputerView {
+  readonly tools: ReadonlyArray<SmcpTool> | undefined
+  readonly desktop: ReadonlyArray<string> | undefined
+  /** The first page of its documents; fetched when the Computer says that they changed. */
+  readonly documents: ReadonlyArray<DocumentSummary> | undefined
+}
+
+/** What an Agent knows of its office. */
+export interface OfficeView {
+  readonly members: ReadonlyArray<{ readonly name: string; readonly role: Role }>
+  readonly computers: ReadonlyMap<string, ComputerView>
+}
+
+const unknownComputer: ComputerView = { tools: undefined, desktop: undefined, documents: undefined }
+
+/** The view of an office of which only the members are known. */
+export const viewOf = (members: OfficeView["members"]): OfficeView => ({
+  members,
+  computers: new Map(
+    members.filter(({ role }) => role === "computer").map(({ name }) => [name, unknownComputer])
+  )
+})
+
+/** The view after what was learned about a Computer; one that has gone meanwhile stays gone. */
+export const learn = (view: OfficeView, computer: string, news: Partial<ComputerView>): OfficeView => {
+  const known = view.computers.get(computer)
+  if (known === undefined) return view
+  return { ...view, computers: new Map(view.computers).set(computer, { ...known, ...news }) }
+}
+
+/** The view after a notice about who is here. */
+export const follow = (view: OfficeView, notice: Notice): OfficeView => {
+  if (notice._tag !== "Entered" && notice._tag !== "Left") return view
+  const { name, role } = notice.seat
+  const members = view.members.filter((member) => member.name !== name || member.role !== role)
+  const computers = new Map(view.computers)
+  if (role === "computer") computers.delete(name)
+  if (notice._tag === "Left") return { members, computers }
+  if (role === "computer") computers.set(name, unknownComputer)
+  return { members: [...members, { name, role }], computers }
+}

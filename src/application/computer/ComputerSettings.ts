@@ -1,0 +1,74 @@
+import { Context, Duration, type Effect } from "effect"
+import type { JsonObject } from "../../domain/json.ts"
+
+/** A call that needs somebody's consent. */
+export interface ConfirmRequest {
+  readonly agent: string
+  readonly reqId: string
+  /** Name of the MCP server. */
+  readonly server: string
+  /** The tool by the name the Agent used. */
+  readonly tool: string
+  readonly params: JsonObject
+}
+
+/** Decides whether a call may run. A failure counts as no. */
+export type Confirm = (request: ConfirmRequest) => Effect.Effect<boolean, unknown>
+
+/** A document to be turned into a URI that an Agent can fetch itself (spec §10.4). */
+export interface DpeRequest {
+  /** The `dpe://` URI as it was asked for, without query and fragment. */
+  readonly uri: string
+  /** What `resources/read` gave. */
+  readonly contents: ReadonlyArray<JsonObject>
+  /** The resource as listed, where it is. */
+  readonly resource: JsonObject | undefined
+  readonly hint: {
+    readonly mcpServerName: string
+    readonly mimeType: string | undefined
+    readonly agent: string
+    readonly reqId: string
+  }
+}
+
+/** Where the document can be fetched; `size` in bytes. */
+export interface ResolvedDpe {
+  readonly uri: string
+  readonly mimeType?: string
+  readonly size?: number
+  readonly name?: string
+  readonly description?: string
+  readonly annotations?: JsonObject
+  readonly metadata?: JsonObject
+}
+
+/** Makes a document reachable: uploads it, caches it, signs a URL. The content never crosses the office. */
+export type ResolveDpe = (request: DpeRequest) => Effect.Effect<ResolvedDpe, unknown>
+
+/** What a host may set about a Computer. */
+export interface ComputerSettings {
+  /** How long an MCP server may take to start and answer. */
+  readonly connectTimeout: Duration.Duration
+  /** How long the Computer waits for its servers before it joins the office; late ones are announced. */
+  readonly startupPatience: Duration.Duration
+  /** How long listing or reading resources may take; slower ones are left out. */
+  readonly readTimeout: Duration.Duration
+  /** Asked before a tool runs that is not marked `auto_apply`; without it such calls fail with 4005. */
+  readonly confirm: Confirm | undefined
+  /** Turns documents into URIs; without it they are refused with 4011. */
+  readonly resolveDpe: ResolveDpe | undefined
+}
+
+/** The settings of a Computer. */
+export const ComputerSettings = Context.Reference<ComputerSettings>(
+  "a2c-smcp/application/computer/ComputerSettings",
+  {
+    defaultValue: () => ({
+      connectTimeout: Duration.seconds(30),
+      startupPatience: Duration.seconds(5),
+      readTimeout: Duration.seconds(10),
+      confirm: undefined,
+      resolveDpe: undefined
+    })
+  }
+)

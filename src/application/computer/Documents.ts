@@ -1,0 +1,220 @@
+import { Duration, Effect, Option, Result } from "effect"
+import { type DpeUri, hostKey, parseDpeUri } from "../../domain/documents/dpe.ts"
+import {
+  documentBody,
+  documentUri,
+  findDocuments,
+  type FinderPage,
+  listedPageCount,
+  summarize
+} from "../../domain/documents/finder.ts"
+import type { JsonObject } from "../../domain/json.ts"
+import type {
+  DocumentSummary,
+  GetDpeReq,
+  GetDpeRet,
+  GetFinderReq,
+  GetResourcesReq,
+  GetResourcesRet
+} from "../../domain/protocol/v0_2/calls.ts"
+import { capabilityNotSupported, codes, mcpServerNotFound, Refusal } from "../../domain/refusal.ts"
+import type { McpFailure } from "../ports/McpSession.ts"
+import { ComputerSettings } from "./ComputerSettings.ts"
+import { type ReadyServer, type SessionPool, takesPart } from "./SessionPool.ts"
+
+/** The documents and other resources of a Computer's MCP servers. */
+export interface Documents {
+  /** One page of one server's resources, as they are (spec §10.5). */
+  readonly resources: (
+    request: typeof GetResourcesReq.Type
+  ) => Effect.Effect<typeof GetResourcesRet.Type, Refusal>
+  /** Where a document can be fetched (spec §10.2). */
+  readonly dpe: (request: typeof GetDpeReq.Type) => Effect.Effect<typeof GetDpeRet.Type, Refusal>
+  /** The catalogue of documents (spec §11). */
+  readonly find: (request: typeof GetFinderReq.Type) => Effect.Effect<FinderPage>
+}
+
+/** How long a document may take when its request does not say. */
+const usualSeconds = 60
+
+/** How many document bodies are read at once. */
+const readers = 16
+
+const uriOf = ({ uri }: JsonObject): string => (typeof uri === "string" ? uri : "")
+
+const hostsOf = ({ resources }: ReadyServer): ReadonlySet<string> =>
+  new Set(
+    resources.flatMap((resource) => {
+      const parsed = parseDpeUri(uriOf(resource))
+      return Result.isSuccess(parsed) ? [hostKey(parsed.success.host)] : []
+    })
+  )
+
+const resolutionFailed = (uri: string, reason: string, category?: string, details?: JsonObject): Refusal =>
+  new Refusal({
+    code: codes.dpeResolutionFailed,
+    message: "DPE Resolution Failed",
+    extra: { uri, reason, ...(category !== undefined && { category }) },
+    ...(details !== undefined && { details })
+  })
+
+/** The documents of a pool; `history` names the servers of past calls, oldest first. */
+export const makeDocuments = Effect.fnUntraced(function* (
+  pool: SessionPool,
+  history: () => ReadonlyArray<string>
+): Effect.fn.Return<Documents> {
+  const { readTimeout, resolveDpe } = yield* ComputerSettings
+
+  const resources = Effect.fnUntraced(function* ({ cursor, mcpServer, reqId }: typeof GetResourcesReq.Type) {
+    const server = pool.find(mcpServer)
+    if (server === undefined) return yield* Effect.fail(mcpServerNotFound(mcpServer))
+    if (!server.session.info.capabilities.resources) {
+      return yield* Effect.fail(capabilityNotSupported(mcpServer, "resources"))
+    }
+    const { items, nextCursor } = yield* Effect.mapError(
+      server.session.listResources(cursor),
+      ({ message }) =>
+        new Refusal({
+          code: codes.internal,
+          message: `MCP Server '${mcpServer}' failed to list its resources`,
+          details: { mcp_error: message },
+          extra: { mcp_server_name: mcpServer }
+        })
+    )
+    return { resources: items, reqId, ...(nextCursor !== undefined && { nextCursor }) }
+  })
+
+  const ownersOf = (host: string): ReadonlyArray<ReadyServer> =>
+    pool.ready().filter((server) => hostsOf(server).has(hostKey(host)))
+
+  /** The server that owns a host: the first in configuration order (spec §10.3). */
+  const ownerOf = Effect.fnUntraced(function* (host: string) {
+    let owners = ownersOf(host)
+    if (owners.length === 0) {
+      yield* Effect.forEach(pool.ready(), (server) => Effect.ignore(pool.relist(server)), {
+        concurrency: "unbounded",
+        discard: true
+      })
+      owners = ownersOf(host)
+    }
+    const [owner, ...others] = owners
+    if (others.length > 0) {
+      yield* Effect.logWarning("several servers have this document host; the first one is asked", {
+        host,
+        servers: owners.map(({ config }) => config.name)
+      })
+    }
+    return owner
+  })
+
+  const resolve = Effect.fnUntraced(function* (
+    { agent, reqId }: typeof GetDpeReq.Type,
+    { host, uri }: DpeUri,
+    resolver: NonNullable<typeof resolveDpe>
+  ) {
+    const owner = yield* ownerOf(host)
+    if (owner === undefined) {
+      return yield* Effect.fail(resolutionFailed(uri, `no MCP server has documents of host '${host}'`))
+    }
+    const { name } = owner.config
+    const resource = owner.resources.find((one) => uriOf(one) === uri)
+    const contents = yield* Effect.mapError(owner.session.readResource(uri), ({ message }: McpFailure) =>
+      resolutionFailed(uri, "the MCP server cannot be read", "upstream_unavailable", {
+        mcp_server_name: name,
+        mcp_error: message
+      })
+    )
+    const listed = resource?.["mimeType"] ?? contents[0]?.["mimeType"]
+    const mimeType = typeof listed === "string" ? listed : undefined
+    const found = yield* Effect.catchCause(
+      resolver({ uri, contents, resource, hint: { mcpServerName: name, mimeType, agent, reqId } }),
+      (cause) =>
+        Effect.andThen(
+          Effect.logWarning("document resolver failed", { uri }, cause),
+          Effect.fail(
+            resolutionFailed(uri, "the resolver failed", "resolver_error", { mcp_server_name: name })
+          )
+        )
+    )
+    return typeof found?.uri === "string" && found.uri !== ""
+      ? { ...found, reqId }
+      : yield* Effect.fail(
+          resolutionFailed(uri, "the resolver gave no URI", "resolver_returned_invalid", {
+            mcp_server_name: name
+          })
+        )
+  })
+
+  const dpe = Effect.fn("Documents.dpe")(function* (request: typeof GetDpeReq.Type) {
+    const parsed = parseDpeUri(request.uri)
+    if (Result.isFailure(parsed)) {
+      const { reason, uri } = parsed.failure
+      return yield* Effect.fail(
+        new Refusal({ code: codes.invalidDpeUri, message: "Invalid DPE URI", extra: { uri, reason } })
+      )
+    }
+    if (resolveDpe === undefined) {
+      return yield* Effect.fail(
+        new Refusal({
+          code: codes.resolverNotConfigured,
+          message: "DPE Resolver Not Configured",
+          extra: { uri: request.uri }
+        })
+      )
+    }
+    if (parsed.success.trimmed) {
+      yield* Effect.logWarning("query or fragment of a document URI dropped", { uri: request.uri })
+    }
+    return yield* resolve(request, parsed.success, resolveDpe).pipe(
+      Effect.timeoutOrElse({
+        duration: Duration.seconds(request.timeout ?? usualSeconds),
+        orElse: () => Effect.fail(resolutionFailed(parsed.success.uri, "it took too long"))
+      })
+    )
+  })
+
+  /** The summary of a document, from its listing or, where that is silent, from its body. */
+  const summaryOf = Effect.fnUntraced(function* (server: ReadyServer, uri: DpeUri, resource: JsonObject) {
+    const { name } = server.config
+    if (listedPageCount(resource) !== undefined) return summarize(name, uri, resource)
+    const contents = yield* server.session.readResource(uriOf(resource)).pipe(
+      Effect.timeoutOption(readTimeout),
+      Effect.catch(() => Effect.succeedNone)
+    )
+    const body = Option.flatMap(contents, documentBody)
+    return summarize(name, uri, resource, Option.getOrUndefined(body))
+  })
+
+  const documentsOf = Effect.fnUntraced(function* (server: ReadyServer) {
+    const listed = yield* Effect.catch(pool.relist(server), ({ message }) =>
+      Effect.as(
+        Effect.logWarning("documents left out", { server: server.config.name, reason: message }),
+        server.resources
+      )
+    )
+    const documents = yield* Effect.forEach(
+      listed,
+      Effect.fnUntraced(function* (resource) {
+        const uri = documentUri(uriOf(resource))
+        if (uri === undefined) return []
+        const summary = yield* summaryOf(server, uri, resource)
+        if (summary !== undefined) return [summary]
+        yield* Effect.logWarning("document left out: it states no page count", { uri: uri.uri })
+        return []
+      }),
+      { concurrency: readers }
+    )
+    return documents.flat()
+  })
+
+  const find = Effect.fn("Documents.find")(function* (request: typeof GetFinderReq.Type) {
+    const documents: ReadonlyArray<ReadonlyArray<DocumentSummary>> = yield* Effect.forEach(
+      pool.ready().filter(takesPart),
+      documentsOf,
+      { concurrency: "unbounded" }
+    )
+    return findDocuments(documents.flat(), request, history())
+  })
+
+  return { resources, dpe, find }
+})

@@ -1,0 +1,192 @@
+import { Data, Duration, Effect, Exit, Option, Ref, Result, Schedule, Scope, SubscriptionRef } from "effect"
+import { type Line, lineOf } from "../../domain/protocol/lines.ts"
+import type { Role } from "../../domain/protocol/v0_2/office.ts"
+import { parseVersion, PROTOCOL_VERSION } from "../../domain/protocol/version.ts"
+import { type Body, jsonBody } from "../ports/Body.ts"
+import {
+  type Answer,
+  type ConnectFailed,
+  type Link,
+  LinkClosed,
+  type NoAnswer,
+  type NotSent,
+  type Receive,
+  TransportClient,
+  Unreachable
+} from "../ports/Transport.ts"
+
+/** The Server does not let this member into the office, in its own words. */
+export class JoinRefused extends Data.TaggedError("JoinRefused")<{
+  readonly office: string
+  readonly message: string
+}> {}
+
+/** An event that a member of this role may not send. */
+export class NotPermitted extends Data.TaggedError("NotPermitted")<{
+  readonly event: string
+  readonly role: Role
+}> {
+  override get message(): string {
+    return `An ${this.role} may not send ${JSON.stringify(this.event)}`
+  }
+}
+
+export type JoinFailed = ConnectFailed | JoinRefused
+
+/** Where a member stands. `Ended` is final: trying again would not help. */
+export type MemberStatus =
+  | { readonly _tag: "Joined" }
+  | { readonly _tag: "Lost"; readonly reason: string }
+  | { readonly _tag: "Ended"; readonly error: JoinFailed }
+
+/** Who wants to sit where. */
+export interface MemberOptions {
+  readonly role: Role
+  readonly office: string
+  readonly name: string
+  /** Keep trying while the Server cannot be reached at first; otherwise that is a failure. */
+  readonly patient?: boolean
+}
+
+/** What a member does with what comes. */
+export interface MemberEvents {
+  readonly receive: Receive
+  /** Runs after every successful join, the first one included. */
+  readonly onJoined: Effect.Effect<void>
+  /** Runs whenever the connection is lost. */
+  readonly onLost: (reason: string) => Effect.Effect<void>
+}
+
+/** A seat in an office that is taken again whenever the connection is lost. */
+export interface OfficeMember {
+  readonly line: Line
+  readonly status: SubscriptionRef.SubscriptionRef<MemberStatus>
+  readonly ask: (
+    event: string,
+    body: Body,
+    deadline: Duration.Duration
+  ) => Effect.Effect<Answer, LinkClosed | NoAnswer | NotSent | NotPermitted>
+  readonly tell: (event: string, body: Body) => Effect.Effect<void, LinkClosed | NotSent | NotPermitted>
+  /** Largest body the Server takes, in bytes of its JSON text. */
+  readonly maxBytes: () => number
+  /** True when the Server takes a message with this body. */
+  readonly fits: (body: Body) => boolean
+}
+
+/** How long the Server may take to answer a join. */
+const joinDeadline = Duration.seconds(20)
+
+/** Waits between attempts to come back: half a second, doubling, at most half a minute, never in step with others. */
+const comeBack = Schedule.min([Schedule.exponential("500 millis"), Schedule.spaced("30 seconds")]).pipe(
+  Schedule.jittered
+)
+
+const isFinal = (error: JoinFailed): boolean =>
+  error._tag === "VersionRefused" || error._tag === "AdmissionRefused"
+
+/**
+ * Takes a seat in an office for as long as the scope. The first attempt may fail; a seat once taken is taken again,
+ * with growing pauses, until the Server says that trying is useless.
+ */
+export const joinOffice = Effect.fnUntraced(function* (
+  { name, office, patient = false, role }: MemberOptions,
+  behave: (member: OfficeMember) => MemberEvents
+): Effect.fn.Return<OfficeMember, JoinFailed, Scope.Scope | TransportClient> {
+  const transport = yield* TransportClient
+  const home = yield* Effect.scope
+  const line = lineOf(yield* Effect.orDie(Effect.fromResult(parseVersion(PROTOCOL_VERSION))))
+  const current = yield* Ref.make(Option.none<Link>())
+  const status = yield* SubscriptionRef.make<MemberStatus>({ _tag: "Lost", reason: "not connected yet" })
+
+  const permitted = (event: string): Effect.Effect<Link, LinkClosed | NotPermitted> => {
+    const from = line.serverRow(event)?.from
+    if (from !== role && from !== "member") return Effect.fail(new NotPermitted({ event, role }))
+    return Effect.flatMap(
+      Ref.get(current),
+      Option.match({
+        onNone: () => Effect.fail(new LinkClosed({ reason: "not connected" })),
+        onSome: Effect.succeed
+      })
+    )
+  }
+
+  const member: OfficeMember = {
+    line,
+    status,
+    ask: (event, body, deadline) =>
+      Effect.flatMap(permitted(event), (link) => link.ask(event, body, deadline)),
+    tell: (event, body) => Effect.flatMap(permitted(event), (link) => link.tell(event, body)),
+    maxBytes: () =>
+      Option.match(Ref.getUnsafe(current), {
+        onNone: () => Number.POSITIVE_INFINITY,
+        onSome: (link) => link.maxBytes()
+      }),
+    fits: (body) =>
+      Option.match(Ref.getUnsafe(current), { onNone: () => true, onSome: (link) => link.fits(body) })
+  }
+  const { onJoined, onLost, receive } = behave(member)
+
+  const enter = Effect.fnUntraced(function* (link: Link): Effect.fn.Return<void, JoinFailed> {
+    const body = jsonBody(line.offices.join.request.encode({ role, name, officeId: office }))
+    const answer = yield* Effect.mapError(
+      link.ask(line.offices.join.event, body, joinDeadline),
+      () => new Unreachable({ message: "The Server does not answer the request to join" })
+    )
+    const values = answer.map(({ head }) => Result.getOrElse(head, () => undefined))
+    yield* Effect.mapError(
+      Effect.fromResult(line.readPair(values)),
+      (message) => new JoinRefused({ office, message })
+    )
+  })
+
+  const attempt = Effect.gen(function* () {
+    const scope = yield* Scope.fork(home)
+    const link = yield* transport.connect({ version: PROTOCOL_VERSION, auth: { role }, receive }).pipe(
+      Effect.tap(enter),
+      Scope.provide(scope),
+      Effect.onError(() => Scope.close(scope, Exit.void))
+    )
+    yield* Ref.set(current, Option.some(link))
+    yield* SubscriptionRef.set(status, { _tag: "Joined" })
+    yield* Effect.logDebug("joined office", { office, name, role })
+    yield* onJoined
+    return { link, scope }
+  })
+
+  const trying = (worthwhile: (error: JoinFailed) => boolean) =>
+    attempt.pipe(
+      Effect.tapError((error) =>
+        worthwhile(error)
+          ? Effect.logWarning("cannot join yet, trying again", { office, reason: error.message })
+          : Effect.void
+      ),
+      Effect.retry({ schedule: comeBack, while: worthwhile })
+    )
+
+  /** Stays until the connection is lost, then comes back, for ever. */
+  const stay = Effect.fnUntraced(function* (first: { readonly link: Link; readonly scope: Scope.Closeable }) {
+    let seat = first
+    while (true) {
+      const reason = yield* seat.link.closed
+      yield* Ref.set(current, Option.none())
+      yield* SubscriptionRef.set(status, { _tag: "Lost", reason })
+      yield* Effect.logWarning("connection lost", { office, reason })
+      yield* onLost(reason)
+      yield* Scope.close(seat.scope, Exit.void)
+      seat = yield* trying((error) => !isFinal(error))
+    }
+  })
+
+  const first = yield* patient ? trying((error) => error._tag === "Unreachable") : attempt
+  yield* stay(first).pipe(
+    Effect.catch((error) =>
+      Effect.andThen(
+        Effect.logError("cannot come back", { office, reason: error.message }),
+        SubscriptionRef.set(status, { _tag: "Ended", error })
+      )
+    ),
+    Effect.forkScoped
+  )
+
+  return member
+})

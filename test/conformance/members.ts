@@ -1,0 +1,115 @@
+import { ConfigProvider, Context, Effect, Layer, Result, type Scope } from "effect"
+import * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
+import { Agent } from "../../src/application/agent/Agent.ts"
+import { Computer } from "../../src/application/computer/Computer.ts"
+import { ComputerSettings } from "../../src/application/computer/ComputerSettings.ts"
+import { Inputs } from "../../src/application/computer/Inputs.ts"
+import { McpFailure } from "../../src/application/ports/McpSession.ts"
+import { readComputerConfig } from "../../src/domain/config/config.ts"
+import type { JsonObject } from "../../src/domain/json.ts"
+import type { World } from "./World.ts"
+
+/** A tool that gives a fixed text, or whatever `run` does. */
+export const tool = (
+  name: string,
+  run: MemoryMcp.MemoryTool["run"] = () => Effect.succeed(textResult(name)),
+  more: JsonObject = {}
+): MemoryMcp.MemoryTool => ({
+  listed: { name, description: `does ${name}`, inputSchema: { type: "object" }, ...more },
+  run
+})
+
+export const textResult = (text: string, more: JsonObject = {}): JsonObject => ({
+  content: [{ type: "text", text }],
+  ...more
+})
+
+/** A resource that reads as these texts. */
+export const resource = (
+  uri: string,
+  texts: ReadonlyArray<string> = ["T"],
+  more: JsonObject = {}
+): MemoryMcp.MemoryResource => ({
+  listed: { uri, name: uri, ...more },
+  read: Effect.succeed(texts.map((text) => ({ uri, text })))
+})
+
+/** A resource that cannot be read. */
+export const unreadable = (uri: string): MemoryMcp.MemoryResource => ({
+  listed: { uri, name: uri },
+  read: Effect.fail(new McpFailure({ kind: "protocol", message: "cannot be read" }))
+})
+
+/** What a Computer under test is made of. */
+export interface Cut {
+  readonly name?: string
+  readonly office?: string
+  /** MCP servers by name, in configuration order. */
+  readonly servers?: { readonly [name: string]: MemoryMcp.MemoryServer }
+  /** Settings of single servers beside their parameters; tools need no confirmation unless set here. */
+  readonly configure?: { readonly [name: string]: object }
+  /** Parts of the configuration beside the servers. */
+  readonly config?: object
+  readonly settings?: Partial<ComputerSettings>
+  readonly environment?: { readonly [name: string]: string }
+}
+
+/** A Computer of ours in an office of the world. */
+export const computerUnderTest = Effect.fnUntraced(function* (
+  world: World,
+  {
+    config = {},
+    configure = {},
+    environment = {},
+    name = "pc-1",
+    office = "O1",
+    servers = {},
+    settings = {}
+  }: Cut = {}
+): Effect.fn.Return<Computer["Service"], never, Scope.Scope> {
+  const given = {
+    servers: Object.fromEntries(
+      Object.keys(servers).map((server) => [
+        server,
+        {
+          type: "stdio",
+          server_parameters: { command: "memory" },
+          default_tool_meta: { auto_apply: true },
+          ...configure[server]
+        }
+      ])
+    ),
+    ...config
+  }
+  const context = yield* Computer.layer({
+    name,
+    office,
+    config: Result.getOrThrow(readComputerConfig(given))
+  }).pipe(
+    Layer.provide(MemoryMcp.layer(new Map(Object.entries(servers)))),
+    Layer.provide(Inputs.layerEnvironment),
+    Layer.provide(world.client),
+    Layer.provide(Layer.succeed(ComputerSettings, { ...ComputerSettings.defaultValue(), ...settings })),
+    Layer.provide(ConfigProvider.layer(ConfigProvider.fromEnv({ env: environment }))),
+    Layer.provide(world.logging),
+    Layer.fresh,
+    Layer.build,
+    Effect.orDie
+  )
+  return Context.get(context, Computer)
+})
+
+/** An Agent of ours in an office of the world. */
+export const agentUnderTest = Effect.fnUntraced(function* (
+  world: World,
+  { name = "agent-1", office = "O1" }: { readonly name?: string; readonly office?: string } = {}
+): Effect.fn.Return<Agent["Service"], never, Scope.Scope> {
+  const context = yield* Agent.layer({ name, office }).pipe(
+    Layer.provide(world.client),
+    Layer.provide(world.logging),
+    Layer.fresh,
+    Layer.build,
+    Effect.orDie
+  )
+  return Context.get(context, Agent)
+})

@@ -1,0 +1,346 @@
+import { assert, describe } from "@effect/vitest"
+import { Deferred, Effect, Fiber, Ref } from "effect"
+import * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
+import { McpFailure } from "../../src/application/ports/McpSession.ts"
+import type { ConfirmRequest } from "../../src/application/computer/ComputerSettings.ts"
+import { agentIn, assertRefused, settled } from "./cast.ts"
+import { type Cut, computerUnderTest, textResult, tool } from "./members.ts"
+import { conform, type Peer, type World } from "./World.ts"
+
+const call = (tool_name: string, more: object = {}) => ({
+  agent: "agent-1",
+  req_id: "r1",
+  computer: "pc-1",
+  tool_name,
+  params: {},
+  timeout: 60,
+  ...more
+})
+
+interface WireResult {
+  readonly content: ReadonlyArray<{ readonly text: string }>
+  readonly isError: boolean
+  readonly meta?: { readonly [key: string]: unknown }
+}
+const ask = (peer: Peer, tool_name: string, more: object = {}) =>
+  Effect.map(peer.ask("client:tool_call", call(tool_name, more)), ([answer]) => answer as WireResult)
+const assertFailed = (result: WireResult, ...codes: ReadonlyArray<number>) => {
+  assert.isTrue(result.isError)
+  assert.include(codes, result.meta?.["error_code"] as number)
+}
+
+/** A tool that says when it starts, waits for a sign, and counts its runs and interruptions. */
+const slowTool = (name: string) => {
+  const started = Deferred.makeUnsafe<void>()
+  const go = Deferred.makeUnsafe<void>()
+  const runs = Ref.makeUnsafe(0)
+  const interrupted = Deferred.makeUnsafe<void>()
+  const it = tool(name, () =>
+    Ref.update(runs, (count) => count + 1).pipe(
+      Effect.andThen(Deferred.succeed(started, undefined)),
+      Effect.andThen(Deferred.await(go)),
+      Effect.onInterrupt(() => Deferred.succeed(interrupted, undefined)),
+      Effect.as(textResult("done"))
+    )
+  )
+  return { tool: it, started, go, runs, interrupted }
+}
+
+/** A Computer with one server `alpha` of these tools, and the Agent that calls them. */
+const office = Effect.fnUntraced(function* (
+  world: World,
+  tools: ReadonlyArray<MemoryMcp.MemoryTool>,
+  cut: Omit<Cut, "servers"> = {}
+) {
+  const alpha = yield* MemoryMcp.makeMemoryServer({ name: "alpha", tools })
+  const computer = yield* computerUnderTest(world, { ...cut, servers: { alpha } })
+  const a1 = yield* agentIn(world, "O1")
+  return { a1, alpha, computer }
+})
+
+const unconfirmed = { configure: { alpha: { default_tool_meta: null } } }
+
+describe("calling tools of a Computer", () => {
+  conform("cases 126, 130, 143: a result arrives as the tool gave it", (world) =>
+    Effect.gen(function* () {
+      const { a1 } = yield* office(world, [
+        tool("echo", (args) =>
+          Effect.succeed(textResult(String(args["text"]), { _meta: { k: 1 }, extra: [1] }))
+        ),
+        tool("broken", () => Effect.succeed(textResult("oh no", { isError: true })))
+      ])
+      assert.deepStrictEqual<unknown>(yield* ask(a1, "echo", { params: { text: "hi" } }), {
+        content: [{ type: "text", text: "hi" }],
+        extra: [1],
+        isError: false,
+        meta: { k: 1 }
+      })
+      assert.deepStrictEqual<unknown>(yield* ask(a1, "broken", { req_id: "r2" }), {
+        content: [{ type: "text", text: "oh no" }],
+        isError: true
+      })
+    })
+  )
+
+  conform("cases 127, 128: an unknown and a forbidden tool", (world) =>
+    Effect.gen(function* () {
+      const rm = slowTool("rm")
+      const { a1 } = yield* office(world, [rm.tool], {
+        configure: { alpha: { forbidden_tools: ["rm"] } }
+      })
+      assertFailed(yield* ask(a1, "nope"), 4001)
+      assertFailed(yield* ask(a1, "rm", { req_id: "r2" }), 4002)
+      assert.strictEqual(yield* Ref.get(rm.runs), 0)
+    })
+  )
+
+  conform("case 129: a disabled server is not started", (world) =>
+    Effect.gen(function* () {
+      const { a1, computer } = yield* office(world, [tool("t")], { configure: { alpha: { disabled: true } } })
+      assert.strictEqual((yield* computer.servers).get("alpha")?._tag, "Disabled")
+      assertFailed(yield* ask(a1, "t"), 4001, 4002)
+    })
+  )
+
+  conform("cases 131, 132: a server that fails or dies under the call", (world) =>
+    Effect.gen(function* () {
+      const hang = slowTool("hang")
+      const { a1, alpha, computer } = yield* office(world, [
+        hang.tool,
+        tool("fail", () => Effect.fail(new McpFailure({ kind: "protocol", code: -32000, message: "boom" })))
+      ])
+      const failed = yield* ask(a1, "fail")
+      assertFailed(failed, 4003)
+      assert.include(failed.content[0]?.text ?? "", "boom")
+      const asking = yield* Effect.forkChild(ask(a1, "hang", { req_id: "r2" }))
+      yield* Deferred.await(hang.started)
+      yield* alpha.crash("exit code 1")
+      assertFailed(yield* Fiber.join(asking), 4003)
+      assert.deepStrictEqual(yield* a1.hear("notify:update_tool_list"), { computer: "pc-1" })
+      assert.deepStrictEqual((yield* computer.servers).get("alpha"), {
+        _tag: "Failed",
+        reason: "exit code 1"
+      })
+    })
+  )
+
+  conform("case 133: a call that takes too long is stopped", (world) =>
+    Effect.gen(function* () {
+      const slow = slowTool("slow")
+      const { a1 } = yield* office(world, [slow.tool])
+      const asking = yield* Effect.forkChild(ask(a1, "slow", { timeout: 1 }))
+      yield* Deferred.await(slow.started)
+      yield* world.elapse("1 second")
+      const result = yield* Fiber.join(asking)
+      assertFailed(result, 4004)
+      assert.strictEqual(result.content[0]?.text, "Tool call timeout")
+      assert.deepInclude(result.meta, { timeout: true, a2c_timeout: true })
+      yield* Deferred.await(slow.interrupted)
+    })
+  )
+
+  conform("cases 134, 137: without auto_apply and nobody to ask a call does not run", (world) =>
+    Effect.gen(function* () {
+      const t = slowTool("t")
+      const { a1 } = yield* office(world, [t.tool, tool("free")], {
+        configure: { alpha: { default_tool_meta: null, tool_meta: { free: { auto_apply: true } } } }
+      })
+      assertFailed(yield* ask(a1, "t"), 4005)
+      assert.strictEqual(yield* Ref.get(t.runs), 0)
+      assert.isFalse((yield* ask(a1, "free", { req_id: "r2" })).isError)
+    })
+  )
+
+  conform("cases 135, 138: who is asked learns what is to run, and it runs", (world) =>
+    Effect.gen(function* () {
+      const asked: Array<ConfirmRequest> = []
+      const { a1 } = yield* office(world, [tool("t")], {
+        configure: {
+          alpha: { default_tool_meta: { auto_apply: true }, tool_meta: { t: { auto_apply: false } } }
+        },
+        settings: {
+          confirm: (request) => {
+            asked.push(request)
+            return Effect.succeed(true)
+          }
+        }
+      })
+      assert.isFalse((yield* ask(a1, "t", { params: { x: 1 } })).isError)
+      assert.deepStrictEqual(asked, [
+        { agent: "agent-1", reqId: "r1", server: "alpha", tool: "t", params: { x: 1 } }
+      ])
+    })
+  )
+
+  conform("case 136: a no, a fault and silence all mean no", (world) =>
+    Effect.gen(function* () {
+      const t = slowTool("t")
+      const answers = [Effect.succeed(false), Effect.fail("broken"), Effect.die("broken"), Effect.never]
+      let turn = 0
+      const { a1 } = yield* office(world, [t.tool], {
+        ...unconfirmed,
+        settings: { confirm: () => answers[turn++] ?? Effect.succeed(true) }
+      })
+      for (const req_id of ["r1", "r2", "r3"]) assertFailed(yield* ask(a1, "t", { req_id }), 4005)
+      const asking = yield* Effect.forkChild(ask(a1, "t", { req_id: "r4", timeout: 1 }))
+      yield* settled([a1])
+      yield* world.elapse("1 second")
+      assertFailed(yield* Fiber.join(asking), 4005)
+      assert.strictEqual(yield* Ref.get(t.runs), 0)
+    })
+  )
+
+  conform("cases 140, 141, 142: a repeated request is one call", (world) =>
+    Effect.gen(function* () {
+      const slow = slowTool("slow")
+      const { a1 } = yield* office(world, [slow.tool])
+      const first = yield* Effect.forkChild(ask(a1, "slow"))
+      const second = yield* Effect.forkChild(ask(a1, "slow"))
+      yield* Deferred.await(slow.started)
+      yield* Deferred.succeed(slow.go, undefined)
+      const results = yield* Fiber.joinAll([first, second])
+      assert.deepStrictEqual(results[0], results[1])
+      assert.deepStrictEqual(yield* ask(a1, "slow"), results[0])
+      assert.strictEqual(yield* Ref.get(slow.runs), 1)
+      assertRefused([yield* ask(a1, "other")], 400)
+      assertRefused([yield* ask(a1, "slow", { params: { x: 1 } })], 400)
+    })
+  )
+
+  conform("a repeat after five minutes runs anew", (world) =>
+    Effect.gen(function* () {
+      if (world.transport !== "memory") return
+      let runs = 0
+      const { a1 } = yield* office(world, [
+        tool("t", () => {
+          runs++
+          return Effect.succeed(textResult("x"))
+        })
+      ])
+      yield* ask(a1, "t")
+      yield* world.elapse("4 minutes")
+      yield* ask(a1, "t")
+      yield* world.elapse("2 minutes")
+      yield* ask(a1, "t")
+      assert.strictEqual(runs, 2)
+    })
+  )
+
+  conform("cases 147, 149, 150, 151: an upstream that refuses us", (world) =>
+    Effect.gen(function* () {
+      const refusing = (kind: "unauthorized" | "forbidden" | "unavailable") =>
+        tool(kind, () => Effect.fail(new McpFailure({ kind, message: "HTTP" })))
+      const { a1 } = yield* office(world, [
+        refusing("unauthorized"),
+        refusing("forbidden"),
+        refusing("unavailable")
+      ])
+      for (const [index, [name, code]] of [
+        ["unauthorized", 4006],
+        ["forbidden", 4007]
+      ].entries()) {
+        const result = yield* ask(a1, String(name), { req_id: `r${index}` })
+        assertFailed(result, Number(code))
+        assert.strictEqual(result.meta?.["mcp_server"], "alpha")
+        const hint = JSON.stringify(result.meta?.["auth_hint"])
+        assert.notMatch(hint, /token|client_id|secret|"code"|state|\?/)
+      }
+      assertFailed(yield* ask(a1, "unavailable", { req_id: "r9" }), 4003)
+    })
+  )
+
+  conform(
+    "case 152: a result over the limit costs nobody the connection",
+    (world) =>
+      Effect.gen(function* () {
+        const { a1 } = yield* office(world, [
+          tool("big", () => Effect.succeed(textResult("x".repeat(200_000)))),
+          tool("small")
+        ])
+        const result = yield* ask(a1, "big")
+        assertFailed(result, 4003)
+        assert.include(result.content[0]?.text ?? "", "larger")
+        assert.isFalse((yield* ask(a1, "small", { req_id: "r2" })).isError)
+      }),
+    { maxMessageBytes: 100_000 }
+  )
+})
+
+describe("cancelling calls of a Computer", () => {
+  const cancel = (a1: Peer, req_id: string) =>
+    a1.tell("server:tool_call_cancel", { agent: "agent-1", req_id })
+  const assertCancelled = (result: WireResult) => {
+    assert.isTrue(result.isError)
+    assert.deepInclude(result.meta, { a2c_cancelled: true, a2c_cancel_reason: "agent_requested" })
+  }
+
+  conform("cases 159, 161: the cancelled call stops, the other goes on", (world) =>
+    Effect.gen(function* () {
+      const one = slowTool("one")
+      const two = slowTool("two")
+      const { a1 } = yield* office(world, [one.tool, two.tool])
+      const first = yield* Effect.forkChild(ask(a1, "one", { req_id: "r1" }))
+      const second = yield* Effect.forkChild(ask(a1, "two", { req_id: "r2" }))
+      yield* Effect.all([Deferred.await(one.started), Deferred.await(two.started)])
+      yield* cancel(a1, "r1")
+      assertCancelled(yield* Fiber.join(first))
+      yield* Deferred.await(one.interrupted)
+      yield* Deferred.succeed(two.go, undefined)
+      assert.isFalse((yield* Fiber.join(second)).isError)
+    })
+  )
+
+  conform("case 160: cancelling what is done changes nothing", (world) =>
+    Effect.gen(function* () {
+      const { a1 } = yield* office(world, [tool("t")])
+      const before = yield* ask(a1, "t")
+      yield* cancel(a1, "r1")
+      yield* settled([a1])
+      assert.deepStrictEqual(yield* ask(a1, "t"), before)
+    })
+  )
+
+  conform("case 162: only the Computer that runs the call stops", (world) =>
+    Effect.gen(function* () {
+      const here = slowTool("here")
+      const { a1 } = yield* office(world, [here.tool])
+      const there = slowTool("there")
+      const beta = yield* MemoryMcp.makeMemoryServer({ tools: [there.tool] })
+      yield* computerUnderTest(world, { name: "pc-2", servers: { beta } })
+      const first = yield* Effect.forkChild(ask(a1, "here", { req_id: "r1" }))
+      const second = yield* Effect.forkChild(ask(a1, "there", { req_id: "r2", computer: "pc-2" }))
+      yield* Effect.all([Deferred.await(here.started), Deferred.await(there.started)])
+      yield* cancel(a1, "r1")
+      assertCancelled(yield* Fiber.join(first))
+      yield* Deferred.succeed(there.go, undefined)
+      assert.isFalse((yield* Fiber.join(second)).isError)
+    })
+  )
+
+  conform("case 163: a call that waits for confirmation can be cancelled", (world) =>
+    Effect.gen(function* () {
+      const t = slowTool("t")
+      const asked = yield* Deferred.make<void>()
+      const { a1 } = yield* office(world, [t.tool], {
+        ...unconfirmed,
+        settings: { confirm: () => Effect.andThen(Deferred.succeed(asked, undefined), Effect.never) }
+      })
+      const asking = yield* Effect.forkChild(ask(a1, "t"))
+      yield* Deferred.await(asked)
+      yield* cancel(a1, "r1")
+      assertCancelled(yield* Fiber.join(asking))
+      assert.strictEqual(yield* Ref.get(t.runs), 0)
+    })
+  )
+
+  conform("an Agent that goes stops its calls at the Computer", (world) =>
+    Effect.gen(function* () {
+      const slow = slowTool("slow")
+      const { a1 } = yield* office(world, [slow.tool])
+      yield* Effect.forkChild(Effect.exit(ask(a1, "slow")))
+      yield* Deferred.await(slow.started)
+      yield* a1.close
+      yield* Deferred.await(slow.interrupted)
+    })
+  )
+})
