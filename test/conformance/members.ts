@@ -9,6 +9,9 @@ import { readComputerConfig } from "../../src/domain/config/config.ts"
 import type { JsonObject } from "../../src/domain/json.ts"
 import type { World } from "./World.ts"
 
+/** What our own members need of a world. */
+type Place = Pick<World, "client" | "logging">
+
 /** A tool that gives a fixed text, or whatever `run` does. */
 export const tool = (
   name: string,
@@ -56,7 +59,7 @@ export interface Cut {
 
 /** A Computer of ours in an office of the world. */
 export const computerUnderTest = Effect.fnUntraced(function* (
-  world: World,
+  world: Place,
   {
     config = {},
     configure = {},
@@ -101,7 +104,7 @@ export const computerUnderTest = Effect.fnUntraced(function* (
 
 /** An Agent of ours in an office of the world. */
 export const agentUnderTest = Effect.fnUntraced(function* (
-  world: World,
+  world: Place,
   { name = "agent-1", office = "O1" }: { readonly name?: string; readonly office?: string } = {}
 ): Effect.fn.Return<Agent["Service"], never, Scope.Scope> {
   const context = yield* Agent.layer({ name, office }).pipe(

@@ -9,8 +9,9 @@ const nested = (depth: number): unknown => {
 }
 
 describe("bodyFault", () => {
-  it.prop("accepts whatever JSON can say", [Schema.Json], ([value]) => {
-    assert.strictEqual(bodyFault(JSON.parse(JSON.stringify(value))), undefined)
+  it.prop("accepts whatever JSON can say, but for one name", [Schema.Json], ([value]) => {
+    const text = JSON.stringify(value)
+    assert.strictEqual(bodyFault(JSON.parse(text)) === undefined, !text.includes('"__proto__":'))
   })
 
   it("accepts nesting up to the limit and no further", () => {

@@ -65,6 +65,8 @@ const makeEnd = Effect.fnUntraced(function* (
       onFailure: () => true,
       onSuccess: (text) => encoder.encode(text).length <= maxBytes
     })
+  /** A body of an answer, or what the asker is told instead of one that is too large. */
+  const bounded = (body: Body): Body => (fits(body) ? carry(body) : faultyBody(tooLarge(maxBytes)))
   const sendable = (body: Body): Effect.Effect<void, LinkClosed | NotSent> => {
     const lost = Deferred.isDoneUnsafe(closed)
     if (lost)
@@ -106,11 +108,10 @@ const makeEnd = Effect.fnUntraced(function* (
       const handle = receive
       if (handle === undefined) return
       run(
-        Effect.flatMap(
-          Effect.flatMap(Effect.yieldNow, () => handle(event, body)),
-          (answer) => Deferred.succeed(answered, answer.map(carry))
-        ).pipe(
-          Effect.catchCause((cause) => Effect.logError("handler failed", { event }, cause)),
+        // It arrives a moment later, as over a wire: nobody hears an answer within the call that asks.
+        Effect.flatMap(Effect.yieldNow, () => handle(event, body)).pipe(
+          Effect.catchDefect((defect) => Effect.as(Effect.logError("handler failed", { event }, defect), [])),
+          Effect.flatMap((answer) => Deferred.succeed(answered, answer.map(bounded))),
           Effect.asVoid
         )
       )

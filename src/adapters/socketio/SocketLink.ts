@@ -96,14 +96,17 @@ export const makeSocketLink = Effect.fnUntraced(function* (
       const [first] = args
       const body = isBody(first) ? first : receivedBody(undefined)
       run(
-        Effect.flatMap(receive(String(event), body), (answer) => {
-          if (ack === undefined) return Effect.void
-          if (writable(answer)) return Effect.sync(() => ack(...answer))
-          return Effect.andThen(
-            Effect.logError("answer cannot be written as JSON", { event }),
-            Effect.sync(() => ack())
-          )
-        }).pipe(Effect.catchCause((cause) => Effect.logError("handler failed", { event }, cause)))
+        receive(String(event), body).pipe(
+          Effect.catchDefect((defect) => Effect.as(Effect.logError("handler failed", { event }, defect), [])),
+          Effect.flatMap((answer) => {
+            if (ack === undefined) return Effect.void
+            if (writable(answer)) return Effect.sync(() => ack(...answer))
+            return Effect.andThen(
+              Effect.logError("answer cannot be written as JSON", { event }),
+              Effect.sync(() => ack())
+            )
+          })
+        )
       )
     })
   }

@@ -45,6 +45,9 @@ export interface SessionPool {
   readonly started: Effect.Effect<void>
 }
 
+/** Our own fault; the log says more. */
+const broken = new McpFailure({ kind: "unavailable", message: "internal error" })
+
 /** Everything the office can see of the servers together. */
 interface Offer {
   readonly states: ReadonlyMap<string, ServerState>
@@ -270,6 +273,12 @@ export const makeSessionPool = Effect.fnUntraced(function* (
       Effect.timeoutOrElse({ duration: connectTimeout, orElse: () => Effect.fail(late) }),
       Scope.provide(scope),
       Effect.provideService(Inputs, inputs),
+      Effect.catchDefect((defect) =>
+        Effect.andThen(
+          Effect.logError("starting an MCP server failed", { server: name }, defect),
+          Effect.fail(broken)
+        )
+      ),
       Effect.result
     )
     if (Result.isFailure(opened)) {
@@ -281,6 +290,12 @@ export const makeSessionPool = Effect.fnUntraced(function* (
     yield* Effect.forkIn(
       Effect.raceFirst(Effect.andThen(living, Effect.never), session.ended).pipe(
         Effect.flatMap(({ message }) => fail(name, message)),
+        Effect.catchDefect((defect) =>
+          Effect.andThen(
+            Effect.logError("watching an MCP server failed", { server: name }, defect),
+            fail(name, broken.message)
+          )
+        ),
         Effect.ensuring(close(scope))
       ),
       home

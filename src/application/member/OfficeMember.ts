@@ -93,7 +93,8 @@ export const joinOffice = Effect.fnUntraced(function* (
   behave: (member: OfficeMember) => MemberEvents
 ): Effect.fn.Return<OfficeMember, JoinFailed, Scope.Scope | TransportClient> {
   const transport = yield* TransportClient
-  const home = yield* Effect.scope
+  // Seats close after the fiber that takes them again has ended: closing is not losing.
+  const seats = yield* Scope.fork(yield* Effect.scope)
   const line = lineOf(yield* Effect.orDie(Effect.fromResult(parseVersion(PROTOCOL_VERSION))))
   const current = yield* Ref.make(Option.none<Link>())
   const status = yield* SubscriptionRef.make<MemberStatus>({ _tag: "Lost", reason: "not connected yet" })
@@ -140,7 +141,7 @@ export const joinOffice = Effect.fnUntraced(function* (
   })
 
   const attempt = Effect.gen(function* () {
-    const scope = yield* Scope.fork(home)
+    const scope = yield* Scope.fork(seats)
     const link = yield* transport.connect({ version: PROTOCOL_VERSION, auth: { role }, receive }).pipe(
       Effect.tap(enter),
       Scope.provide(scope),

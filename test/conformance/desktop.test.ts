@@ -1,0 +1,216 @@
+import { assert, describe } from "@effect/vitest"
+import { Effect } from "effect"
+import * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
+import { agentIn, assertRefused, bodiesOf, settled } from "./cast.ts"
+import { computerUnderTest, resource, tool, unreadable } from "./members.ts"
+import { conform, type Peer, type World } from "./World.ts"
+
+const base = { agent: "agent-1", req_id: "r1", computer: "pc-1" }
+const desktop = (peer: Peer, more: object = {}) =>
+  Effect.map(peer.ask("client:get_desktop", { ...base, ...more }), ([answer]) => {
+    const { desktops, req_id } = answer as {
+      readonly desktops: ReadonlyArray<string>
+      readonly req_id: string
+    }
+    assert.strictEqual(req_id, "r1")
+    return desktops
+  })
+const uris = (peer: Peer, more: object = {}) =>
+  Effect.map(desktop(peer, more), (entries) => entries.map((entry) => entry.split("\n")[0]))
+const window = (path: string, ...rest: [ReadonlyArray<string>?, object?]) =>
+  resource(`window://${path}`, rest[0], { ...rest[1] })
+
+/** A Computer with these servers, and an Agent beside it. */
+const office = Effect.fnUntraced(function* (
+  world: World,
+  servers: { readonly [name: string]: MemoryMcp.MemoryServerOptions }
+) {
+  const made: Record<string, MemoryMcp.MemoryServer> = {}
+  for (const [name, options] of Object.entries(servers)) {
+    made[name] = yield* MemoryMcp.makeMemoryServer({ name, ...options })
+  }
+  yield* computerUnderTest(world, { servers: made })
+  return { a1: yield* agentIn(world, "O1"), server: (name: string) => made[name] as MemoryMcp.MemoryServer }
+})
+
+describe("client:get_desktop", () => {
+  conform("cases 230, 231, 232, 236, 237: windows are read and rendered, bad ones left out", (world) =>
+    Effect.gen(function* () {
+      const { a1 } = yield* office(world, {
+        alpha: {
+          resources: [
+            window("h/one?priority=90"),
+            window("h/two?priority=80", ["a", "b"]),
+            window("h/three?priority=70", [""]),
+            window("h/bad?priority=no"),
+            unreadable("window://h/unreadable"),
+            resource("file:///x")
+          ]
+        }
+      })
+      assert.deepStrictEqual(yield* desktop(a1), [
+        "window://h/one?priority=90\n\nT",
+        "window://h/two?priority=80\n\na\n\nb",
+        "window://h/three?priority=70"
+      ])
+    })
+  )
+
+  conform("cases 238, 259, 264: only servers that can be watched, all pages of them", (world) =>
+    Effect.gen(function* () {
+      const { a1 } = yield* office(world, {
+        alpha: { resources: [window("h/1"), window("h/2"), window("h/3")], pageSize: 2 },
+        deaf: { resources: [window("h/4")], capabilities: { subscribe: false } },
+        toolsOnly: { capabilities: { resources: false, subscribe: false } }
+      })
+      assert.deepStrictEqual(yield* uris(a1), ["window://h/1", "window://h/2", "window://h/3"])
+    })
+  )
+
+  conform("cases 241, 245: the server used last comes first, even when its tool failed", (world) =>
+    Effect.gen(function* () {
+      const failing = (name: string) => tool(name, () => Effect.succeed({ content: [], isError: true }))
+      const { a1 } = yield* office(world, {
+        alpha: { resources: [window("alpha")], tools: [tool("a")] },
+        beta: { resources: [window("beta")], tools: [failing("b")] },
+        gamma: { resources: [window("gamma")] }
+      })
+      assert.deepStrictEqual(yield* uris(a1), ["window://alpha", "window://beta", "window://gamma"])
+      const call = (tool_name: string, req_id: string) =>
+        a1.ask("client:tool_call", { ...base, tool_name, req_id, params: {}, timeout: 5 })
+      yield* call("b", "1")
+      assert.deepStrictEqual(yield* uris(a1), ["window://beta", "window://alpha", "window://gamma"])
+      yield* call("a", "2")
+      yield* call("nope", "3")
+      assert.deepStrictEqual(yield* uris(a1), ["window://alpha", "window://beta", "window://gamma"])
+    })
+  )
+
+  conform("cases 250, 251, 252: the size", (world) =>
+    Effect.gen(function* () {
+      const two = [window("h/1"), window("h/2")]
+      const { a1 } = yield* office(world, { alpha: { resources: two }, beta: { resources: two } })
+      const lengths = []
+      for (const desktop_size of [0, -3, 1, 3, 99, null]) {
+        lengths.push((yield* desktop(a1, { desktop_size })).length)
+      }
+      assert.deepStrictEqual(lengths, [0, 0, 1, 3, 4, 4])
+    })
+  )
+
+  conform("case 254: size and window have their types", (world) =>
+    Effect.gen(function* () {
+      const { a1 } = yield* office(world, {})
+      for (const bad of [{ desktop_size: "2" }, { desktop_size: 1.5 }, { window: 5 }]) {
+        assertRefused(yield* a1.ask("client:get_desktop", { ...base, ...bad }), 400)
+      }
+    })
+  )
+
+  conform("cases 255, 256, 257, 258: one window by its exact URI", (world) =>
+    Effect.gen(function* () {
+      const { a1 } = yield* office(world, {
+        alpha: { resources: [window("h/full?fullscreen=1"), window("h/small?priority=1")] }
+      })
+      assert.deepStrictEqual(yield* uris(a1), ["window://h/full?fullscreen=1"])
+      assert.deepStrictEqual(yield* uris(a1, { window: "window://h/small?priority=1" }), [
+        "window://h/small?priority=1"
+      ])
+      for (const other of ["window://h/small", "window://h/small?priority=1/", "window://nope"]) {
+        assert.deepStrictEqual(yield* uris(a1, { window: other }), [])
+      }
+    })
+  )
+
+  conform("case 260: what the listing says of a window counts where its URI is silent", (world) =>
+    Effect.gen(function* () {
+      const { a1 } = yield* office(world, {
+        alpha: {
+          resources: [window("h/1?priority=50"), window("h/2", undefined, { annotations: { priority: 0.8 } })]
+        }
+      })
+      assert.deepStrictEqual(yield* uris(a1), ["window://h/2", "window://h/1?priority=50"])
+    })
+  )
+})
+
+describe("desktop updates", () => {
+  const updates = (peer: Peer) => bodiesOf(peer, "notify:update_desktop").length
+
+  conform("cases 265, 266, 271, 273: windows come, go and change their URI", (world) =>
+    Effect.gen(function* () {
+      const { a1, server } = yield* office(world, {
+        alpha: { resources: [window("h/1")] },
+        beta: { resources: [] }
+      })
+      yield* server("alpha").setResources([window("h/1"), window("h/2")])
+      assert.deepStrictEqual(yield* a1.hear("notify:update_desktop"), { computer: "pc-1" })
+      yield* server("alpha").setResources([window("h/1")])
+      yield* a1.hear("notify:update_desktop")
+      yield* server("alpha").setResources([window("h/1?priority=3")])
+      yield* a1.hear("notify:update_desktop")
+      yield* server("beta").setResources([window("h/9")])
+      yield* a1.hear("notify:update_desktop")
+      yield* settled([a1])
+      assert.strictEqual(updates(a1), 4)
+    })
+  )
+
+  conform("cases 267, 268, 272, 270: what leaves the windows as they are is not told", (world) =>
+    Effect.gen(function* () {
+      const { a1, server } = yield* office(world, { alpha: { resources: [window("h/1")] } })
+      yield* server("alpha").tell({ _tag: "ResourcesChanged" })
+      yield* server("alpha").setResources([window("h/1"), resource("file:///x"), window("h?priority=x")])
+      yield* server("alpha").tell({ _tag: "ResourceUpdated", uri: "file:///x" })
+      yield* server("alpha").setResources([window("h/1"), window("h/2")])
+      yield* a1.hear("notify:update_desktop")
+      yield* settled([a1])
+      assert.strictEqual(updates(a1), 1)
+    })
+  )
+
+  conform("case 269: new contents of a window are told at once, also of a window that came later", (world) =>
+    Effect.gen(function* () {
+      const { a1, server } = yield* office(world, { alpha: { resources: [window("h/1")] } })
+      yield* server("alpha").tell({ _tag: "ResourceUpdated", uri: "window://h/1" })
+      yield* a1.hear("notify:update_desktop")
+      yield* server("alpha").setResources([window("h/2")])
+      yield* a1.hear("notify:update_desktop")
+      yield* Effect.repeat(settled([a1]), {
+        until: () => server("alpha").subscriptions().join() === "window://h/2"
+      })
+      yield* server("alpha").tell({ _tag: "ResourceUpdated", uri: "window://h/2" })
+      yield* a1.hear("notify:update_desktop")
+      yield* server("alpha").tell({ _tag: "ResourceUpdated", uri: "window://h/1" })
+      yield* settled([a1])
+      assert.strictEqual(updates(a1), 3)
+    })
+  )
+
+  conform("a server that dies takes its windows along", (world) =>
+    Effect.gen(function* () {
+      const { a1, server } = yield* office(world, { alpha: { resources: [window("h/1")] } })
+      assert.strictEqual((yield* uris(a1)).length, 1)
+      yield* server("alpha").crash("gone")
+      yield* a1.hear("notify:update_desktop")
+      assert.deepStrictEqual(yield* uris(a1), [])
+    })
+  )
+
+  conform("cases 330, 331, 332, 333: documents and windows are told apart", (world) =>
+    Effect.gen(function* () {
+      const doc = (path: string) => resource(`dpe://h/${path}`, ["{}"], { _meta: { page_count: 1 } })
+      const { a1, server } = yield* office(world, { alpha: { resources: [doc("1")] } })
+      yield* server("alpha").setResources([doc("1"), doc("2")])
+      assert.deepStrictEqual(yield* a1.hear("notify:update_finder"), { computer: "pc-1" })
+      assert.strictEqual(updates(a1), 0)
+      yield* server("alpha").setResources([doc("1"), doc("2"), window("h/1")])
+      yield* a1.hear("notify:update_desktop")
+      yield* server("alpha").tell({ _tag: "ResourceUpdated", uri: "dpe://h/1" })
+      yield* a1.hear("notify:update_finder")
+      yield* server("alpha").tell({ _tag: "ResourcesChanged" })
+      yield* settled([a1])
+      assert.deepStrictEqual([updates(a1), bodiesOf(a1, "notify:update_finder").length], [1, 2])
+    })
+  )
+})

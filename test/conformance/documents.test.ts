@@ -1,0 +1,323 @@
+import { assert, describe } from "@effect/vitest"
+import { Effect } from "effect"
+import * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
+import type { ComputerSettings, DpeRequest } from "../../src/application/computer/ComputerSettings.ts"
+import { agentIn, assertRefused } from "./cast.ts"
+import { computerUnderTest, resource, tool, unreadable } from "./members.ts"
+import { conform, type World } from "./World.ts"
+
+const base = { agent: "agent-1", req_id: "r1", computer: "pc-1" }
+
+const office = Effect.fnUntraced(function* (
+  world: World,
+  servers: { readonly [name: string]: MemoryMcp.MemoryServerOptions },
+  settings: Partial<ComputerSettings> = {},
+  configure: { readonly [name: string]: object } = {}
+) {
+  const made: Record<string, MemoryMcp.MemoryServer> = {}
+  for (const [name, options] of Object.entries(servers)) {
+    made[name] = yield* MemoryMcp.makeMemoryServer({ name, ...options })
+  }
+  const computer = yield* computerUnderTest(world, { servers: made, settings, configure })
+  const a1 = yield* agentIn(world, "O1")
+  const ask = (event: string, more: object) =>
+    Effect.map(a1.ask(event, { ...base, ...more }), ([answer]) => answer as Record<string, unknown>)
+  return { computer, ask, server: (name: string) => made[name] as MemoryMcp.MemoryServer }
+})
+
+const report = resource("dpe://com.ex.docs/rpt", ['{"page_count":1}'], { mimeType: "application/json" })
+
+describe("client:get_dpe", () => {
+  const dpe = (uri: unknown) => ({ uri })
+
+  conform("cases 277, 281, 282, 291: a document becomes a URI", (world) =>
+    Effect.gen(function* () {
+      const seen: Array<DpeRequest> = []
+      const long = resource("dpe://com.ex.docs/reports/2026/annual")
+      const escaped = resource("dpe://com.ex.docs/a%2Fb")
+      const { ask } = yield* office(
+        world,
+        { alpha: { resources: [report, long, escaped] } },
+        {
+          resolveDpe: (request) => {
+            seen.push(request)
+            return Effect.succeed({ uri: "oss://b/k", mimeType: "application/json", size: 3 })
+          }
+        }
+      )
+      assert.deepStrictEqual(yield* ask("client:get_dpe", dpe("dpe://com.ex.docs/rpt")), {
+        uri: "oss://b/k",
+        mime_type: "application/json",
+        size: 3,
+        req_id: "r1"
+      })
+      yield* ask("client:get_dpe", dpe(long.listed.uri))
+      yield* ask("client:get_dpe", dpe(escaped.listed.uri))
+      assert.deepStrictEqual(
+        seen.map(({ uri }) => uri),
+        [report, long, escaped].map(({ listed }) => listed.uri)
+      )
+      assert.deepStrictEqual(seen[0]?.contents, [{ uri: report.listed.uri, text: '{"page_count":1}' }])
+      assert.deepStrictEqual(seen[0]?.hint, {
+        mcpServerName: "alpha",
+        mimeType: "application/json",
+        agent: "agent-1",
+        reqId: "r1"
+      })
+    })
+  )
+
+  conform("cases 278, 280: without a resolver nothing is read, but the URI is checked", (world) =>
+    Effect.gen(function* () {
+      let reads = 0
+      const counted = { ...report, read: Effect.sync(() => void reads++ as never) }
+      const { ask } = yield* office(world, { alpha: { resources: [counted] } })
+      const refused = yield* ask("client:get_dpe", dpe(report.listed.uri))
+      assertRefused([refused], 4011)
+      assert.strictEqual(refused["uri"], report.listed.uri)
+      assertRefused([yield* ask("client:get_dpe", dpe("junk"))], 4012)
+      assert.strictEqual(reads, 0)
+    })
+  )
+
+  const resolveDpe = () => Effect.succeed({ uri: "https://x/1" })
+
+  conform("case 279: what names no document is refused", (world) =>
+    Effect.gen(function* () {
+      const { ask } = yield* office(world, {}, { resolveDpe })
+      for (const uri of [
+        "dpe://com.ex.docs",
+        "dpe://com.ex.docs/",
+        "dpe:///x",
+        "http://a/b",
+        "dpe://",
+        "",
+        "junk"
+      ]) {
+        const refused = yield* ask("client:get_dpe", dpe(uri))
+        assertRefused([refused], 4012)
+        assert.strictEqual(refused["uri"], uri)
+        assert.isString(refused["reason"])
+      }
+    })
+  )
+
+  conform("case 283: a query is dropped", (world) =>
+    Effect.gen(function* () {
+      const { ask } = yield* office(world, { alpha: { resources: [report] } }, { resolveDpe })
+      const found = yield* ask("client:get_dpe", dpe("dpe://com.ex.docs/rpt?format=md#x"))
+      assert.strictEqual(found["uri"], "https://x/1")
+      assert.isTrue(world.logs.some(({ level, text }) => level === "Warn" && text.includes("dropped")))
+    })
+  )
+
+  conform("cases 285, 286, 287: the host finds the server, the first one where there are two", (world) =>
+    Effect.gen(function* () {
+      const names: Array<string> = []
+      const { ask, computer, server } = yield* office(
+        world,
+        { alpha: { resources: [report] }, beta: { resources: [report] } },
+        {
+          resolveDpe: ({ hint }) => {
+            names.push(hint.mcpServerName)
+            return Effect.succeed({ uri: "https://x/1" })
+          }
+        }
+      )
+      assertRefused([yield* ask("client:get_dpe", dpe("dpe://nobody/x"))], 4013)
+      yield* ask("client:get_dpe", dpe("dpe://com.ex.docs/rpt"))
+      yield* server("alpha").crash("gone")
+      yield* Effect.repeat(computer.servers, {
+        until: (states) => states.get("alpha")?._tag === "Failed"
+      })
+      yield* ask("client:get_dpe", dpe("dpe://com.ex.docs/rpt"))
+      assert.deepStrictEqual(names, ["alpha", "beta"])
+      assert.isTrue(
+        world.logs.some(({ level, text }) => level === "Warn" && text.includes("several servers"))
+      )
+    })
+  )
+
+  conform("cases 288, 289, 290, 292, 295: what can go wrong is told without internals", (world) =>
+    Effect.gen(function* () {
+      const results = [
+        Effect.fail(new Error("s3cret at /home")),
+        Effect.die("s3cret"),
+        Effect.succeed({ uri: "" }),
+        Effect.succeed(undefined as never),
+        Effect.promise(async () => ({ uri: "https://late" }))
+      ]
+      let turn = 0
+      const { ask } = yield* office(
+        world,
+        { alpha: { resources: [report, unreadable("dpe://com.ex.docs/gone")] } },
+        { resolveDpe: () => results[turn++] ?? Effect.succeed({ uri: "https://x" }) }
+      )
+      const unread = yield* ask("client:get_dpe", dpe("dpe://com.ex.docs/gone"))
+      assertRefused([unread], 4013)
+      assert.strictEqual(unread["category"], "upstream_unavailable")
+      const categories = []
+      for (let count = 0; count < 4; count++) {
+        const failed = yield* ask("client:get_dpe", dpe(report.listed.uri))
+        assertRefused([failed], 4013)
+        assert.notInclude(JSON.stringify(failed), "s3cret")
+        categories.push(failed["category"])
+      }
+      assert.deepStrictEqual(categories, [
+        "resolver_error",
+        "resolver_error",
+        "resolver_returned_invalid",
+        "resolver_returned_invalid"
+      ])
+      assert.strictEqual((yield* ask("client:get_dpe", dpe(report.listed.uri)))["uri"], "https://late")
+    })
+  )
+
+  conform("case 294: the fields have their types", (world) =>
+    Effect.gen(function* () {
+      const { ask } = yield* office(world, {}, { resolveDpe })
+      for (const bad of [
+        {},
+        { uri: 5 },
+        { uri: "dpe://h/d", timeout: "x" },
+        { uri: "dpe://h/d", timeout: 0 }
+      ]) {
+        assertRefused([yield* ask("client:get_dpe", bad)], 400)
+      }
+    })
+  )
+})
+
+describe("client:get_resources", () => {
+  const listing = (more: object) => ({ mcp_server: "alpha", ...more })
+  const five = ["window://h/1", "dpe://h/d", "file:///x", "custom:y", "window://h/2?priority=x"].map((uri) =>
+    resource(uri, [], { mimeType: "text/x", annotations: { a: 1 }, _meta: { m: [1] }, icons: [] })
+  )
+
+  conform("cases 296, 298, 303, 304: resources as their server listed them", (world) =>
+    Effect.gen(function* () {
+      const { ask } = yield* office(world, {
+        alpha: { resources: five, capabilities: { subscribe: false } }
+      })
+      const all = { resources: five.map(({ listed }) => listed), req_id: "r1" }
+      assert.deepStrictEqual(yield* ask("client:get_resources", listing({})), all)
+      assert.deepStrictEqual(yield* ask("client:get_resources", listing({ cursor: null })), all)
+    })
+  )
+
+  conform("case 297: page by page", (world) =>
+    Effect.gen(function* () {
+      const { ask } = yield* office(world, { alpha: { resources: five, pageSize: 2 } })
+      const sizes = []
+      let cursor: unknown
+      do {
+        const page = yield* ask("client:get_resources", listing(cursor === undefined ? {} : { cursor }))
+        sizes.push((page["resources"] as ReadonlyArray<unknown>).length)
+        cursor = page["next_cursor"]
+      } while (cursor !== undefined)
+      assert.deepStrictEqual(sizes, [2, 2, 1])
+    })
+  )
+
+  conform("cases 299, 300, 301, 302: who cannot answer", (world) =>
+    Effect.gen(function* () {
+      const { ask } = yield* office(
+        world,
+        {
+          alpha: { resources: five },
+          toolsOnly: { tools: [tool("t")], capabilities: { resources: false, subscribe: false } },
+          off: {}
+        },
+        {},
+        { off: { disabled: true } }
+      )
+      const unknown = yield* ask("client:get_resources", { mcp_server: "nope" })
+      assertRefused([unknown], 404)
+      assert.include(unknown["message"], "nope")
+      const incapable = yield* ask("client:get_resources", { mcp_server: "toolsOnly" })
+      assertRefused([incapable], 4015)
+      assert.deepInclude(incapable, { mcp_server_name: "toolsOnly", capability: "resources" })
+      assertRefused([yield* ask("client:get_resources", { mcp_server: "off" })], 404)
+      const rejected = yield* ask("client:get_resources", listing({ cursor: "no such" }))
+      assertRefused([rejected], 500)
+      assert.deepStrictEqual(rejected["details"], { mcp_error: "Invalid cursor" })
+    })
+  )
+
+  conform("cases 305, 306: the server's name is its key in the configuration", (world) =>
+    Effect.gen(function* () {
+      const { ask } = yield* office(world, { alpha: {}, beta: {} })
+      for (const bad of [{}, { mcp_server: 7 }, listing({ cursor: 5 })]) {
+        assertRefused([yield* ask("client:get_resources", bad)], 400)
+      }
+      const { servers } = (yield* ask("client:get_config", {})) as { readonly servers?: object }
+      for (const mcp_server of Object.keys(servers ?? {})) {
+        assert.isArray((yield* ask("client:get_resources", { mcp_server }))["resources"])
+      }
+    })
+  )
+})
+
+describe("client:get_finder", () => {
+  const doc = (path: string, meta: object = { page_count: 1 }, more: object = {}) =>
+    resource(`dpe://h/${path}`, ["{}"], { name: path, _meta: meta, ...more })
+
+  conform("cases 307, 309, 310, 312, 328, 329: the catalogue", (world) =>
+    Effect.gen(function* () {
+      const { ask } = yield* office(world, {
+        alpha: {
+          resources: [
+            doc("listed", { page_count: 2, file_type: "pdf", keywords: ["k"], file_uri: "file:///l" }),
+            resource("dpe://h/read", ['{"page_count": 4, "title": "Read"}']),
+            doc("none", {}),
+            doc("d/pages/0"),
+            resource("window://h/x")
+          ]
+        },
+        deaf: { resources: [doc("deaf")], capabilities: { subscribe: false } }
+      })
+      const found = yield* ask("client:get_finder", {})
+      assert.deepInclude(found, { total_count: 2, req_id: "r1" })
+      assert.deepStrictEqual((found["documents"] as ReadonlyArray<{ page_count: number }>)[1]?.page_count, 4)
+      assert.deepStrictEqual((found["documents"] as ReadonlyArray<object>)[0], {
+        doc_ref: "listed",
+        uri: "dpe://h/listed",
+        file_uri: "file:///l",
+        file_type: "pdf",
+        title: "listed",
+        page_count: 2,
+        keywords: ["k"],
+        server: "alpha"
+      })
+    })
+  )
+
+  conform("cases 319, 320, 322, 335: pages, under both names of the event", (world) =>
+    Effect.gen(function* () {
+      const many = Array.from({ length: 150 }, (_, index) => doc(`d${index}`))
+      const { ask } = yield* office(world, { alpha: { resources: many } })
+      const size = (more: object, event = "client:get_finder") =>
+        Effect.map(ask(event, more), ({ documents, total_count }) => [
+          (documents as ReadonlyArray<unknown>).length,
+          total_count
+        ])
+      assert.deepStrictEqual(yield* size({}), [20, 150])
+      assert.deepStrictEqual(yield* size({ offset: 145, limit: 10 }), [5, 150])
+      assert.deepStrictEqual(yield* size({ limit: 500 }), [100, 150])
+      assert.deepStrictEqual(yield* size({ tags: ["d14"] }, "client:list_finder"), [11, 11])
+    })
+  )
+
+  conform("case 323: the fields have their types and bounds", (world) =>
+    Effect.gen(function* () {
+      const { ask } = yield* office(world, {})
+      const bad = [
+        ...[0, -1, 1.5, "5"].map((limit) => ({ limit })),
+        ...[-1, "0"].map((offset) => ({ offset })),
+        ...["x", [1]].map((keywords) => ({ keywords })),
+        { file_type: 3 }
+      ]
+      for (const fields of bad) assertRefused([yield* ask("client:get_finder", fields)], 400)
+    })
+  )
+})

@@ -1,0 +1,368 @@
+import { request as httpRequest } from "node:http"
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Effect, Layer, type Scope } from "effect"
+import { io } from "socket.io-client"
+import * as SocketIoClient from "../../src/adapters/socketio/SocketIoClient.ts"
+import * as SocketIoServer from "../../src/adapters/socketio/SocketIoServer.ts"
+import { AdmissionRefused, TransportClient } from "../../src/application/ports/Transport.ts"
+import { Server } from "../../src/application/server/Server.ts"
+import { ServerSettings } from "../../src/application/server/ServerSettings.ts"
+import { computerUnderTest, agentUnderTest } from "./members.ts"
+import { conform, type World } from "./World.ts"
+
+interface HttpAnswer {
+  readonly status: number
+  readonly headers: { readonly [name: string]: unknown }
+  readonly body: string
+}
+
+const serve = (
+  options: SocketIoServer.SocketIoServerOptions = {},
+  settings: Partial<ServerSettings> = {}
+): Effect.Effect<string, never, Scope.Scope> =>
+  Server.layer.pipe(
+    Layer.provide(SocketIoServer.layer(options)),
+    Layer.provide(Layer.succeed(ServerSettings, { ...ServerSettings.defaultValue(), ...settings })),
+    Layer.fresh,
+    Layer.build,
+    Effect.map((context) => Context.get(context, Server).url),
+    Effect.orDie
+  )
+
+const get = (
+  url: string,
+  {
+    headers = {},
+    method = "GET"
+  }: { readonly method?: string; readonly headers?: Record<string, string> } = {}
+) =>
+  Effect.promise(async (): Promise<HttpAnswer> => {
+    const response = await fetch(url, { method, headers })
+    return {
+      status: response.status,
+      headers: Object.fromEntries(response.headers),
+      body: await response.text()
+    }
+  })
+
+/** A raw WebSocket handshake, as far as its HTTP answer. */
+const upgrade = (url: string) =>
+  Effect.callback<HttpAnswer>((resume) => {
+    const request = httpRequest(url, {
+      headers: {
+        Connection: "Upgrade",
+        Upgrade: "websocket",
+        "Sec-WebSocket-Version": "13",
+        "Sec-WebSocket-Key": Buffer.from("0123456789abcdef").toString("base64")
+      }
+    })
+    request.on("upgrade", (response, socket) => {
+      socket.destroy()
+      resume(Effect.succeed({ status: response.statusCode ?? 0, headers: response.headers, body: "" }))
+    })
+    request.on("response", (response) => {
+      let body = ""
+      response.setEncoding("utf8")
+      response.on("data", (chunk: string) => {
+        body += chunk
+      })
+      response.on("end", () =>
+        resume(Effect.succeed({ status: response.statusCode ?? 0, headers: response.headers, body }))
+      )
+    })
+    request.on("error", (error) => resume(Effect.die(error)))
+    request.end()
+  })
+
+const polling = (url: string, query: string) => get(`${url}/smcp/?EIO=4&transport=polling${query}`)
+const missing = { code: 400, message: "Missing a2c_version query parameter" }
+const mismatch = (client_version: string) => ({
+  code: 4008,
+  message: "Protocol version mismatch",
+  server_version: "0.2.0",
+  client_version,
+  min_supported: "0.2.0",
+  max_supported: "0.2.999"
+})
+const bodyOf = ({ body }: HttpAnswer) =>
+  JSON.parse(body) as { readonly code: number; readonly message: string }
+
+describe("version gate over HTTP", () => {
+  it.live("cases 001, 002: a missing or empty version", () =>
+    Effect.gen(function* () {
+      const url = yield* serve()
+      for (const query of ["", "&a2c_version="]) {
+        const answer = yield* polling(url, query)
+        assert.strictEqual(answer.status, 400)
+        assert.deepStrictEqual(bodyOf(answer), missing)
+      }
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("cases 003 to 007: what is no version", () =>
+    Effect.gen(function* () {
+      const url = yield* serve()
+      const texts = ["abc", "0.2", "0.2.0.1", "0.2.x", "v0.2.0", "0.2.0-dev", "-0.2.0", "0.2.%200"]
+      for (const text of [...texts, "0.2.0&a2c_version=0.3.0"]) {
+        const answer = yield* polling(url, `&a2c_version=${text}`)
+        assert.strictEqual(answer.status, 400)
+        assert.strictEqual(bodyOf(answer).code, 400)
+        assert.match(bodyOf(answer).message, /^Invalid a2c_version: /)
+      }
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("cases 008, 009, 010, 011: another line is refused, another patch is not", () =>
+    Effect.gen(function* () {
+      const url = yield* serve()
+      for (const version of ["0.3.0", "0.1.5", "1.0.0"]) {
+        const answer = yield* polling(url, `&a2c_version=${version}`)
+        assert.strictEqual(answer.status, 400)
+        assert.strictEqual(answer.headers["x-a2c-error-code"], "4008")
+        assert.match(String(answer.headers["content-type"]), /json/)
+        assert.deepStrictEqual(bodyOf(answer), mismatch(version))
+      }
+      const opened = yield* polling(url, "&a2c_version=0.2.7")
+      assert.strictEqual(opened.status, 200)
+      assert.match(opened.body, /^0\{/)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("cases 012 to 016: from 1.0 on older clients are welcome", () =>
+    Effect.gen(function* () {
+      const rows = [
+        ["1.2.0", "1.0.0", 200],
+        ["1.0.0", "1.2.0", 400],
+        ["1.0.0", "1.0.9", 200],
+        ["1.9.0", "2.0.0", 400],
+        ["0.2.3", "0.2.0", 200]
+      ] as const
+      for (const [version, client, status] of rows) {
+        const url = yield* serve({ version })
+        assert.strictEqual((yield* polling(url, `&a2c_version=${client}`)).status, status)
+      }
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("cases 017, 018, 019: a WebSocket is gated like any request", () =>
+    Effect.gen(function* () {
+      const url = yield* serve()
+      const path = `${url}/smcp/?EIO=4&transport=websocket`
+      const unversioned = yield* upgrade(path)
+      assert.strictEqual(unversioned.status, 400)
+      assert.deepStrictEqual(bodyOf(unversioned), missing)
+      const newer = yield* upgrade(`${path}&a2c_version=0.3.0`)
+      assert.strictEqual(newer.status, 400)
+      assert.strictEqual(newer.headers["x-a2c-error-code"], "4008")
+      assert.deepStrictEqual(bodyOf(newer), mismatch("0.3.0"))
+      assert.strictEqual((yield* upgrade(`${path}&a2c_version=0.2.0`)).status, 101)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("cases 020, 021: a failing connect handler neither weakens the gate nor ends the process", () =>
+    Effect.gen(function* () {
+      const url = yield* serve({}, { authenticate: () => Effect.die("broken") })
+      assert.deepStrictEqual(bodyOf(yield* polling(url, "&a2c_version=0.3.0")), mismatch("0.3.0"))
+      assert.strictEqual((yield* polling(url, "&a2c_version=0.2.0")).status, 200)
+      const refused = yield* Effect.flip(connectWith(url, {}))
+      assert.isTrue(refused._tag === "AdmissionRefused" && refused.code === 500)
+      assert.strictEqual((yield* polling(url, "&a2c_version=0.2.0")).status, 200)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("cases 022, 023: only the path of Socket.IO is gated, with and without its slash", () =>
+    Effect.gen(function* () {
+      const url = yield* serve()
+      for (const path of ["/other", "/smcpx/?EIO=4", "/"])
+        assert.strictEqual((yield* get(url + path)).status, 404)
+      const opened = yield* get(`${url}/smcp?EIO=4&transport=polling&a2c_version=0.2.0`)
+      assert.strictEqual(opened.status, 200)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("case 024: an open session need not repeat its version, but may not change it", () =>
+    Effect.gen(function* () {
+      const url = yield* serve()
+      const opened = yield* polling(url, "&a2c_version=0.2.0")
+      const { sid } = JSON.parse(opened.body.slice(1)) as { readonly sid: string }
+      const post = yield* Effect.promise(() =>
+        fetch(`${url}/smcp/?EIO=4&transport=polling&sid=${sid}`, { method: "POST", body: "40/smcp," })
+      )
+      assert.strictEqual(post.status, 200)
+      assert.match((yield* polling(url, `&sid=${sid}`)).body, /^40\/smcp,/)
+      assert.strictEqual((yield* polling(url, `&sid=${sid}&a2c_version=0.3.0`)).status, 400)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("case 026: a page of an allowed origin can read every answer, others get none", () =>
+    Effect.gen(function* () {
+      const origin = "https://app.example"
+      const url = yield* serve({ allowedOrigins: [origin] })
+      const path = `${url}/smcp/?EIO=4&transport=polling`
+      const preflight = yield* get(path, {
+        method: "OPTIONS",
+        headers: { Origin: origin, "Access-Control-Request-Method": "POST" }
+      })
+      assert.strictEqual(preflight.status, 204)
+      assert.strictEqual(preflight.headers["access-control-allow-origin"], origin)
+      const refused = yield* get(path, { headers: { Origin: origin } })
+      assert.strictEqual(refused.status, 400)
+      assert.strictEqual(refused.headers["access-control-allow-origin"], origin)
+      const foreign = yield* get(`${path}&a2c_version=0.2.0`, { headers: { Origin: "https://evil.example" } })
+      assert.strictEqual(foreign.status, 403)
+      assert.isUndefined(foreign.headers["access-control-allow-origin"])
+    }).pipe(Effect.scoped)
+  )
+})
+
+const connectWith = (url: string, options: Partial<SocketIoClient.SocketIoClientOptions>) =>
+  TransportClient.pipe(
+    Effect.flatMap((transport) =>
+      transport.connect({ version: "0.2.0", auth: { role: "agent" }, receive: () => Effect.succeed([]) })
+    ),
+    Effect.provide(SocketIoClient.layer({ url, ...options }), { local: true })
+  )
+
+/** A server that refuses every handshake with this answer, and what it was asked. */
+const refusing = (status: number, body: string) =>
+  Effect.gen(function* () {
+    const urls: Array<string> = []
+    const { createServer } = yield* Effect.promise(() => import("node:http"))
+    const server = yield* Effect.acquireRelease(
+      Effect.sync(() =>
+        createServer((request, response) => {
+          urls.push(request.url ?? "")
+          response.writeHead(status, { "Content-Type": "application/json" }).end(body)
+        })
+      ),
+      (one) =>
+        Effect.callback<void>((resume) => {
+          one.closeAllConnections()
+          one.close(() => resume(Effect.void))
+        })
+    )
+    yield* Effect.callback<void>((resume) => {
+      server.listen(0, "127.0.0.1", () => resume(Effect.void))
+    })
+    const address = server.address()
+    const port = typeof address === "object" && address !== null ? address.port : 0
+    return { url: `http://127.0.0.1:${port}`, urls }
+  })
+
+describe("clients at a gate that refuses them", () => {
+  it.live("case 338: another line is told with both versions, after one attempt", () =>
+    Effect.gen(function* () {
+      const { url, urls } = yield* refusing(
+        400,
+        JSON.stringify({ ...mismatch("0.2.0"), server_version: "0.3.0" })
+      )
+      const refused = yield* Effect.flip(connectWith(url, {}))
+      assert.isTrue(refused._tag === "VersionRefused")
+      assert.include(refused.message, "0.3.0")
+      assert.include(refused.message, "0.2.0")
+      yield* Effect.sleep("100 millis")
+      assert.strictEqual(urls.length, 1)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("case 339: a WebSocket client asks once over HTTP why", () =>
+    Effect.gen(function* () {
+      const url = yield* serve({ version: "0.3.0" })
+      const refused = yield* Effect.flip(connectWith(url, { transports: ["websocket"] }))
+      assert.isTrue(refused._tag === "VersionRefused" && refused.mismatch?.server_version === "0.3.0")
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("cases 340, 341: any other refusal is an ordinary one", () =>
+    Effect.gen(function* () {
+      const junk = yield* refusing(400, "not json")
+      assert.strictEqual((yield* Effect.flip(connectWith(junk.url, {})))._tag, "AdmissionRefused")
+      const stripped = yield* refusing(400, JSON.stringify(missing))
+      const refused = yield* Effect.flip(connectWith(stripped.url, {}))
+      assert.isTrue(refused._tag === "AdmissionRefused" && refused.message.includes("a2c_version"))
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("case 342: the version is in the first request, which is polling", () =>
+    Effect.gen(function* () {
+      const { url, urls } = yield* refusing(400, "{}")
+      yield* Effect.flip(connectWith(url, {}))
+      const query = new URL(urls[0] ?? "", url).searchParams
+      assert.strictEqual(query.get("a2c_version"), "0.2.0")
+      assert.strictEqual(query.get("transport"), "polling")
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("nobody at the address, and an address that is none", () =>
+    Effect.gen(function* () {
+      const nobody = yield* Effect.flip(connectWith("http://127.0.0.1:9", {}))
+      assert.isTrue(nobody._tag === "Unreachable" && nobody.message.includes("http://127.0.0.1:9"))
+      assert.strictEqual((yield* Effect.flip(connectWith("nonsense", {})))._tag, "Unreachable")
+      assert.strictEqual((yield* Effect.flip(connectWith("ftp://h", {})))._tag, "Unreachable")
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("cases 033, 034: only the protocol's namespace exists", () =>
+    Effect.gen(function* () {
+      const url = yield* serve()
+      const connect = (namespace: string) =>
+        Effect.callback<string>((resume) => {
+          const socket = io(`${url}${namespace}`, {
+            path: "/smcp",
+            query: { a2c_version: "0.2.0" },
+            reconnection: false,
+            forceNew: true
+          })
+          socket.once("connect_error", ({ message }) => resume(Effect.succeed(message)))
+          socket.once("connect", () => {
+            socket.emit("server:join_office", { role: "agent", name: "a", office_id: "O1" }, () =>
+              resume(Effect.succeed("answered"))
+            )
+            socket.timeout(200).emit("fence", () => resume(Effect.succeed("connected, not answered")))
+          })
+          return Effect.sync(() => socket.disconnect())
+        })
+      assert.strictEqual(yield* connect("/nope"), "Invalid namespace")
+      assert.strictEqual(yield* connect("/"), "connected, not answered")
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("authentication by the host", () => {
+  const wrongToken = { code: 401, message: "Wrong token" }
+  const authenticate: ServerSettings["authenticate"] = ({ auth }) =>
+    (auth as { readonly token?: unknown }).token === "good"
+      ? Effect.void
+      : Effect.fail(new AdmissionRefused(wrongToken))
+
+  conform(
+    "cases 031, 032, 360: a wrong token is refused and logged, the right one is not",
+    (world) =>
+      Effect.gen(function* () {
+        const refused = yield* Effect.flip(world.connect({ auth: { role: "agent", token: "bad-s3cret" } }))
+        assert.strictEqual(refused.code, 401)
+        yield* world.connect({ auth: { role: "agent", token: "good" } })
+        assert.isTrue(world.logs.some(({ level, text }) => level === "Warn" && text.includes("401")))
+        assert.notInclude(JSON.stringify(world.logs), "bad-s3cret")
+      }),
+    { authenticate }
+  )
+})
+
+describe("members of ours at a gate of another line", () => {
+  const refusedBy = (world: World, attempt: (w: World) => Effect.Effect<unknown, unknown, Scope.Scope>) =>
+    Effect.map(Effect.exit(Effect.scoped(attempt(world))), (exit) => JSON.stringify(exit))
+
+  conform(
+    "case 338: Agent and Computer end with the version error",
+    (world) =>
+      Effect.gen(function* () {
+        for (const attempt of [agentUnderTest, computerUnderTest]) {
+          const said = yield* refusedBy(world, attempt)
+          assert.include(said, "VersionRefused")
+          assert.include(said, "0.3.0")
+        }
+      }),
+    { version: "0.3.0" }
+  )
+})

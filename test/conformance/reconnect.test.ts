@@ -1,0 +1,105 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Context, type Duration, Effect, Exit, Layer, References, Scope, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
+import * as Memory from "../../src/adapters/memory/MemoryTransport.ts"
+import * as SocketIoClient from "../../src/adapters/socketio/SocketIoClient.ts"
+import * as SocketIoServer from "../../src/adapters/socketio/SocketIoServer.ts"
+import { TransportClient, TransportServer } from "../../src/application/ports/Transport.ts"
+import { Server } from "../../src/application/server/Server.ts"
+import { agentUnderTest, computerUnderTest, tool } from "./members.ts"
+import type { World } from "./World.ts"
+
+/** A Server that can be stopped and started again where its members expect it. */
+interface Restartable {
+  readonly world: Pick<World, "client" | "logging">
+  readonly start: Effect.Effect<void>
+  readonly stop: Effect.Effect<void>
+  /** Lets virtual time pass, where there is one. */
+  readonly elapse: (duration: Duration.Input) => Effect.Effect<void>
+}
+
+const restartable = Effect.fnUntraced(function* (
+  transport: Layer.Layer<TransportServer>,
+  client: Layer.Layer<TransportClient>,
+  elapse: Restartable["elapse"]
+): Effect.fn.Return<Restartable, never, Scope.Scope> {
+  const home = yield* Effect.scope
+  let running: Scope.Closeable | undefined
+  const world: Pick<World, "client" | "logging"> = {
+    client,
+    logging: Layer.succeed(References.MinimumLogLevel, "None")
+  }
+  return {
+    world,
+    elapse,
+    start: Effect.gen(function* () {
+      running = yield* Scope.fork(home)
+      yield* Layer.buildWithScope(
+        Layer.fresh(Server.layer.pipe(Layer.provide(transport), Layer.provide(world.logging))),
+        running
+      )
+    }).pipe(Effect.orDie),
+    stop: Effect.suspend(() => (running === undefined ? Effect.void : Scope.close(running, Exit.void)))
+  }
+})
+
+const onMemory = Effect.gen(function* () {
+  const context = yield* Layer.build(Layer.fresh(Memory.layer()))
+  return yield* restartable(
+    Layer.succeed(TransportServer, Context.get(context, TransportServer)),
+    Layer.succeed(TransportClient, Context.get(context, TransportClient)),
+    TestClock.adjust
+  )
+})
+
+/** A port that was free a moment ago. */
+const freePort = Effect.scoped(
+  Effect.gen(function* () {
+    const context = yield* Layer.build(Layer.provide(Server.layer, SocketIoServer.layer()))
+    return Number(new URL(Context.get(context, Server).url).port)
+  })
+)
+
+const onSocketIo = Effect.gen(function* () {
+  const port = yield* Effect.orDie(freePort)
+  return yield* restartable(
+    SocketIoServer.layer({ port }),
+    SocketIoClient.layer({ url: `http://127.0.0.1:${port}` }),
+    () => Effect.void
+  )
+})
+
+const scenario = Effect.fnUntraced(function* ({ elapse, start, stop, world }: Restartable) {
+  const alpha = yield* MemoryMcp.makeMemoryServer({ tools: [tool("t")] })
+  yield* start
+  const computer = yield* computerUnderTest(world, { servers: { alpha } })
+  const agent = yield* agentUnderTest(world)
+  assert.isFalse((yield* agent.callTool({ computer: "pc-1", tool: "t" })).isError)
+  const standing = (member: typeof agent, tag: "Lost" | "Joined") =>
+    Effect.asVoid(Stream.runHead(Stream.filter(member.status, ({ _tag }) => _tag === tag)))
+  yield* stop
+  yield* standing(agent, "Lost")
+  const lost = yield* Effect.flip(agent.callTool({ computer: "pc-1", tool: "t" }))
+  assert.strictEqual(lost._tag, "Disconnected")
+  yield* elapse("10 seconds")
+  yield* start
+  yield* elapse("1 minute")
+  yield* standing(agent, "Joined")
+  yield* Effect.asVoid(Stream.runHead(Stream.filter(computer.status, ({ _tag }) => _tag === "Joined")))
+  const known = agent.changes.pipe(
+    Stream.filter(({ computers }) => computers.get("pc-1")?.tools?.length === 1),
+    Stream.runHead
+  )
+  yield* known
+  assert.isFalse((yield* agent.callTool({ computer: "pc-1", tool: "t" })).isError)
+})
+
+describe("a lost connection", () => {
+  it.effect("cases 352, 361: members come back when the Server does [memory]", () =>
+    Effect.flatMap(onMemory, scenario)
+  )
+  it.live("cases 352, 361: members come back when the Server does [socket.io]", () =>
+    Effect.scoped(Effect.flatMap(onSocketIo, scenario))
+  )
+})

@@ -1,0 +1,165 @@
+import { assert, describe } from "@effect/vitest"
+import { Effect } from "effect"
+import { calls, cancel, offices, reports } from "../../src/domain/protocol/v0_2/events.ts"
+import { agent, agentIn, assertRefused, computerIn, newsSince, settled } from "./cast.ts"
+import { conform } from "./World.ts"
+
+const everyEvent = [calls, offices, reports, { cancel }]
+  .flatMap((group) => Object.values(group))
+  .map(({ event }) => event)
+
+const nested = (depth: number): unknown => {
+  let value: unknown = 1
+  for (let level = 0; level < depth; level++) value = [value]
+  return value
+}
+
+describe("security and robustness", () => {
+  conform("case 353: nothing crosses from office to office", (world) =>
+    Effect.gen(function* () {
+      const a1 = yield* agentIn(world, "O1")
+      const c1 = yield* computerIn(world, "O2")
+      const a3 = yield* agentIn(world, "O2", "agent-3")
+      yield* settled([a1, c1, a3])
+      const before = [c1, a3].map((peer) => peer.heard().length)
+      for (const event of everyEvent.filter((name) => name !== "server:join_office")) {
+        yield* a1.tell(event, {
+          agent: "agent-1",
+          req_id: "r",
+          computer: "pc-1",
+          office_id: "O2",
+          tool_name: "t",
+          params: {},
+          timeout: 5,
+          uri: "dpe://h/d",
+          mcp_server: "s"
+        })
+      }
+      yield* settled([a1], [c1, a3])
+      assert.deepStrictEqual(
+        [c1, a3].flatMap((peer, index) => newsSince(peer, before[index] ?? 0)),
+        []
+      )
+    })
+  )
+
+  conform("case 354: a burst of nonsense harms nobody else", (world) =>
+    Effect.gen(function* () {
+      const a1 = yield* agentIn(world, "O1")
+      const c1 = yield* computerIn(world, "O1")
+      yield* c1.answers(() => Effect.succeed([{ tools: [], req_id: "r" }]))
+      const rogue = yield* agent(world)
+      const nonsense = [null, [], 7, "x", { agent: [] }, { office_id: { $gt: "" } }]
+      for (let count = 0; count < 1000; count++) {
+        const event = everyEvent[count % everyEvent.length] ?? "x"
+        yield* rogue.tell(event, nonsense[count % nonsense.length])
+      }
+      yield* settled([rogue])
+      assert.deepStrictEqual(
+        yield* a1.ask("client:get_tools", { agent: "agent-1", req_id: "r", computer: "pc-1" }),
+        [{ tools: [], req_id: "r" }]
+      )
+    })
+  )
+
+  conform("hostile nesting, __proto__ members and binary are bad input like any other", (world) =>
+    Effect.gen(function* () {
+      const a1 = yield* agentIn(world, "O1")
+      const c1 = yield* computerIn(world, "O1")
+      const call = (params: unknown) => ({
+        agent: "agent-1",
+        req_id: "r",
+        computer: "pc-1",
+        tool_name: "t",
+        params,
+        timeout: 5
+      })
+      const hostile = [
+        { deep: nested(5000) },
+        JSON.parse('{"a":{"__proto__":{"polluted":1}}}'),
+        { bytes: new Uint8Array([1, 2, 3]) }
+      ]
+      for (const params of hostile) {
+        assertRefused(yield* a1.ask("client:tool_call", call(params)), 400)
+        yield* c1.tell("server:update_desktop", { computer: "pc-1", params })
+      }
+      const [denied, why] = yield* c1.ask("server:join_office", {
+        role: "computer",
+        name: "x",
+        office_id: nested(5000)
+      })
+      assert.deepStrictEqual([denied, typeof why], [false, "string"])
+      yield* settled([a1, c1])
+      assert.isFalse(c1.heard().some(({ event }) => event === "client:tool_call"))
+      assert.isFalse(a1.heard().some(({ event }) => event === "notify:update_desktop"))
+      assert.notProperty({}, "polluted")
+    })
+  )
+
+  conform("a hostile answer of a Computer reaches nobody", (world) =>
+    Effect.gen(function* () {
+      const a1 = yield* agentIn(world, "O1")
+      const c1 = yield* computerIn(world, "O1")
+      for (const value of [{ deep: nested(5000) }, { bytes: new Uint8Array([1]) }]) {
+        yield* c1.answers(() => Effect.succeed([value]))
+        assertRefused(
+          yield* a1.ask("client:get_tools", { agent: "agent-1", req_id: "r", computer: "pc-1" }),
+          500
+        )
+      }
+    })
+  )
+
+  conform(
+    "case 355: a message over the limit is answered, and its sender lives",
+    (world) =>
+      Effect.gen(function* () {
+        const a1 = yield* agentIn(world, "O1")
+        const c1 = yield* computerIn(world, "O1")
+        const base = { agent: "agent-1", req_id: "r", computer: "pc-1" }
+        const big = { text: "x".repeat(150_000) }
+        assertRefused(yield* a1.ask("client:get_tools", { ...base, big }), 413)
+        yield* c1.answers(() => Effect.succeed([big]))
+        assertRefused(yield* a1.ask("client:get_tools", base), 500)
+        yield* c1.answers(() => Effect.succeed([{ tools: [], req_id: "r" }]))
+        assert.deepStrictEqual(yield* a1.ask("client:get_tools", base), [{ tools: [], req_id: "r" }])
+      }),
+    { maxMessageBytes: 100_000 }
+  )
+
+  conform("case 360: what is not permitted is logged as a warning", (world) =>
+    Effect.gen(function* () {
+      const a1 = yield* agentIn(world, "O1")
+      const c1 = yield* computerIn(world, "O2")
+      const base = { agent: "agent-1", req_id: "r", computer: "pc-1" }
+      yield* a1.ask("client:get_tools", base)
+      yield* c1.ask("client:get_tools", base)
+      yield* a1.ask("server:list_room", { agent: "agent-1", req_id: "r", office_id: "O2" })
+      const warnings = world.logs.filter(({ level }) => level === "Warn").map(({ text }) => text)
+      for (const words of ["across offices", "request refused", "another office"]) {
+        assert.isTrue(
+          warnings.some((text) => text.includes(words)),
+          words
+        )
+      }
+    })
+  )
+
+  conform("case 359: the logs hold no contents", (world) =>
+    Effect.gen(function* () {
+      const a1 = yield* world.connect({ auth: { role: "agent", token: "s3cret-token" } })
+      yield* a1.ask("server:join_office", { role: "agent", name: "agent-1", office_id: "O1" })
+      const c1 = yield* computerIn(world, "O1")
+      yield* c1.answers(() => Effect.succeed([{ content: [{ type: "text", text: "s3cret-result" }] }]))
+      yield* a1.ask("client:tool_call", {
+        agent: "agent-1",
+        req_id: "r",
+        computer: "pc-1",
+        tool_name: "t",
+        params: { password: "s3cret-params" },
+        timeout: 5
+      })
+      assert.notInclude(JSON.stringify(world.logs), "s3cret")
+    })
+  )
+})

@@ -1,0 +1,331 @@
+import { assert, describe } from "@effect/vitest"
+import { Effect } from "effect"
+import * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
+import { agentIn, assertRefused, computerIn, malformed, settled } from "./cast.ts"
+import { computerUnderTest, textResult, tool } from "./members.ts"
+import { conform, type Peer } from "./World.ts"
+
+interface WireTool {
+  readonly name: string
+  readonly description: unknown
+  readonly params_schema: unknown
+  readonly return_schema: unknown
+  readonly meta: { readonly [key: string]: unknown }
+}
+const base = { agent: "agent-1", req_id: "r1", computer: "pc-1" }
+const toolsOf = (peer: Peer) =>
+  Effect.map(peer.ask("client:get_tools", base), ([answer]) => {
+    const { req_id, tools } = answer as { readonly tools: ReadonlyArray<WireTool>; readonly req_id: string }
+    assert.strictEqual(req_id, "r1")
+    return tools
+  })
+const call = (peer: Peer, tool_name: string, req_id: string) =>
+  Effect.map(
+    peer.ask("client:tool_call", { ...base, req_id, tool_name, params: {}, timeout: 5 }),
+    ([answer]) =>
+      answer as { readonly content: ReadonlyArray<{ readonly text: string }>; readonly isError: boolean }
+  )
+const named = (name: string) => tool("read", () => Effect.succeed(textResult(name)))
+
+describe("client:get_tools", () => {
+  conform("cases 165, 178, 179, 174: a tool without anything beside its name", (world) =>
+    Effect.gen(function* () {
+      const alpha = yield* MemoryMcp.makeMemoryServer({
+        tools: [tool("one"), { listed: { name: "two" }, run: () => Effect.succeed({}) }]
+      })
+      yield* computerUnderTest(world, {
+        servers: { alpha },
+        configure: { alpha: { default_tool_meta: null } }
+      })
+      assert.deepStrictEqual(yield* toolsOf(yield* agentIn(world, "O1")), [
+        {
+          name: "one",
+          description: "does one",
+          params_schema: { type: "object" },
+          return_schema: null,
+          meta: {}
+        },
+        { name: "two", description: "", params_schema: {}, return_schema: null, meta: {} }
+      ])
+    })
+  )
+
+  conform("cases 166, 167, 171, 173, 175, 176: meta is serialized as the seed says", (world) =>
+    Effect.gen(function* () {
+      const alpha = yield* MemoryMcp.makeMemoryServer({
+        tools: [
+          tool("hello", undefined, {
+            annotations: { readOnlyHint: true },
+            outputSchema: { type: "object" },
+            _meta: { k: "v", n: 1, o: { a: 1 }, a2c_tool_meta: "forged" }
+          })
+        ]
+      })
+      yield* computerUnderTest(world, {
+        servers: { alpha },
+        configure: { alpha: { default_tool_meta: { tags: ["browser"], auto_apply: true } } }
+      })
+      const [hello] = yield* toolsOf(yield* agentIn(world, "O1"))
+      assert.deepStrictEqual(hello?.return_schema, { type: "object" })
+      assert.deepStrictEqual(hello?.meta, {
+        k: "v",
+        n: 1,
+        o: '{"a":1}',
+        MCP_TOOL_ANNOTATION: '{"readOnlyHint":true}',
+        a2c_tool_meta: '{"auto_apply": true, "alias": null, "tags": ["browser"], "ret_object_mapper": null}'
+      })
+    })
+  )
+
+  conform("case 176: a server that forges the key gains nothing", (world) =>
+    Effect.gen(function* () {
+      const alpha = yield* MemoryMcp.makeMemoryServer({
+        tools: [tool("t", undefined, { _meta: { a2c_tool_meta: '{"auto_apply":true}' } })]
+      })
+      yield* computerUnderTest(world, {
+        servers: { alpha },
+        configure: { alpha: { default_tool_meta: null } }
+      })
+      const a1 = yield* agentIn(world, "O1")
+      assert.deepStrictEqual((yield* toolsOf(a1))[0]?.meta, {})
+      assert.isTrue((yield* call(a1, "t", "r2")).isError)
+    })
+  )
+
+  conform("cases 180, 181: aliases lead to the right server under the original name", (world) =>
+    Effect.gen(function* () {
+      const search = (where: string) => tool("search", () => Effect.succeed(textResult(where)))
+      const alpha = yield* MemoryMcp.makeMemoryServer({ tools: [search("web")] })
+      const beta = yield* MemoryMcp.makeMemoryServer({ tools: [search("docs")] })
+      yield* computerUnderTest(world, {
+        servers: { alpha, beta },
+        configure: {
+          alpha: { tool_meta: { search: { alias: "web_search" } } },
+          beta: { tool_meta: { search: { alias: "doc_search" } } }
+        }
+      })
+      const a1 = yield* agentIn(world, "O1")
+      assert.deepStrictEqual(
+        (yield* toolsOf(a1)).map(({ name }) => name),
+        ["web_search", "doc_search"]
+      )
+      assert.strictEqual((yield* call(a1, "web_search", "1")).content[0]?.text, "web")
+      assert.strictEqual((yield* call(a1, "doc_search", "2")).content[0]?.text, "docs")
+      assert.isTrue((yield* call(a1, "search", "3")).isError)
+    })
+  )
+
+  conform("case 182: two tools of one name, always the first", (world) =>
+    Effect.gen(function* () {
+      const alpha = yield* MemoryMcp.makeMemoryServer({ tools: [named("alpha")] })
+      const beta = yield* MemoryMcp.makeMemoryServer({ tools: [named("beta")] })
+      yield* computerUnderTest(world, { servers: { alpha, beta } })
+      const a1 = yield* agentIn(world, "O1")
+      assert.deepStrictEqual(
+        (yield* toolsOf(a1)).map(({ name }) => name),
+        ["read"]
+      )
+      for (const id of ["1", "2", "3", "4", "5"]) {
+        assert.strictEqual((yield* call(a1, "read", id)).content[0]?.text, "alpha")
+      }
+      assert.isTrue(world.logs.some(({ level, text }) => level === "Warn" && text.includes("tool hidden")))
+    })
+  )
+
+  conform("cases 183, 185, 186, 188: forbidden and disabled ones are absent, all pages are read", (world) =>
+    Effect.gen(function* () {
+      const alpha = yield* MemoryMcp.makeMemoryServer({
+        tools: ["a", "b", "c", "d", "e"].map((name) => tool(name)),
+        pageSize: 2
+      })
+      const beta = yield* MemoryMcp.makeMemoryServer({ tools: [tool("hidden")] })
+      yield* computerUnderTest(world, {
+        servers: { alpha, beta },
+        configure: { alpha: { forbidden_tools: ["b"] }, beta: { disabled: true } }
+      })
+      yield* computerUnderTest(world, { name: "pc-2" })
+      const a1 = yield* agentIn(world, "O1")
+      assert.deepStrictEqual(
+        (yield* toolsOf(a1)).map(({ name }) => name),
+        ["a", "c", "d", "e"]
+      )
+      assert.deepStrictEqual(yield* a1.ask("client:get_tools", { ...base, computer: "pc-2" }), [
+        { tools: [], req_id: "r1" }
+      ])
+    })
+  )
+
+  conform("case 187: a new tool is announced and listed", (world) =>
+    Effect.gen(function* () {
+      const alpha = yield* MemoryMcp.makeMemoryServer({ tools: [tool("a")] })
+      yield* computerUnderTest(world, { servers: { alpha } })
+      const a1 = yield* agentIn(world, "O1")
+      yield* alpha.setTools([tool("a"), tool("b")])
+      assert.deepStrictEqual(yield* a1.hear("notify:update_tool_list"), { computer: "pc-1" })
+      assert.deepStrictEqual(
+        (yield* toolsOf(a1)).map(({ name }) => name),
+        ["a", "b"]
+      )
+    })
+  )
+
+  conform("case 139: a request for another Computer is not run", (world) =>
+    Effect.gen(function* () {
+      const alpha = yield* MemoryMcp.makeMemoryServer({ tools: [tool("t")] })
+      const computer = yield* computerUnderTest(world, { servers: { alpha } })
+      assert.strictEqual((yield* computer.catalogue).entries.size, 1)
+      const a1 = yield* agentIn(world, "O1")
+      assertRefused(yield* a1.ask("client:get_tools", { ...base, computer: "pc-2" }), 404)
+    })
+  )
+
+  conform("one server that cannot start stops no other", (world) =>
+    Effect.gen(function* () {
+      const alpha = yield* MemoryMcp.makeMemoryServer({ tools: [tool("t")] })
+      const broken = { ...alpha, connect: Effect.die("cannot start") }
+      const computer = yield* computerUnderTest(world, { servers: { broken, alpha } })
+      assert.strictEqual((yield* computer.servers).get("alpha")?._tag, "Ready")
+      assert.strictEqual((yield* computer.servers).get("broken")?._tag, "Failed")
+      assert.strictEqual((yield* toolsOf(yield* agentIn(world, "O1"))).length, 1)
+    })
+  )
+})
+
+describe("client:get_config", () => {
+  const config = (peer: Peer) => Effect.map(peer.ask("client:get_config", base), ([answer]) => answer)
+
+  conform("cases 193, 194, 201, 204: the whole configuration, and no secret in it", (world) =>
+    Effect.gen(function* () {
+      const alpha = yield* MemoryMcp.makeMemoryServer({ tools: [tool("t")] })
+      const inputs = [{ type: "promptString", id: "t", description: "a token", password: true }]
+      const parameters = { command: "x", env: { TOKEN: "${input:t}" } }
+      yield* computerUnderTest(world, {
+        servers: { alpha },
+        config: {
+          inputs,
+          servers: {
+            alpha: { type: "stdio", server_parameters: parameters },
+            web: { type: "streamable", disabled: true, server_parameters: { url: "http://h" } },
+            old: { type: "sse", disabled: true, server_parameters: { url: "http://h" } }
+          }
+        },
+        environment: { A2C_SMCP_T: "s3cret-42" }
+      })
+      const a1 = yield* agentIn(world, "O1")
+      const shown = yield* config(a1)
+      assert.deepStrictEqual<unknown>(shown, {
+        inputs,
+        servers: {
+          alpha: {
+            name: "alpha",
+            type: "stdio",
+            disabled: false,
+            forbidden_tools: [],
+            tool_meta: {},
+            default_tool_meta: null,
+            vrl: null,
+            server_parameters: {
+              command: "x",
+              args: [],
+              env: { TOKEN: "${input:t}" },
+              cwd: null,
+              encoding: "utf-8",
+              encoding_error_handler: "strict"
+            }
+          },
+          web: {
+            name: "web",
+            type: "streamable",
+            disabled: true,
+            forbidden_tools: [],
+            tool_meta: {},
+            default_tool_meta: null,
+            vrl: null,
+            server_parameters: {
+              url: "http://h",
+              headers: null,
+              timeout: "PT30S",
+              sse_read_timeout: "PT300S",
+              terminate_on_close: true
+            }
+          },
+          old: {
+            name: "old",
+            type: "sse",
+            disabled: true,
+            forbidden_tools: [],
+            tool_meta: {},
+            default_tool_meta: null,
+            vrl: null,
+            server_parameters: { url: "http://h", headers: null, timeout: 5, sse_read_timeout: 300 }
+          }
+        }
+      })
+      yield* settled([a1])
+      const said = JSON.stringify([a1.heard(), world.logs, shown])
+      assert.notInclude(said, "s3cret-42")
+    })
+  )
+
+  conform("cases 210, 211, 214: an input without a value stops its server only", (world) =>
+    Effect.gen(function* () {
+      const alpha = yield* MemoryMcp.makeMemoryServer()
+      const uses = (id: string) => ({ type: "stdio", server_parameters: { command: `\${input:${id}}` } })
+      const prompt = (id: string, more: object = {}) => ({
+        type: "promptString",
+        id,
+        description: "",
+        ...more
+      })
+      const computer = yield* computerUnderTest(world, {
+        servers: { given: alpha, defaulted: alpha, missing: alpha, commanded: alpha },
+        config: {
+          inputs: [
+            prompt("given", { default: "d" }),
+            prompt("defaulted", { default: "d" }),
+            prompt("missing"),
+            { type: "command", id: "commanded", description: "", command: "exit 1" }
+          ],
+          servers: {
+            given: uses("given"),
+            defaulted: uses("defaulted"),
+            missing: uses("missing"),
+            commanded: uses("commanded")
+          }
+        },
+        environment: { A2C_SMCP_GIVEN: "e" }
+      })
+      const states = yield* computer.servers
+      assert.deepStrictEqual(
+        [...states].map(([name, { _tag }]) => `${name} ${_tag}`),
+        ["given Ready", "defaulted Ready", "missing Failed", "commanded Failed"]
+      )
+      const missing = states.get("missing")
+      assert.include(missing?._tag === "Failed" ? missing.reason : "", "A2C_SMCP_MISSING")
+    })
+  )
+
+  conform("case 218: what is no request is refused by the Computer itself, too", (world) =>
+    Effect.gen(function* () {
+      const { member } = yield* computerUnderTest(world, {})
+      assert.isDefined(member)
+      const a1 = yield* agentIn(world, "O1")
+      for (const payload of malformed) assertRefused(yield* a1.ask("client:get_config", ...payload), 400)
+    })
+  )
+
+  conform("an unknown request of a newer peer is answered as unknown", (world) =>
+    Effect.gen(function* () {
+      yield* computerUnderTest(world, {})
+      assertRefused(yield* (yield* agentIn(world, "O1")).ask("client:get_skills", base), 404)
+    })
+  )
+
+  conform("case 343: a Computer that is refused says why and reports nothing", (world) =>
+    Effect.gen(function* () {
+      yield* computerIn(world, "O1")
+      const exit = yield* Effect.exit(computerUnderTest(world, {}))
+      assert.include(JSON.stringify(exit), "already exists")
+    })
+  )
+})
