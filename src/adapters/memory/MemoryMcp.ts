@@ -111,7 +111,7 @@ export const makeMemoryServer = Effect.fnUntraced(function* ({
     sessions = [...sessions, ended]
     /** Runs a request as long as the session lives. */
     const alive = <A>(request: Effect.Effect<A, McpFailure>): Effect.Effect<A, McpFailure> =>
-      Effect.raceFirst(request, Effect.flatMap(Deferred.await(ended), Effect.fail))
+      Effect.raceFirst(Effect.flatMap(Deferred.await(ended), Effect.fail), request)
     const list = (
       items: Effect.Effect<ReadonlyArray<{ readonly listed: JsonObject }>>,
       supported: boolean,

@@ -1,0 +1,305 @@
+import { fileURLToPath } from "node:url"
+import { NodeServices } from "@effect/platform-node"
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Fiber, Layer, Queue, Result, type Scope, Stream } from "effect"
+import { ChildProcess } from "effect/process"
+import * as McpClient from "../../../src/adapters/mcp/McpClient.ts"
+import * as MemoryMcp from "../../../src/adapters/memory/MemoryMcp.ts"
+import { allPages } from "../../../src/application/computer/paging.ts"
+import {
+  type McpChange,
+  McpConnector,
+  McpFailure,
+  type McpProgress,
+  type McpSession
+} from "../../../src/application/ports/McpSession.ts"
+import type { JsonObject } from "../../../src/domain/json.ts"
+import { readEndpoint } from "../../../src/domain/protocol/v0_2/parameters.ts"
+
+const fixture = fileURLToPath(new URL("../../fixtures/contractServer.ts", import.meta.url))
+type Open = Effect.Effect<McpSession, McpFailure, Scope.Scope>
+
+const Live = McpClient.layer.pipe(Layer.provideMerge(NodeServices.layer))
+
+const connect = (type: "stdio" | "streamable" | "sse", parameters: object) =>
+  McpConnector.use(({ connect: open }) => open("contract", Result.getOrThrow(readEndpoint(type, parameters))))
+
+const overStdio: Open = connect("stdio", {
+  command: process.execPath,
+  args: [fixture, "stdio"],
+  env: null,
+  cwd: null,
+  encoding: "utf-8",
+  encoding_error_handler: "strict"
+}).pipe(Effect.provide(Live))
+
+/** Starts the fixture as an HTTP server and gives the URL it prints. */
+const serving = (mode: "http" | "sse") =>
+  Effect.gen(function* () {
+    const child = yield* ChildProcess.make(process.execPath, [fixture, mode], { extendEnv: true })
+    const [url] = yield* child.stdout.pipe(
+      Stream.decodeText(),
+      Stream.splitLines,
+      Stream.take(1),
+      Stream.runCollect
+    )
+    return url ?? ""
+  }).pipe(Effect.orDie)
+
+const overStreamable: Open = serving("http").pipe(
+  Effect.flatMap((url) =>
+    connect("streamable", {
+      url,
+      headers: null,
+      timeout: "PT30S",
+      sse_read_timeout: "PT300S",
+      terminate_on_close: true
+    })
+  ),
+  Effect.provide(Live)
+)
+
+const overSse: Open = serving("sse").pipe(
+  Effect.flatMap((url) => connect("sse", { url, headers: null, timeout: 5, sse_read_timeout: 300 })),
+  Effect.provide(Live)
+)
+
+const said = (value: string): JsonObject => ({ content: [{ type: "text", text: value }] })
+
+/** The same server in memory. */
+const inMemory: Open = Effect.gen(function* () {
+  let started = 0
+  let cancelled = 0
+  let grown = 0
+  const listed = (name: string) => ({
+    name,
+    inputSchema: { type: "object", "x-vendor": [name] },
+    vendor: { kept: true },
+    _meta: { m: 1 }
+  })
+  const runs: Record<string, MemoryMcp.MemoryTool["run"]> = {
+    echo: (args) => Effect.succeed(said(JSON.stringify(args))),
+    raw: () =>
+      Effect.succeed({
+        content: [
+          { type: "hologram", data: [1] },
+          { type: "text", text: "x", extra: true }
+        ],
+        structuredContent: { a: [1] },
+        _meta: { k: 1 },
+        vendor: "v"
+      }),
+    sorry: () => Effect.succeed({ ...said("sorry"), isError: true }),
+    refuse: () => Effect.fail(new McpFailure({ kind: "protocol", code: -32055, message: "not today" })),
+    count: (_, { progress }) =>
+      Effect.forEach([1, 2, 3], (step) =>
+        progress({ progress: step, total: 3, message: `step ${step}` })
+      ).pipe(Effect.as(said("counted"))),
+    wait: () =>
+      Effect.sync(() => started++).pipe(
+        Effect.andThen(Effect.never),
+        Effect.onInterrupt(() => Effect.sync(() => cancelled++))
+      ),
+    waits: () =>
+      Effect.sync(() => said(JSON.stringify({ started, cancelled, subscribed: server.subscriptions() }))),
+    touch: ({ uri }) =>
+      Effect.as(server.tell({ _tag: "ResourceUpdated", uri: String(uri) }), said("touched")),
+    grow: () =>
+      Effect.suspend(() => {
+        grown++
+        return Effect.all([server.setTools(tools()), server.setResources(resources())])
+      }).pipe(Effect.as(said("grown"))),
+    die: () => Effect.andThen(server.crash("died"), Effect.never)
+  }
+  const tools = () => [
+    ...Object.entries(runs).map(([name, run]) => ({ listed: listed(name), run })),
+    ...Array.from({ length: grown }, (_, index) => ({
+      listed: listed(`extra${index}`),
+      run: () => Effect.succeed(said("x"))
+    }))
+  ]
+  const resources = () =>
+    ["one", "two", "three", ...Array.from({ length: grown }, (_, index) => `extra${index + 3}`)].map(
+      (name) => ({
+        listed: { uri: `test://${name}`, name: `test://${name}`, vendor: 1 },
+        read: Effect.succeed([{ uri: `test://${name}`, text: `contents of test://${name}`, vendor: 2 }])
+      })
+    )
+  const server: MemoryMcp.MemoryServer = yield* MemoryMcp.makeMemoryServer({
+    name: "contract",
+    tools: tools(),
+    resources: resources(),
+    pageSize: 4
+  })
+  return yield* server.connect
+})
+
+const textOf = (result: JsonObject): string => {
+  const [block] = result["content"] as ReadonlyArray<{ readonly text: string }>
+  return block?.text ?? ""
+}
+
+/** The promises of every {@link McpSession}, whatever stands behind it. */
+const contract = (name: string, open: Open, { canDie = true }: { readonly canDie?: boolean } = {}) => {
+  const promise = (title: string, body: (session: McpSession) => Effect.Effect<void, unknown, Scope.Scope>) =>
+    it.live(title, () => Effect.scoped(Effect.flatMap(open, body)))
+
+  const state = (session: McpSession) =>
+    Effect.map(
+      session.callTool("waits", {}),
+      (result) =>
+        JSON.parse(textOf(result)) as {
+          readonly started: number
+          readonly cancelled: number
+          readonly subscribed: ReadonlyArray<string>
+        }
+    )
+
+  describe(name, () => {
+    promise("says who it is and what it can", (session) =>
+      Effect.sync(() => {
+        assert.strictEqual(session.info.name, "contract")
+        assert.deepStrictEqual(session.info.capabilities, { tools: true, resources: true, subscribe: true })
+      })
+    )
+
+    promise("lists tools page by page, untouched", (session) =>
+      Effect.gen(function* () {
+        const { items, nextCursor } = yield* session.listTools()
+        assert.deepStrictEqual(items[0], {
+          name: "echo",
+          inputSchema: { type: "object", "x-vendor": ["echo"] },
+          vendor: { kept: true },
+          _meta: { m: 1 }
+        })
+        assert.deepStrictEqual([items.length, nextCursor], [4, "4"])
+        assert.strictEqual((yield* allPages(session.listTools)).length, 10)
+      })
+    )
+
+    promise("calls a tool and gives its result untouched", (session) =>
+      Effect.gen(function* () {
+        assert.deepStrictEqual(
+          yield* session.callTool("echo", { a: [1, { b: "ü" }] }),
+          said('{"a":[1,{"b":"ü"}]}')
+        )
+        assert.deepStrictEqual(yield* session.callTool("raw", {}), {
+          content: [
+            { type: "hologram", data: [1] },
+            { type: "text", text: "x", extra: true }
+          ],
+          structuredContent: { a: [1] },
+          _meta: { k: 1 },
+          vendor: "v"
+        })
+        assert.strictEqual((yield* session.callTool("sorry", {}))["isError"], true)
+      })
+    )
+
+    promise("gives a protocol error with its number and words", (session) =>
+      Effect.gen(function* () {
+        const failure = yield* Effect.flip(session.callTool("refuse", {}))
+        assert.deepStrictEqual(
+          [failure.kind, failure.code, failure.message],
+          ["protocol", -32055, "not today"]
+        )
+      })
+    )
+
+    promise("reports progress in order", (session) =>
+      Effect.gen(function* () {
+        const seen: Array<McpProgress> = []
+        yield* session.callTool(
+          "count",
+          {},
+          { onProgress: (step) => Effect.sync(() => void seen.push(step)) }
+        )
+        assert.deepStrictEqual(
+          seen,
+          [1, 2, 3].map((step) => ({ progress: step, total: 3, message: `step ${step}` }))
+        )
+      })
+    )
+
+    promise("cancels at the peer what is interrupted here", (session) =>
+      Effect.gen(function* () {
+        const waiting = yield* Effect.forkChild(session.callTool("wait", {}))
+        yield* Effect.repeat(state(session), { until: ({ started }) => started === 1 })
+        yield* Fiber.interrupt(waiting)
+        const { cancelled } = yield* Effect.repeat(state(session), { until: (now) => now.cancelled === 1 })
+        assert.strictEqual(cancelled, 1)
+      })
+    )
+
+    promise("reads resources", (session) =>
+      Effect.gen(function* () {
+        assert.deepStrictEqual((yield* session.listResources()).items[1], {
+          uri: "test://two",
+          name: "test://two",
+          vendor: 1
+        })
+        assert.deepStrictEqual(yield* session.readResource("test://two"), [
+          { uri: "test://two", text: "contents of test://two", vendor: 2 }
+        ])
+        assert.strictEqual((yield* Effect.flip(session.readResource("test://nine"))).kind, "protocol")
+      })
+    )
+
+    promise("tells changes of what is watched, and only of that", (session) =>
+      Effect.gen(function* () {
+        const seen = yield* Queue.unbounded<McpChange>()
+        const watching = (watch: Parameters<McpSession["watch"]>[0]) =>
+          Effect.flatMap(session.watch(watch), (changes) =>
+            Effect.forkScoped(Stream.runForEach(changes, (change) => Queue.offer(seen, change)))
+          )
+        yield* watching({ tools: false, resources: false, uris: ["test://one"] })
+        yield* session.callTool("touch", { uri: "test://two" })
+        yield* session.callTool("touch", { uri: "test://one" })
+        assert.deepStrictEqual(yield* Queue.take(seen), { _tag: "ResourceUpdated", uri: "test://one" })
+        yield* watching({ tools: true, resources: true, uris: [] })
+        yield* session.callTool("grow", {})
+        const changes = [yield* Queue.take(seen), yield* Queue.take(seen)]
+        assert.deepStrictEqual(changes.map(({ _tag }) => _tag).sort(), ["ResourcesChanged", "ToolsChanged"])
+        assert.strictEqual((yield* allPages(session.listTools)).length, 11)
+        assert.strictEqual((yield* session.listResources()).items.length, 4)
+      })
+    )
+
+    promise("ends a subscription with its scope", (session) =>
+      Effect.gen(function* () {
+        const watch = { tools: false, resources: false, uris: ["test://one"] }
+        yield* Effect.scoped(Effect.andThen(session.watch(watch), state(session))).pipe(
+          Effect.tap(({ subscribed }) =>
+            Effect.sync(() => assert.deepStrictEqual(subscribed, ["test://one"]))
+          )
+        )
+        assert.deepStrictEqual((yield* state(session)).subscribed, [])
+      })
+    )
+
+    if (canDie) {
+      promise("ends when its peer dies, and so does every call under way", (session) =>
+        Effect.gen(function* () {
+          const ended = yield* Deferred.make<McpFailure>()
+          yield* Effect.forkScoped(
+            Effect.flatMap(session.ended, (failure) => Deferred.succeed(ended, failure))
+          )
+          const waiting = yield* Effect.forkChild(Effect.flip(session.callTool("wait", {})))
+          yield* Effect.repeat(state(session), { until: ({ started }) => started === 1 })
+          yield* Effect.forkChild(Effect.ignore(session.callTool("die", {})))
+          assert.strictEqual((yield* Fiber.join(waiting)).kind, "closed")
+          assert.strictEqual((yield* Deferred.await(ended)).kind, "closed")
+          assert.strictEqual((yield* Effect.flip(session.listTools())).kind, "closed")
+        })
+      )
+    }
+  })
+}
+
+describe("McpSession", () => {
+  contract("in memory", inMemory)
+  contract("over stdio", overStdio)
+  // Over HTTP the SDK does not notice by itself that its peer has died.
+  contract("over Streamable HTTP", overStreamable, { canDie: false })
+  contract("over SSE", overSse, { canDie: false })
+})

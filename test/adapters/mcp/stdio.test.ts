@@ -1,0 +1,158 @@
+import { spawn } from "node:child_process"
+import { fileURLToPath } from "node:url"
+import { NodeServices } from "@effect/platform-node"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, Layer, Schedule, Scope } from "effect"
+import * as McpClient from "../../../src/adapters/mcp/McpClient.ts"
+import { McpConnector } from "../../../src/application/ports/McpSession.ts"
+import { ChildProcessSpawner } from "effect/process"
+import { makeStdioTransport } from "../../../src/adapters/mcp/StdioTransport.ts"
+
+const peer = fileURLToPath(new URL("../../fixtures/peer.ts", import.meta.url))
+const parent = fileURLToPath(new URL("../../fixtures/parentOfServer.ts", import.meta.url))
+const Live = McpClient.layer.pipe(Layer.provideMerge(NodeServices.layer))
+
+const parameters = (command: string, ...args: ReadonlyArray<string>) => ({
+  command,
+  args,
+  env: null,
+  cwd: null,
+  encoding: "utf-8",
+  encodingErrorHandler: "strict" as const
+})
+const open = (...args: ReadonlyArray<string>) =>
+  McpConnector.use(({ connect }) =>
+    connect("peer", { type: "stdio", ...parameters(process.execPath, peer, ...args) })
+  )
+
+const alive = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
+const gone = (pids: ReadonlyArray<number>) =>
+  Effect.retry(
+    Effect.suspend(() => (pids.some(alive) ? Effect.fail("still alive") : Effect.void)),
+    Schedule.spaced("20 millis").pipe(Schedule.upTo({ duration: "5 seconds" }))
+  )
+
+const live = (
+  title: string,
+  body: Effect.Effect<void, unknown, Scope.Scope | McpConnector | ChildProcessSpawner.ChildProcessSpawner>
+) => it.live(title, () => Effect.scoped(body).pipe(Effect.provide(Live)))
+
+describe("MCP servers as child processes", () => {
+  live(
+    "noise between the messages harms nobody",
+    Effect.gen(function* () {
+      const session = yield* open("noisy")
+      assert.deepStrictEqual((yield* session.callTool("t", {}))["content"], [{ type: "text", text: "ok" }])
+    })
+  )
+
+  live(
+    "a server that ends at once is reported with what it said",
+    Effect.gen(function* () {
+      const failure = yield* Effect.flip(open("exits"))
+      assert.strictEqual(failure.kind, "unavailable")
+      assert.include(failure.message, "code 9")
+      assert.include(failure.message, "no licence found")
+    })
+  )
+
+  live(
+    "a command that does not exist, and a directory that does not",
+    Effect.gen(function* () {
+      const { connect } = yield* McpConnector
+      const missing = yield* Effect.flip(connect("x", { type: "stdio", ...parameters("no-such-command") }))
+      assert.include(missing.message, '"no-such-command" not found')
+      const nowhere = { ...parameters(process.execPath, peer), cwd: "/no/such/directory" }
+      assert.strictEqual(
+        (yield* Effect.flip(connect("x", { type: "stdio", ...nowhere }))).kind,
+        "unavailable"
+      )
+      const babel = { ...parameters(process.execPath, peer), encoding: "klingon" }
+      assert.include((yield* Effect.flip(connect("x", { type: "stdio", ...babel }))).message, "klingon")
+    })
+  )
+
+  live(
+    "an answer of many megabytes arrives, one beyond the limit is an error, and the session lives",
+    Effect.gen(function* () {
+      const large = yield* open("huge", String(11 * 1024 * 1024))
+      const [block] = (yield* large.callTool("t", {}))["content"] as ReadonlyArray<{ readonly text: string }>
+      assert.strictEqual(block?.text.length, 11 * 1024 * 1024)
+      const tooLarge = yield* open("huge", String(65 * 1024 * 1024))
+      assert.include((yield* Effect.flip(tooLarge.callTool("t", {}))).message, "larger than")
+      assert.strictEqual((yield* tooLarge.listTools()).items.length, 1)
+    })
+  )
+
+  live(
+    "a server that ignores the end of its input and SIGTERM is killed within seconds",
+    Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      const { pid, transport } = yield* Scope.provide(
+        makeStdioTransport("deaf", parameters(process.execPath, peer, "deaf")),
+        scope
+      )
+      yield* Effect.promise(() => transport.start())
+      assert.isTrue(alive(pid))
+      yield* Scope.close(scope, Exit.void)
+      yield* gone([pid])
+    })
+  )
+
+  live(
+    "what a server has started ends with its session",
+    Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      const { exited, pid } = yield* Scope.provide(
+        makeStdioTransport("parent", parameters(process.execPath, peer, "parent")),
+        scope
+      )
+      assert.isTrue(alive(pid))
+      yield* Effect.sleep("300 millis")
+      yield* Scope.close(scope, Exit.void)
+      const said = yield* exited
+      const pids =
+        said
+          .match(/\d+ \d+$/)?.[0]
+          .split(" ")
+          .map(Number) ?? []
+      assert.lengthOf(pids, 2)
+      yield* gone([pid, ...pids])
+    })
+  )
+
+  live(
+    "nothing survives our own violent death",
+    Effect.gen(function* () {
+      const us = spawn(process.execPath, [parent, process.execPath, peer, "parent"], { stdio: "pipe" })
+      yield* Effect.callback<void>((resume) => {
+        us.stdout.once("data", () => resume(Effect.void))
+      })
+      const children = yield* Effect.promise(() => descendants(us.pid ?? 0))
+      assert.isAtLeast(children.length, 3)
+      us.kill("SIGKILL")
+      yield* gone(children)
+    })
+  )
+})
+
+/** The process ids below a process, found by their parents' ids. */
+const descendants = async (root: number): Promise<ReadonlyArray<number>> => {
+  const { readdir, readFile } = await import("node:fs/promises")
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name)).map(Number)
+  const parents = new Map<number, number>()
+  for (const pid of pids) {
+    const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "")
+    parents.set(pid, Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]))
+  }
+  const below = (pid: number): ReadonlyArray<number> =>
+    pids.filter((one) => parents.get(one) === pid).flatMap((one) => [one, ...below(one)])
+  return below(root)
+}
