@@ -14,6 +14,7 @@ import {
   type McpSession
 } from "../../application/ports/McpSession.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json.ts"
+import { version } from "../../version.ts"
 
 /** Takes any object: what a server says passes through untouched, where the SDK's own schemas would strip it. */
 const anyObject = z.looseObject({})
@@ -120,7 +121,7 @@ export const openSession = Effect.fnUntraced(function* ({
   farewell = Effect.void,
   transport
 }: SessionOptions): Effect.fn.Return<McpSession, McpFailure, Scope.Scope> {
-  const client = new Client({ name: "a2c-smcp", version: "0.1.0" }, { capabilities: {} })
+  const client = new Client({ name: "a2c-smcp", version }, { capabilities: {} })
   const changes = yield* PubSub.sliding<McpChange>(changeBacklog)
   const closed = yield* Deferred.make<McpFailure>()
   const run = Effect.runForkWith(yield* Effect.context<never>())

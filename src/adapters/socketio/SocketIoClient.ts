@@ -10,6 +10,7 @@ import {
 } from "../../application/ports/Transport.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json.ts"
 import { type VersionMismatch, versionParameter } from "../../domain/protocol/version.ts"
+import { defaultPath, namespace } from "./limits.ts"
 import { decoderFor, Encoder, envelopeBytes } from "./parser.ts"
 import { makeSocketLink } from "./SocketLink.ts"
 
@@ -26,9 +27,6 @@ export interface SocketIoClientOptions {
   /** How long opening the connection may take. */
   readonly connectTimeout?: Duration.Duration
 }
-
-const namespace = "/smcp"
-const defaultPath = "/smcp"
 
 /** What the server takes when it does not say. */
 const assumedMaxBytes = 1_000_000

@@ -8,20 +8,9 @@ import { type Handshake, ListenFailed, TransportServer } from "../../application
 import { parseVersion, PROTOCOL_VERSION, versionParameter } from "../../domain/protocol/version.ts"
 import { codes } from "../../domain/refusal.ts"
 import { isFor, type Rejection, rejectionOf, rejectRequest, rejectUpgrade } from "./gate.ts"
+import { defaultMaxMessageBytes, defaultPath, namespace } from "./limits.ts"
 import { decoderFor, Encoder, envelopeBytes } from "./parser.ts"
 import { makeSocketLink, type SocketLink } from "./SocketLink.ts"
-
-/** Namespace of all events (seed 003). */
-export const namespace = "/smcp"
-
-/** HTTP path unless a deployment chooses another (spec §1). */
-export const defaultPath = "/smcp"
-
-/** Largest message unless an operator chooses otherwise, in bytes: room for a few screenshots. */
-export const defaultMaxMessageBytes = 16 * 1024 * 1024
-
-/** Largest message that can be chosen, in bytes: beyond twice this, clients drop the connection by themselves. */
-export const mostMessageBytes = 48 * 1024 * 1024
 
 /** What an operator may set about the Socket.IO server. */
 export interface SocketIoServerOptions {

@@ -1,5 +1,6 @@
-import { Context, Duration, type Effect } from "effect"
+import { Context, Duration, Effect } from "effect"
 import type { JsonObject } from "../../domain/json.ts"
+import type { McpProgress } from "../ports/McpSession.ts"
 
 /** A call that needs somebody's consent. */
 export interface ConfirmRequest {
@@ -45,6 +46,13 @@ export interface ResolvedDpe {
 /** Makes a document reachable: uploads it, caches it, signs a URL. The content never crosses the office. */
 export type ResolveDpe = (request: DpeRequest) => Effect.Effect<ResolvedDpe, unknown>
 
+/** A call that says how far it is. */
+export interface ProgressReport extends McpProgress {
+  readonly reqId: string
+  /** The tool by the name the Agent used. */
+  readonly tool: string
+}
+
 /** What a host may set about a Computer. */
 export interface ComputerSettings {
   /** How long an MCP server may take to start and answer. */
@@ -57,6 +65,8 @@ export interface ComputerSettings {
   readonly confirm: Confirm | undefined
   /** Turns documents into URIs; without it they are refused with 4011. */
   readonly resolveDpe: ResolveDpe | undefined
+  /** Hears how far running calls are; the protocol itself carries no progress. */
+  readonly onProgress: (report: ProgressReport) => Effect.Effect<void>
 }
 
 /** The settings of a Computer. */
@@ -68,7 +78,8 @@ export const ComputerSettings = Context.Reference<ComputerSettings>(
       startupPatience: Duration.seconds(5),
       readTimeout: Duration.seconds(10),
       confirm: undefined,
-      resolveDpe: undefined
+      resolveDpe: undefined,
+      onProgress: (report) => Effect.logDebug("tool progress", report)
     })
   }
 )

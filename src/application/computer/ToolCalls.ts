@@ -97,7 +97,7 @@ const failureResult = (server: string, { kind, message }: McpFailure): ToolResul
 export const makeToolCalls = Effect.fnUntraced(function* (
   pool: SessionPool
 ): Effect.fn.Return<ToolCalls, never, Scope.Scope> {
-  const { confirm } = yield* ComputerSettings
+  const { confirm, onProgress } = yield* ComputerSettings
   const running = yield* FiberMap.make<string, ToolResult>()
   const known = new Map<string, Known>()
   const history = yield* Ref.make<ReadonlyArray<ToolCallRecord>>([])
@@ -128,11 +128,10 @@ export const makeToolCalls = Effect.fnUntraced(function* (
 
   const invoke = Effect.fnUntraced(
     function* (request: ToolCallReq, entry: CatalogueEntry, server: ReadyServer) {
-      const { reqId } = request
+      const { reqId, toolName: tool } = request
       const answer = yield* Effect.result(
         server.session.callTool(entry.original, request.params, {
-          onProgress: ({ message, progress, total }) =>
-            Effect.logDebug("tool progress", { reqId, progress, total, message })
+          onProgress: (step) => onProgress({ ...step, reqId, tool })
         })
       )
       const result = Result.flatMap(

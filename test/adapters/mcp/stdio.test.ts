@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process"
+import { execFileSync, spawn } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
@@ -37,6 +37,24 @@ const gone = (pids: ReadonlyArray<number>) =>
   Effect.retry(
     Effect.suspend(() => (pids.some(alive) ? Effect.fail("still alive") : Effect.void)),
     Schedule.spaced("20 millis").pipe(Schedule.upTo({ duration: "5 seconds" }))
+  )
+
+/** The processes below a process, found by their parents' ids. */
+const descendants = (root: number): ReadonlyArray<number> => {
+  const rows = execFileSync("ps", ["-A", "-o", "pid=,ppid="], { encoding: "utf8" })
+    .trim()
+    .split("\n")
+    .map((row) => row.trim().split(/\s+/).map(Number))
+  const below = (pid: number): ReadonlyArray<number> =>
+    rows.flatMap(([child = 0, above]) => (above === pid ? [child, ...below(child)] : []))
+  return below(root)
+}
+
+/** Waits until a process has started as many others, the guard's own among them. */
+const familyOf = (pid: number, size = 3) =>
+  Effect.repeat(
+    Effect.sync(() => descendants(pid)),
+    { until: (family) => family.length >= size, schedule: Schedule.spaced("20 millis") }
   )
 
 const live = (
@@ -110,21 +128,13 @@ describe("MCP servers as child processes", () => {
     "what a server has started ends with its session",
     Effect.gen(function* () {
       const scope = yield* Scope.make()
-      const { exited, pid } = yield* Scope.provide(
+      const { pid } = yield* Scope.provide(
         makeStdioTransport("parent", parameters(process.execPath, peer, "parent")),
         scope
       )
-      assert.isTrue(alive(pid))
-      yield* Effect.sleep("300 millis")
+      const family = yield* familyOf(pid)
       yield* Scope.close(scope, Exit.void)
-      const said = yield* exited
-      const pids =
-        said
-          .match(/\d+ \d+$/)?.[0]
-          .split(" ")
-          .map(Number) ?? []
-      assert.lengthOf(pids, 2)
-      yield* gone([pid, ...pids])
+      yield* gone([pid, ...family])
     })
   )
 
@@ -132,27 +142,9 @@ describe("MCP servers as child processes", () => {
     "nothing survives our own violent death",
     Effect.gen(function* () {
       const us = spawn(process.execPath, [parent, process.execPath, peer, "parent"], { stdio: "pipe" })
-      yield* Effect.callback<void>((resume) => {
-        us.stdout.once("data", () => resume(Effect.void))
-      })
-      const children = yield* Effect.promise(() => descendants(us.pid ?? 0))
-      assert.isAtLeast(children.length, 3)
+      const family = yield* familyOf(us.pid ?? 0, 4)
       us.kill("SIGKILL")
-      yield* gone(children)
+      yield* gone(family)
     })
   )
 })
-
-/** The process ids below a process, found by their parents' ids. */
-const descendants = async (root: number): Promise<ReadonlyArray<number>> => {
-  const { readdir, readFile } = await import("node:fs/promises")
-  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name)).map(Number)
-  const parents = new Map<number, number>()
-  for (const pid of pids) {
-    const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "")
-    parents.set(pid, Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]))
-  }
-  const below = (pid: number): ReadonlyArray<number> =>
-    pids.filter((one) => parents.get(one) === pid).flatMap((one) => [one, ...below(one)])
-  return below(root)
-}

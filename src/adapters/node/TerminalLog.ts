@@ -1,0 +1,30 @@
+import { Cause, type Layer, Logger } from "effect"
+import { isJsonObject } from "../../domain/json.ts"
+
+const spell = (value: unknown): string => {
+  if (typeof value === "string") return /^[^\s="]+$/.test(value) ? value : JSON.stringify(value)
+  if (value instanceof Error) return JSON.stringify(`${value.name}: ${value.message}`)
+  return (JSON.stringify(value) as string | undefined) ?? String(value)
+}
+
+const fields = (part: unknown): string =>
+  isJsonObject(part)
+    ? Object.entries(part)
+        .map(([key, value]) => `${key}=${spell(value)}`)
+        .join(" ")
+    : typeof part === "string"
+      ? part
+      : spell(part)
+
+const clock = (date: Date): string => date.toISOString().slice(11, 23)
+
+/** One fact, one line: time, level, words, and fields as `key=value`; a cause follows on lines of its own. */
+export const logger = Logger.make<unknown, void>(({ cause, date, logLevel, message }) => {
+  const parts = Array.isArray(message) ? message : [message]
+  const line = [clock(date), logLevel.toUpperCase().padEnd(5), ...parts.map(fields)].join(" ")
+  const why = cause.reasons.length === 0 ? "" : `\n${Cause.pretty(cause)}`
+  process.stderr.write(`${line}${why}\n`)
+})
+
+/** Logs to stderr, for people: stdout belongs to results. */
+export const layer: Layer.Layer<never> = Logger.layer([logger])

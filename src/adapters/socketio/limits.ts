@@ -1,0 +1,11 @@
+/** HTTP path of Socket.IO unless a deployment chooses another (spec §1). */
+export const defaultPath = "/smcp"
+
+/** Namespace of all events (seed 003). */
+export const namespace = "/smcp"
+
+/** Largest message unless an operator chooses otherwise, in bytes: room for a few screenshots. */
+export const defaultMaxMessageBytes = 16 * 1024 * 1024
+
+/** Largest message that can be chosen, in bytes: beyond twice this, clients drop the connection by themselves. */
+export const mostMessageBytes = 48 * 1024 * 1024

@@ -1,0 +1,245 @@
+#!/usr/bin/env node
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { Config, Console, Effect, Layer, Runtime } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import * as TerminalLog from "../adapters/node/TerminalLog.ts"
+import { defaultMaxMessageBytes, defaultPath, mostMessageBytes } from "../adapters/socketio/limits.ts"
+import { version } from "../version.ts"
+import { agentName, computer, computerName, office, serverUrl } from "./flags.ts"
+
+const server = Command.make(
+  "server",
+  {
+    host: Flag.String("host").pipe(
+      Flag.withDescription("address to listen on [env A2C_HOST]"),
+      Flag.withFallbackConfig(Config.String("A2C_HOST")),
+      Flag.withDefault("127.0.0.1")
+    ),
+    port: Flag.Int("port").pipe(
+      Flag.withDescription("port to listen on, 0 for a free one [env A2C_PORT]"),
+      Flag.withFallbackConfig(Config.Int("A2C_PORT")),
+      Flag.withDefault(7070),
+      Flag.filter(
+        (port) => port >= 0 && port <= 65535,
+        () => "a port from 0 to 65535"
+      )
+    ),
+    path: Flag.String("path").pipe(
+      Flag.withDescription("HTTP path of Socket.IO [env A2C_PATH]"),
+      Flag.withFallbackConfig(Config.String("A2C_PATH")),
+      Flag.withDefault(defaultPath),
+      Flag.filter(
+        (path) => /^\/[^\s?#]*[^\s?#/]$/.test(path),
+        () => "a path like /smcp, without a slash at its end"
+      )
+    ),
+    maxMessageBytes: Flag.Int("max-message-bytes").pipe(
+      Flag.withDescription("largest message, in bytes [env A2C_MAX_MESSAGE_BYTES]"),
+      Flag.withFallbackConfig(Config.Int("A2C_MAX_MESSAGE_BYTES")),
+      Flag.withDefault(defaultMaxMessageBytes),
+      Flag.filter(
+        (bytes) => bytes >= 1024 && bytes <= mostMessageBytes,
+        () => `a size from 1024 to ${mostMessageBytes}`
+      )
+    ),
+    allowedOrigins: Flag.String("allow-origin").pipe(
+      Flag.withMetavar("ORIGIN"),
+      Flag.withDescription("origin whose pages may connect, * for any; may be repeated"),
+      Flag.atLeast(0)
+    ),
+    requireRole: Flag.Boolean("require-role").pipe(
+      Flag.withDescription("refuse connections that do not state their role"),
+      Flag.withDefault(false)
+    )
+  },
+  Effect.fn(function* (options) {
+    const { runServer } = yield* Effect.promise(() => import("./commands/server.ts"))
+    yield* runServer(options)
+  })
+).pipe(
+  Command.withDescription("Run a Server: the place where Agents and Computers meet"),
+  Command.withExamples([
+    { command: "a2c server", description: "Listen on http://127.0.0.1:7070" },
+    { command: "a2c server --port 0", description: "Listen on a free port and print it" }
+  ])
+)
+
+const computerCommand = Command.make(
+  "computer",
+  {
+    server: serverUrl,
+    office,
+    name: computerName,
+    config: Flag.String("config").pipe(
+      Flag.withMetavar("FILE"),
+      Flag.withDescription("configuration {inputs, servers}; may be repeated, files are merged"),
+      Flag.atLeast(1)
+    ),
+    approve: Flag.String("approve").pipe(
+      Flag.withMetavar("PATTERN"),
+      Flag.withDescription(
+        "run tools of these names without asking although they are not marked auto_apply: " +
+          "'search*', 'github/*', '*'; may be repeated"
+      ),
+      Flag.atLeast(0)
+    )
+  },
+  Effect.fn(function* (options) {
+    const { runComputer } = yield* Effect.promise(() => import("./commands/computer.ts"))
+    yield* runComputer(options)
+  })
+).pipe(
+  Command.withDescription("Run a Computer: start MCP servers and offer their tools to an office"),
+  Command.withExamples([
+    {
+      command: "a2c computer --office team --name desk --config mcp.json",
+      description: "Join the office 'team' with the servers of mcp.json"
+    }
+  ])
+)
+
+const agent = Command.make("agent").pipe(
+  Command.withSharedFlags({
+    server: serverUrl,
+    office,
+    name: agentName,
+    json: Flag.Boolean("json").pipe(Flag.withDescription("print JSON"), Flag.withDefault(false))
+  }),
+  Command.withDescription("Act as the Agent of an office: list, call, look, watch")
+)
+
+/** A command of the Agent; its implementation is loaded only when it runs. */
+const acting = <A>(
+  act: (
+    commands: typeof import("./commands/agent.ts"),
+    place: import("./commands/agent.ts").AgentPlace,
+    given: A
+  ) => Parameters<typeof import("./commands/agent.ts")["asAgent"]>[1]
+) =>
+  Effect.fn(function* (given: A) {
+    const place = yield* agent
+    const commands = yield* Effect.promise(() => import("./commands/agent.ts"))
+    yield* commands.asAgent(place, act(commands, place, given))
+  })
+
+const agentCommands = [
+  Command.make(
+    "members",
+    {},
+    acting((run, place) => run.members(place))
+  ).pipe(Command.withDescription("List everybody in the office")),
+  Command.make(
+    "tools",
+    { computer },
+    acting((run, place, given) => run.tools(place, given.computer))
+  ).pipe(Command.withDescription("List the tools of the Computers")),
+  Command.make(
+    "call",
+    {
+      tool: Argument.String("tool").pipe(Argument.withDescription("name of the tool")),
+      computer,
+      args: Flag.String("args").pipe(
+        Flag.withMetavar("JSON"),
+        Flag.withDescription("arguments, a JSON object"),
+        Flag.withDefault("{}")
+      ),
+      timeout: Flag.Int("timeout").pipe(
+        Flag.withMetavar("SECONDS"),
+        Flag.withDescription("how long the call may take, 1 to 3600"),
+        Flag.withDefault(60)
+      )
+    },
+    acting((run, place, given) => run.call(place, given))
+  ).pipe(
+    Command.withDescription("Call a tool; exits with 2 when the tool itself failed. Ctrl-C cancels the call"),
+    Command.withExamples([
+      {
+        command: `a2c agent --office team call echo --args '{"message":"hi"}'`,
+        description: "Call the tool 'echo' of the only Computer that has it"
+      }
+    ])
+  ),
+  Command.make(
+    "desktop",
+    {
+      computer,
+      size: Flag.Int("size").pipe(Flag.withDescription("at most so many windows"), Flag.optional),
+      window: Flag.String("window").pipe(
+        Flag.withMetavar("URI"),
+        Flag.withDescription("only the window of this exact URI"),
+        Flag.optional
+      )
+    },
+    acting((run, place, given) => run.desktop(place, given))
+  ).pipe(Command.withDescription("Show the windows of the Computers")),
+  Command.make(
+    "config",
+    { computer },
+    acting((run, _place, given) => run.config(given.computer))
+  ).pipe(Command.withDescription("Show the configuration of the Computers, without secrets")),
+  Command.make(
+    "resources",
+    {
+      computer,
+      mcpServer: Flag.String("mcp-server").pipe(
+        Flag.withMetavar("NAME"),
+        Flag.withDescription("only those of this MCP server"),
+        Flag.optional
+      )
+    },
+    acting((run, place, given) => run.resources(place, given))
+  ).pipe(Command.withDescription("List the resources of the Computers' MCP servers")),
+  Command.make(
+    "dpe",
+    {
+      uri: Argument.String("uri").pipe(Argument.withDescription("dpe:// URI of a document")),
+      computer
+    },
+    acting((run, place, given) => run.dpe(place, given))
+  ).pipe(Command.withDescription("Turn a document's URI into one that can be fetched")),
+  Command.make(
+    "find",
+    {
+      keywords: Argument.String("keyword").pipe(
+        Argument.withDescription("documents that hold any of these words"),
+        Argument.variadic()
+      ),
+      computer,
+      fileType: Flag.String("file-type").pipe(Flag.withDescription("only files of this type"), Flag.optional),
+      limit: Flag.Int("limit").pipe(Flag.withDescription("at most so many"), Flag.withDefault(20)),
+      offset: Flag.Int("offset").pipe(Flag.withDescription("leave out so many"), Flag.withDefault(0))
+    },
+    acting((run, place, given) => run.find(place, given))
+  ).pipe(Command.withDescription("Find documents")),
+  Command.make(
+    "watch",
+    {},
+    acting((run, place) => run.watch(place))
+  ).pipe(Command.withDescription("Print what happens in the office until Ctrl-C"))
+] as const
+
+const demo = Command.make(
+  "demo",
+  {},
+  Effect.fn(function* () {
+    const { runDemo } = yield* Effect.promise(() => import("./demo/demo.ts"))
+    yield* runDemo
+  })
+).pipe(Command.withDescription("See it all work: Server, two Computers with real MCP servers, and an Agent"))
+
+const root = Command.make("a2c").pipe(
+  Command.withDescription("A2C-SMCP: an Agent works through a Server with many Computers"),
+  Command.withSubcommands([demo, server, computerCommand, agent.pipe(Command.withSubcommands(agentCommands))])
+)
+
+/** Ends the process as soon as everything is closed and said; idle HTTP connections would hold it for seconds. */
+const leave: Runtime.Teardown = (exit) =>
+  Runtime.defaultTeardown(exit, (code) => process.stdout.write("", () => process.exit(code)))
+
+root.pipe(
+  Command.run({ version }),
+  Effect.tapErrorTag("CommandFailed", ({ message }) => Console.error(`a2c: ${message}`)),
+  Effect.provide(Layer.merge(NodeServices.layer, TerminalLog.layer)),
+  NodeRuntime.runMain({ teardown: leave })
+)

@@ -1,0 +1,274 @@
+import { Console, Effect, Option, Result, Stream } from "effect"
+import { Agent, type AgentEvent } from "../../application/agent/Agent.ts"
+import type { AgentError } from "../../application/agent/AgentRequests.ts"
+import type { OfficeView } from "../../application/agent/OfficeView.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json.ts"
+import { CommandFailed, failed } from "../failure.ts"
+import { agentLayer } from "../layers.ts"
+import { brief, columns, json, showResult } from "./show.ts"
+
+/** What every command of an Agent is told. */
+export interface AgentPlace {
+  readonly server: string
+  readonly office: string
+  readonly name: string
+  readonly json: boolean
+}
+
+/** A command of an Agent: what it does once it sits in the office. */
+type Act<R = never> = Effect.Effect<void, AgentError | CommandFailed, Agent | R>
+
+const refuse = (message: string) => Effect.fail(new CommandFailed({ message }))
+
+const explain = (error: AgentError | CommandFailed): CommandFailed => {
+  if (error._tag === "CommandFailed") return error
+  return new CommandFailed({
+    message: error._tag === "Refusal" ? `${error.message} (${error.code})` : error.message
+  })
+}
+
+/** Joins, acts, and leaves. */
+export const asAgent = (place: AgentPlace, act: Act): Effect.Effect<void, CommandFailed> =>
+  Effect.scoped(Effect.provide(Effect.mapError(act, explain), agentIn(place))).pipe(
+    Effect.mapError((error) => (error._tag === "CommandFailed" ? error : failed(error)))
+  )
+
+const agentIn = ({ name, office, server }: AgentPlace) => agentLayer({ url: server, office, name })
+
+const print = (place: AgentPlace, value: unknown, text: string) =>
+  Console.log(place.json ? json(value) : text)
+
+/** The view once everything about the Computers that are here has been fetched. */
+const settledView = Effect.gen(function* () {
+  const agent = yield* Agent
+  yield* agent.settled
+  return yield* agent.view
+})
+
+/** The Computers of the office, or the one that was asked for. */
+const computers = Effect.fnUntraced(function* (wanted: Option.Option<string>) {
+  const { computers: all } = yield* settledView
+  if (Option.isNone(wanted)) {
+    return all.size === 0 ? yield* refuse("No Computer is in this office") : [...all.keys()]
+  }
+  return all.has(wanted.value)
+    ? [wanted.value]
+    : yield* refuse(`No Computer '${wanted.value}' is in this office${present(all)}`)
+})
+
+const present = (all: OfficeView["computers"]): string =>
+  all.size === 0 ? "" : `; there are ${[...all.keys()].join(", ")}`
+
+export const members = (place: AgentPlace): Act =>
+  Effect.gen(function* () {
+    const list = yield* (yield* Agent).members
+    const rows = list.map(({ name, role, version = "" }) => [role, name, version])
+    yield* print(place, list, columns(rows))
+  })
+
+export const tools = (place: AgentPlace, computer: Option.Option<string>): Act =>
+  Effect.gen(function* () {
+    const agent = yield* Agent
+    const found = yield* Effect.forEach(yield* computers(computer), (name) =>
+      Effect.map(agent.getTools(name), (list) => list.map((tool) => ({ computer: name, ...tool })))
+    )
+    const rows = found
+      .flat()
+      .map(({ computer: name, description, name: tool }) => [name, tool, brief(description)])
+    yield* print(place, found.flat(), columns(rows))
+  })
+
+/** The one Computer that has a tool; what to do otherwise is said. */
+const ownerOf = Effect.fnUntraced(function* (tool: string) {
+  const { computers: all } = yield* settledView
+  const owners = [...all].filter(([, view]) => view.tools?.some(({ name }) => name === tool))
+  const [owner, ...others] = owners.map(([name]) => name)
+  if (owner === undefined) return yield* refuse(`No Computer of this office has a tool '${tool}'`)
+  return others.length === 0
+    ? owner
+    : yield* refuse(
+        `Several Computers have a tool '${tool}': choose one by --computer ${[owner, ...others].join("|")}`
+      )
+})
+
+/** The arguments of a tool: a JSON object. */
+export const readArgs = (text: string): Result.Result<JsonObject, string> =>
+  Result.flatMap(
+    Result.try({ try: (): unknown => JSON.parse(text), catch: () => "--args is not JSON" }),
+    (value) => (isJsonObject(value) ? Result.succeed(value) : Result.fail("--args is no JSON object"))
+  )
+
+/** What the process exits with when the tool itself failed. */
+const toolFailedCode = 2
+
+export const call = (
+  place: AgentPlace,
+  request: {
+    readonly tool: string
+    readonly computer: Option.Option<string>
+    readonly args: string
+    readonly timeout: number
+  }
+): Act =>
+  Effect.gen(function* () {
+    const { args, timeout, tool } = request
+    const params = readArgs(args)
+    if (Result.isFailure(params)) return yield* refuse(params.failure)
+    const agent = yield* Agent
+    const computer = Option.isSome(request.computer) ? request.computer.value : yield* ownerOf(tool)
+    const result = yield* agent.callTool({ computer, tool, params: params.success, timeout })
+    if (place.json) yield* Console.log(json(result))
+    if (result.isError) {
+      return yield* Effect.fail(
+        new CommandFailed({ message: showResult(result) || "The tool failed", exitCode: toolFailedCode })
+      )
+    }
+    if (!place.json) yield* Console.log(showResult(result))
+  })
+
+export const desktop = (
+  place: AgentPlace,
+  request: {
+    readonly computer: Option.Option<string>
+    readonly size: Option.Option<number>
+    readonly window: Option.Option<string>
+  }
+): Act =>
+  Effect.gen(function* () {
+    const agent = yield* Agent
+    const options = {
+      ...(Option.isSome(request.size) && { size: request.size.value }),
+      ...(Option.isSome(request.window) && { window: request.window.value })
+    }
+    const found = yield* Effect.forEach(yield* computers(request.computer), (computer) =>
+      Effect.map(agent.getDesktop(computer, options), (entries) => ({ computer, desktop: entries }))
+    )
+    const text = found.flatMap(({ computer, desktop: entries }) => [
+      `# ${computer}${entries.length === 0 ? " (no windows)" : ""}`,
+      ...entries
+    ])
+    yield* print(place, found, text.join("\n\n"))
+  })
+
+/** Prints configurations as they stand on the wire: in the words people know from their files. */
+export const config = (computer: Option.Option<string>): Act =>
+  Effect.gen(function* () {
+    const agent = yield* Agent
+    const { encode } = agent.member.line.calls.getConfig.reply
+    const found = yield* Effect.forEach(yield* computers(computer), (name) =>
+      Effect.map(agent.getConfig(name), (given) => [name, encode(given)] as const)
+    )
+    yield* Console.log(json(Object.fromEntries(found)))
+  })
+
+export const resources = (
+  place: AgentPlace,
+  request: { readonly computer: Option.Option<string>; readonly mcpServer: Option.Option<string> }
+): Act =>
+  Effect.gen(function* () {
+    const agent = yield* Agent
+    const found = yield* Effect.forEach(yield* computers(request.computer), (computer) =>
+      Effect.gen(function* () {
+        const configured = (yield* agent.getConfig(computer)).servers
+        const names = Option.match(request.mcpServer, {
+          onNone: () => Object.keys(configured),
+          onSome: (name) => [name]
+        })
+        return yield* Effect.forEach(names, (mcpServer) =>
+          Effect.map(
+            Effect.catchTag(allResources(agent, computer, mcpServer), "Refusal", (refusal) =>
+              Option.isSome(request.mcpServer) ? Effect.fail(refusal) : Effect.succeed([])
+            ),
+            (list) => list.map((resource) => ({ computer, mcpServer, resource }))
+          )
+        )
+      })
+    )
+    const rows = found
+      .flat(2)
+      .map(({ computer, mcpServer, resource }) => [
+        computer,
+        mcpServer,
+        String(resource["uri"]),
+        brief(typeof resource["name"] === "string" ? resource["name"] : "")
+      ])
+    yield* print(place, found.flat(2), columns(rows))
+  })
+
+/** Every page of a server's resources. */
+const allResources = Effect.fnUntraced(function* (agent: Agent["Service"], computer: string, server: string) {
+  const found: Array<JsonObject> = []
+  let cursor: string | undefined
+  do {
+    const page = yield* agent.getResources(computer, server, cursor)
+    found.push(...page.resources)
+    cursor = page.nextCursor === cursor ? undefined : page.nextCursor
+  } while (cursor !== undefined)
+  return found
+})
+
+export const dpe = (
+  place: AgentPlace,
+  request: { readonly uri: string; readonly computer: Option.Option<string> }
+): Act =>
+  Effect.gen(function* () {
+    const agent = yield* Agent
+    const [computer, ...others] = yield* computers(request.computer)
+    if (computer === undefined || others.length > 0) {
+      return yield* refuse("Several Computers are in this office: choose one by --computer")
+    }
+    const found = yield* agent.getDpe(computer, request.uri)
+    yield* print(place, found, found.uri)
+  })
+
+export const find = (
+  place: AgentPlace,
+  request: {
+    readonly keywords: ReadonlyArray<string>
+    readonly computer: Option.Option<string>
+    readonly fileType: Option.Option<string>
+    readonly limit: number
+    readonly offset: number
+  }
+): Act =>
+  Effect.gen(function* () {
+    const agent = yield* Agent
+    const { keywords, limit, offset } = request
+    const found = yield* Effect.forEach(yield* computers(request.computer), (computer) =>
+      Effect.map(
+        agent.findDocuments(computer, {
+          keywords,
+          limit,
+          offset,
+          ...(Option.isSome(request.fileType) && { fileType: request.fileType.value })
+        }),
+        (page) => ({ computer, ...page })
+      )
+    )
+    const rows = found.flatMap(({ computer, documents }) =>
+      documents.map(({ pageCount, title, uri }) => [computer, uri, `${pageCount} pages`, brief(title)])
+    )
+    yield* print(place, found, rows.length === 0 ? "no documents" : columns(rows))
+  })
+
+const describe = (event: AgentEvent): string => {
+  switch (event._tag) {
+    case "Entered":
+    case "Left":
+      return `${event.seat.role} ${event.seat.name} ${event._tag === "Entered" ? "entered" : "left"}`
+    case "Updated":
+      return `computer ${event.computer} updated its ${event.part === "toolList" ? "tools" : event.part}`
+    case "Cancelled":
+      return `agent ${event.agent} cancelled ${event.reqId}`
+    case "Joined":
+      return "joined the office"
+    case "Lost":
+      return `connection lost: ${event.reason}`
+  }
+}
+
+/** Prints what happens in the office, a line each, until it is told to stop. */
+export const watch = (place: AgentPlace): Act =>
+  Effect.flatMap(Agent, ({ events }) =>
+    Stream.runForEach(events, (event) => Console.log(place.json ? JSON.stringify(event) : describe(event)))
+  )

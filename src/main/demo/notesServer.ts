@@ -1,0 +1,91 @@
+/**
+ * An MCP server with a window: a board of notes at `window://a2c.demo.notes/board`. Start it as a process; it talks
+ * MCP over its standard streams.
+ */
+import { Server } from "@modelcontextprotocol/sdk/server/index.js"
+import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js"
+import {
+  CallToolRequestSchema,
+  ListResourcesRequestSchema,
+  ListToolsRequestSchema,
+  ReadResourceRequestSchema,
+  SubscribeRequestSchema,
+  UnsubscribeRequestSchema
+} from "@modelcontextprotocol/sdk/types.js"
+import { version } from "../../version.ts"
+
+const board = "window://a2c.demo.notes/board?priority=80"
+const statusWindow = "window://a2c.demo.notes/status"
+
+const server = new Server(
+  { name: "a2c-demo-notes", version },
+  { capabilities: { tools: {}, resources: { subscribe: true, listChanged: true } } }
+)
+
+const notes: Array<string> = []
+const subscribed = new Set<string>()
+
+const contents = (uri: string): string => {
+  if (uri === statusWindow) return `${notes.length} notes on the board`
+  return notes.length === 0 ? "The board is empty." : notes.map((note) => `- ${note}`).join("\n")
+}
+
+const updated = async () => {
+  for (const uri of [board, statusWindow]) {
+    if (subscribed.has(uri)) await server.sendResourceUpdated({ uri })
+  }
+}
+
+server.setRequestHandler(ListToolsRequestSchema, async () => ({
+  tools: [
+    {
+      name: "add_note",
+      description: "Put a note on the board",
+      inputSchema: {
+        type: "object",
+        properties: { text: { type: "string", description: "what the note says" } },
+        required: ["text"]
+      },
+      annotations: { readOnlyHint: false, destructiveHint: false }
+    },
+    { name: "clear_notes", description: "Take all notes off the board", inputSchema: { type: "object" } }
+  ]
+}))
+
+server.setRequestHandler(CallToolRequestSchema, async ({ params }) => {
+  const { arguments: args = {}, name } = params
+  const { text } = args
+  if (name === "clear_notes") {
+    notes.length = 0
+    await updated()
+    return { content: [{ type: "text", text: "The board is empty now." }] }
+  }
+  if (name !== "add_note")
+    return { content: [{ type: "text", text: `Unknown tool: ${name}` }], isError: true }
+  if (typeof text !== "string" || text === "") {
+    return { content: [{ type: "text", text: "text: expected a string that is not empty" }], isError: true }
+  }
+  notes.push(text)
+  await updated()
+  return { content: [{ type: "text", text: `Note ${notes.length} is on the board.` }] }
+})
+
+server.setRequestHandler(ListResourcesRequestSchema, async () => ({
+  resources: [board, statusWindow].map((uri) => ({ uri, name: uri, mimeType: "text/plain" }))
+}))
+
+server.setRequestHandler(ReadResourceRequestSchema, async ({ params: { uri } }) => ({
+  contents: [{ uri, mimeType: "text/plain", text: contents(uri) }]
+}))
+
+server.setRequestHandler(SubscribeRequestSchema, async ({ params: { uri } }) => {
+  subscribed.add(uri)
+  return {}
+})
+
+server.setRequestHandler(UnsubscribeRequestSchema, async ({ params: { uri } }) => {
+  subscribed.delete(uri)
+  return {}
+})
+
+await server.connect(new StdioServerTransport())

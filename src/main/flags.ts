@@ -1,0 +1,43 @@
+import { hostname } from "node:os"
+import { Config } from "effect"
+import { Flag } from "effect/cli"
+
+/** Where the Server is. */
+export const serverUrl = Flag.String("server").pipe(
+  Flag.withMetavar("URL"),
+  Flag.withDescription("URL of the Server, with its path where that is not /smcp [env A2C_SERVER]"),
+  Flag.withFallbackConfig(Config.String("A2C_SERVER")),
+  Flag.withDefault("http://127.0.0.1:7070")
+)
+
+/** The office to join. */
+export const office = Flag.String("office").pipe(
+  Flag.withMetavar("ID"),
+  Flag.withDescription("office to join [env A2C_OFFICE]"),
+  Flag.withFallbackConfig(Config.String("A2C_OFFICE"))
+)
+
+/** The name of a member; an Agent at a terminal seldom needs one of its own. */
+export const agentName = Flag.String("name").pipe(
+  Flag.withMetavar("NAME"),
+  Flag.withDescription("name of this Agent [env A2C_NAME]"),
+  Flag.withFallbackConfig(Config.String("A2C_NAME")),
+  Flag.withDefault("a2c-agent")
+)
+
+/** The name under which a Computer is called. */
+export const computerName = Flag.String("name").pipe(
+  Flag.withMetavar("NAME"),
+  Flag.withDescription(
+    "name of this Computer, unique in its office [env A2C_NAME; default: the host's name]"
+  ),
+  Flag.withFallbackConfig(Config.String("A2C_NAME")),
+  Flag.withDefault(hostname())
+)
+
+/** Which Computer is meant; all of them, or the one that fits, when it is left out. */
+export const computer = Flag.String("computer").pipe(
+  Flag.withMetavar("NAME"),
+  Flag.withDescription("which Computer is meant"),
+  Flag.optional
+)

@@ -1,0 +1,110 @@
+import { type ChildProcess, execFileSync, spawn } from "node:child_process"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { Deferred, Effect, Exit, Schedule, type Scope } from "effect"
+
+const cli = fileURLToPath(new URL("../../src/main/cli.ts", import.meta.url))
+
+/** A process of the command line, and what it has said so far. */
+export interface Cli {
+  readonly pid: number
+  readonly stdout: () => string
+  readonly stderr: () => string
+  /** Waits for a line that holds this text, and gives the line. */
+  readonly says: (text: string, where?: "stdout" | "stderr") => Effect.Effect<string>
+  readonly signal: (signal: NodeJS.Signals) => Effect.Effect<void>
+  /** What it ended with: a code, or the name of a signal. */
+  readonly ended: Effect.Effect<number | string>
+}
+
+/** Environment of the commands: nothing of ours that would change what they do. */
+const environment = Object.fromEntries(
+  Object.entries(process.env).filter(([name]) => !name.startsWith("A2C_"))
+)
+
+/** Starts `a2c` with these arguments; it is killed with the scope if it still runs. */
+export const a2c = (...args: ReadonlyArray<string>): Effect.Effect<Cli, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const ended = yield* Deferred.make<number | string>()
+    const out = { stdout: "", stderr: "" }
+    const waiting = new Set<() => void>()
+    const child: ChildProcess = yield* Effect.acquireRelease(
+      Effect.sync(() => spawn(process.execPath, [cli, ...args], { env: environment, stdio: "pipe" })),
+      (one) => Effect.sync(() => one.kill("SIGKILL"))
+    )
+    for (const name of ["stdout", "stderr"] as const) {
+      child[name]?.setEncoding("utf8").on("data", (chunk: string) => {
+        out[name] += chunk
+        for (const look of waiting) look()
+      })
+    }
+    child.on("close", (code, signal) => {
+      Deferred.doneUnsafe(ended, Exit.succeed(code ?? signal ?? "?"))
+      for (const look of waiting) look()
+    })
+    return {
+      pid: child.pid ?? 0,
+      stdout: () => out.stdout,
+      stderr: () => out.stderr,
+      says: (text, where = "stdout") =>
+        Effect.callback<string>((resume) => {
+          const look = () => {
+            const line = out[where].split("\n").find((one) => one.includes(text))
+            if (line !== undefined) resume(Effect.succeed(line))
+            else if (Deferred.isDoneUnsafe(ended)) {
+              resume(
+                Effect.die(new Error(`it ended without saying "${text}":\n${out.stdout}\n${out.stderr}`))
+              )
+            }
+          }
+          waiting.add(look)
+          look()
+          return Effect.sync(() => waiting.delete(look))
+        }),
+      signal: (signal) => Effect.sync(() => void child.kill(signal)),
+      ended: Deferred.await(ended)
+    }
+  })
+
+/** A file in a folder of its own that goes with the scope. */
+export const temporaryFile = (name: string, contents: string) =>
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.sync(() => mkdtempSync(join(tmpdir(), "a2c-test-"))),
+      (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
+    ),
+    (folder) => {
+      const file = join(folder, name)
+      writeFileSync(file, contents)
+      return file
+    }
+  )
+
+/** The processes below a process. */
+export const descendants = (root: number): ReadonlyArray<number> => {
+  const rows = execFileSync("ps", ["-A", "-o", "pid=,ppid="], { encoding: "utf8" })
+    .trim()
+    .split("\n")
+    .map((row) => row.trim().split(/\s+/).map(Number))
+  const below = (pid: number): ReadonlyArray<number> =>
+    rows.flatMap(([child = 0, above]) => (above === pid ? [child, ...below(child)] : []))
+  return below(root)
+}
+
+/** A zombie has ended; nobody has asked for its status yet. */
+const alive = (pid: number): boolean => {
+  try {
+    return !/^Z/.test(execFileSync("ps", ["-o", "stat=", "-p", String(pid)], { encoding: "utf8" }).trim())
+  } catch {
+    return false
+  }
+}
+
+/** Waits until none of these processes lives any more. */
+export const gone = (pids: ReadonlyArray<number>): Effect.Effect<void, string> =>
+  Effect.retry(
+    Effect.suspend(() => (pids.some(alive) ? Effect.fail("still alive") : Effect.void)),
+    Schedule.spaced("20 millis").pipe(Schedule.upTo({ duration: "5 seconds" }))
+  )
