@@ -4,7 +4,7 @@ const hex = (bits: number, width: number): string => bits.toString(16).padStart(
 
 /** A new request id: 128 random bits in the form of a UUID. Ids are never used twice (spec §6.2). */
 export const newRequestId: Effect.Effect<string> = Effect.map(
-  Effect.all([0, 1, 2, 3].map(() => Random.nextIntBetween(0, 2 ** 32 - 1))),
+  Effect.forEach([0, 1, 2, 3], () => Random.nextIntBetween(0, 2 ** 32 - 1)),
   (words) => {
     const text = words.map((word) => hex(word, 8)).join("")
     return [8, 12, 16, 20, 32]

@@ -23,7 +23,7 @@ const spellPath = (path: ReadonlyArray<PropertyKey>): string =>
     .join("")
 
 /** Faults in one line: `server_parameters.timeout: Expected …; name: Missing key`. */
-export const explainFaults = (faults: ReadonlyArray<Fault>): string =>
+const explainFaults = (faults: ReadonlyArray<Fault>): string =>
   faults.map(({ issue, path }) => (path.length === 0 ? issue : `${spellPath(path)}: ${issue}`)).join("; ")
 
 /** What a schema found, in one line. */

@@ -1,5 +1,5 @@
 /** Orders texts by Unicode code points: the same everywhere, whatever the locale. */
-export const byCodePoints = (one: string, other: string): number => {
+const byCodePoints = (one: string, other: string): number => {
   const left = [...one]
   const right = [...other]
   for (let index = 0; index < Math.min(left.length, right.length); index++) {

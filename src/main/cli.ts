@@ -6,6 +6,8 @@ import { Argument, Command, Flag } from "effect/cli"
 import * as TerminalLog from "../adapters/node/TerminalLog.ts"
 import { defaultMaxMessageBytes, defaultPath, mostMessageBytes } from "../adapters/socketio/limits.ts"
 import { version } from "../version.ts"
+import type * as agentModule from "./commands/agent.ts"
+import type { AgentPlace } from "./commands/agent.ts"
 import { agentName, computer, computerName, office, serverUrl } from "./flags.ts"
 
 const server = Command.make(
@@ -55,7 +57,7 @@ const server = Command.make(
   },
   Effect.fn(function* (options) {
     const { runServer } = yield* Effect.promise(() => import("./commands/server.ts"))
-    yield* runServer(options)
+    return yield* runServer(options)
   })
 ).pipe(
   Command.withDescription("Run a Server: the place where Agents and Computers meet"),
@@ -87,7 +89,7 @@ const computerCommand = Command.make(
   },
   Effect.fn(function* (options) {
     const { runComputer } = yield* Effect.promise(() => import("./commands/computer.ts"))
-    yield* runComputer(options)
+    return yield* runComputer(options)
   })
 ).pipe(
   Command.withDescription("Run a Computer: start MCP servers and offer their tools to an office"),
@@ -109,13 +111,11 @@ const agent = Command.make("agent").pipe(
   Command.withDescription("Act as the Agent of an office: list, call, look, watch")
 )
 
+type AgentCommands = typeof agentModule
+
 /** A command of the Agent; its implementation is loaded only when it runs. */
 const acting = <A>(
-  act: (
-    commands: typeof import("./commands/agent.ts"),
-    place: import("./commands/agent.ts").AgentPlace,
-    given: A
-  ) => Parameters<typeof import("./commands/agent.ts")["asAgent"]>[1]
+  act: (commands: AgentCommands, place: AgentPlace, given: A) => Parameters<AgentCommands["asAgent"]>[1]
 ) =>
   Effect.fn(function* (given: A) {
     const place = yield* agent

@@ -26,13 +26,13 @@ import { ServerSettings } from "../../src/application/server/ServerSettings.ts"
 import { PROTOCOL_VERSION } from "../../src/domain/protocol/version.ts"
 
 /** A message a peer got, as it stood on the wire. */
-export interface Heard {
+interface Heard {
   readonly event: string
   readonly body: unknown
 }
 
 /** One line of the log. */
-export interface LogLine {
+interface LogLine {
   readonly level: string
   readonly text: string
 }

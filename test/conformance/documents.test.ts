@@ -1,5 +1,5 @@
 import { assert, describe } from "@effect/vitest"
-import { Effect } from "effect"
+import { Deferred, Effect, Fiber } from "effect"
 import * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
 import type { ComputerSettings, DpeRequest } from "../../src/application/computer/ComputerSettings.ts"
 import { agentIn, assertRefused } from "./cast.ts"
@@ -141,7 +141,7 @@ describe("client:get_dpe", () => {
   conform("cases 288, 289, 290, 292, 295: what can go wrong is told without internals", (world) =>
     Effect.gen(function* () {
       const results = [
-        Effect.fail(new Error("s3cret at /home")),
+        Effect.fail("s3cret at /home"),
         Effect.die("s3cret"),
         Effect.succeed({ uri: "" }),
         Effect.succeed(undefined as never),
@@ -170,6 +170,21 @@ describe("client:get_dpe", () => {
         "resolver_returned_invalid"
       ])
       assert.strictEqual((yield* ask("client:get_dpe", dpe(report.listed.uri)))["uri"], "https://late")
+    })
+  )
+
+  conform("case 293: a resolver that is slower than the request allows", (world) =>
+    Effect.gen(function* () {
+      const asked = yield* Deferred.make<void>()
+      const { ask } = yield* office(
+        world,
+        { alpha: { resources: [report] } },
+        { resolveDpe: () => Effect.andThen(Deferred.succeed(asked, undefined), Effect.never) }
+      )
+      const asking = yield* Effect.forkChild(ask("client:get_dpe", { uri: report.listed.uri, timeout: 1 }))
+      yield* Deferred.await(asked)
+      yield* world.elapse("1 second")
+      assertRefused([yield* Fiber.join(asking)], 4013)
     })
   )
 

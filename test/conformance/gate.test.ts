@@ -302,6 +302,37 @@ describe("clients at a gate that refuses them", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("case 116: a Computer that answers twice is heard once", () =>
+    Effect.gen(function* () {
+      const url = yield* serve()
+      const member = (role: string) =>
+        Effect.acquireRelease(
+          Effect.sync(() =>
+            io(`${url}/smcp`, {
+              path: "/smcp",
+              query: { a2c_version: "0.2.0" },
+              auth: { role },
+              forceNew: true
+            })
+          ),
+          (socket) => Effect.sync(() => socket.disconnect())
+        )
+      const [agent, computer] = [yield* member("agent"), yield* member("computer")]
+      computer.on("client:get_tools", (_request: unknown, ack: (answer: object) => void) => {
+        ack({ first: true })
+        ack({ second: true })
+      })
+      const ask = (socket: typeof agent, event: string, body: object) =>
+        Effect.promise(() => socket.emitWithAck(event, body) as Promise<unknown>)
+      yield* ask(agent, "server:join_office", { role: "agent", name: "a", office_id: "O" })
+      yield* ask(computer, "server:join_office", { role: "computer", name: "c", office_id: "O" })
+      const request = { agent: "a", req_id: "r", computer: "c" }
+      for (let count = 0; count < 3; count++) {
+        assert.deepStrictEqual(yield* ask(agent, "client:get_tools", request), { first: true })
+      }
+    }).pipe(Effect.scoped)
+  )
+
   it.live("cases 033, 034: only the protocol's namespace exists", () =>
     Effect.gen(function* () {
       const url = yield* serve()

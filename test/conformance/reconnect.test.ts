@@ -7,7 +7,7 @@ import * as SocketIoClient from "../../src/adapters/socketio/SocketIoClient.ts"
 import * as SocketIoServer from "../../src/adapters/socketio/SocketIoServer.ts"
 import { TransportClient, TransportServer } from "../../src/application/ports/Transport.ts"
 import { Server } from "../../src/application/server/Server.ts"
-import { agentUnderTest, computerUnderTest, tool } from "./members.ts"
+import { agentUnderTest, computerUnderTest, resource, tool } from "./members.ts"
 import type { World } from "./World.ts"
 
 /** A Server that can be stopped and started again where its members expect it. */
@@ -82,6 +82,7 @@ const scenario = Effect.fnUntraced(function* ({ elapse, start, stop, world }: Re
   yield* standing(agent, "Lost")
   const lost = yield* Effect.flip(agent.callTool({ computer: "pc-1", tool: "t" }))
   assert.strictEqual(lost._tag, "Disconnected")
+  yield* alpha.setResources([resource("window://h/new")])
   yield* elapse("10 seconds")
   yield* start
   yield* elapse("1 minute")
@@ -92,14 +93,15 @@ const scenario = Effect.fnUntraced(function* ({ elapse, start, stop, world }: Re
     Stream.runHead
   )
   yield* known
+  assert.deepStrictEqual(yield* agent.getDesktop("pc-1"), ["window://h/new\n\nT"])
   assert.isFalse((yield* agent.callTool({ computer: "pc-1", tool: "t" })).isError)
 })
 
 describe("a lost connection", () => {
-  it.effect("cases 352, 361: members come back when the Server does [memory]", () =>
+  it.effect("cases 274, 275, 352, 361: members come back when the Server does [memory]", () =>
     Effect.flatMap(onMemory, scenario)
   )
-  it.live("cases 352, 361: members come back when the Server does [socket.io]", () =>
+  it.live("cases 274, 275, 352, 361: members come back when the Server does [socket.io]", () =>
     Effect.scoped(Effect.flatMap(onSocketIo, scenario))
   )
 })

@@ -194,7 +194,7 @@ describe("client:get_tools", () => {
 describe("client:get_config", () => {
   const config = (peer: Peer) => Effect.map(peer.ask("client:get_config", base), ([answer]) => answer)
 
-  conform("cases 193, 194, 201, 204: the whole configuration, and no secret in it", (world) =>
+  conform("cases 193, 194, 201, 204, 215: the whole configuration, and no secret in it", (world) =>
     Effect.gen(function* () {
       const alpha = yield* MemoryMcp.makeMemoryServer({ tools: [tool("t")] })
       const inputs = [{ type: "promptString", id: "t", description: "a token", password: true }]

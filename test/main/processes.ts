@@ -96,7 +96,8 @@ export const descendants = (root: number): ReadonlyArray<number> => {
 /** A zombie has ended; nobody has asked for its status yet. */
 const alive = (pid: number): boolean => {
   try {
-    return !/^Z/.test(execFileSync("ps", ["-o", "stat=", "-p", String(pid)], { encoding: "utf8" }).trim())
+    const state = execFileSync("ps", ["-o", "stat=", "-p", String(pid)], { encoding: "utf8" })
+    return !state.trim().startsWith("Z")
   } catch {
     return false
   }

@@ -37,7 +37,7 @@ const httpStatus = (error: Error): number | undefined => {
 }
 
 /** What an error of the SDK means; messages of upstream pages are left out, they may hold anything. */
-export const toFailure = (error: unknown): McpFailure => {
+const toFailure = (error: unknown): McpFailure => {
   if (error instanceof McpError) {
     if (error.code === ErrorCode.ConnectionClosed) {
       return new McpFailure({ kind: "closed", message: "the MCP server closed the connection" })

@@ -135,7 +135,7 @@ export const makeStdioTransport = Effect.fnUntraced(function* (
     send: (message) =>
       run(
         Effect.flatMap(Queue.offer(outgoing, encoder.encode(`${JSON.stringify(message)}\n`)), (taken) =>
-          taken ? Effect.void : Effect.fail(new Error("Not connected"))
+          taken ? Effect.void : Effect.die(new Error("Not connected"))
         )
       ),
     close: async () => transport.onclose?.()

@@ -142,7 +142,7 @@ export const makeMemoryServer = Effect.fnUntraced(function* ({
       callTool: (tool, args, { onProgress = () => Effect.void } = {}) => alive(call(tool, args, onProgress)),
       watch: Effect.fnUntraced(function* ({ resources: lists, tools: toolLists, uris }) {
         if (uris.length > 0 && !info.capabilities.subscribe) {
-          return yield* Effect.fail(new McpFailure({ kind: "unsupported", message: "no subscriptions here" }))
+          return yield* new McpFailure({ kind: "unsupported", message: "no subscriptions here" })
         }
         const subscription = yield* PubSub.subscribe(hub)
         yield* Effect.acquireRelease(

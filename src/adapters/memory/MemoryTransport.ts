@@ -168,11 +168,10 @@ export const layer = (options: MemoryTransportOptions = {}): Layer.Layer<Transpo
         readonly auth: unknown
         readonly receive: Receive
       }) {
-        if (serving === undefined)
-          return yield* Effect.fail(new Unreachable({ message: "No Server is running" }))
+        if (serving === undefined) return yield* new Unreachable({ message: "No Server is running" })
         const { accept, context, scope } = serving
         const admitted = gate([request.version], serverVersion)
-        if (Result.isFailure(admitted)) return yield* Effect.fail(refusalOf(admitted.failure))
+        if (Result.isFailure(admitted)) return yield* refusalOf(admitted.failure)
         const id = `memory-${++count}`
         const here = yield* Effect.scope
         const there = yield* Scope.fork(scope)

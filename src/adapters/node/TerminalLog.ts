@@ -19,7 +19,7 @@ const fields = (part: unknown): string =>
 const clock = (date: Date): string => date.toISOString().slice(11, 23)
 
 /** One fact, one line: time, level, words, and fields as `key=value`; a cause follows on lines of its own. */
-export const logger = Logger.make<unknown, void>(({ cause, date, logLevel, message }) => {
+const logger = Logger.make<unknown, void>(({ cause, date, logLevel, message }) => {
   const parts = Array.isArray(message) ? message : [message]
   const line = [clock(date), logLevel.toUpperCase().padEnd(5), ...parts.map(fields)].join(" ")
   const why = cause.reasons.length === 0 ? "" : `\n${Cause.pretty(cause)}`

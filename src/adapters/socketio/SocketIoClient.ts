@@ -1,4 +1,4 @@
-import { Duration, Effect, Layer, Option, Schema, Scope } from "effect"
+import { Duration, Effect, Layer, Option, Schema, type Scope } from "effect"
 import { io, type Socket } from "socket.io-client"
 import {
   AdmissionRefused,
@@ -105,7 +105,9 @@ const probe = (url: string, version: string): Effect.Effect<ConnectFailed> => {
   return placeOf(url).pipe(
     Effect.flatMap(({ origin, path }) =>
       Effect.tryPromise(async (signal) => {
-        const response = await fetch(`${origin.replace(/^ws/, "http")}${path}/?${query}`, { signal })
+        const response = await fetch(`${origin.replace(/^ws/, "http")}${path}/?${query.toString()}`, {
+          signal
+        })
         return { status: response.status, text: await response.text() }
       })
     ),
@@ -124,9 +126,8 @@ const unreachable = (url: string, why: string): Unreachable =>
 const explainError = (url: string, version: string, error: RawConnectError): Effect.Effect<ConnectFailed> => {
   const { context, data, description, message } = error
   if (isJsonObject(data) && typeof data["code"] === "number") {
-    return Effect.succeed(
-      new AdmissionRefused({ code: data["code"], message: String(data["message"] ?? message) })
-    )
+    const said = typeof data["message"] === "string" ? data["message"] : message
+    return Effect.succeed(new AdmissionRefused({ code: data["code"], message: said }))
   }
   const status = typeof description === "number" ? description : (context?.status ?? 0)
   if (status >= 400) return Effect.succeed(refusalOf(status, context?.responseText ?? ""))

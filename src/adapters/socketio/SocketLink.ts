@@ -115,7 +115,7 @@ export const makeSocketLink = Effect.fnUntraced(function* (
     Effect.suspend(() => {
       if (lost !== undefined) return Effect.void
       lost = reason
-      for (const end of [...waiting]) end(Exit.fail(new LinkClosed({ reason })))
+      for (const end of new Set(waiting)) end(Exit.fail(new LinkClosed({ reason })))
       Deferred.doneUnsafe(closed, Exit.succeed(reason))
       return FiberSet.clear(handlers)
     })

@@ -35,12 +35,22 @@ export class Encoder {
   }
 }
 
+interface DecoderEvents {
+  readonly decoded: (packet: Stock.Packet) => void
+}
+
+/** What Socket.IO asks of a decoder. */
+interface PacketDecoder extends Emitter<object, object, DecoderEvents> {
+  readonly add: (chunk: unknown) => void
+  readonly destroy: () => void
+}
+
 /**
  * Reads packets in the standard format; everything but the name of an event arrives as a {@link Body}. A packet that
  * is larger than the limit is still read as far as its envelope, so that its sender can be told.
  */
-export const decoderFor = (maxBytes: number) =>
-  class Decoder extends Emitter<object, object, { decoded: (packet: Stock.Packet) => void }> {
+export const decoderFor = (maxBytes: number): (new () => PacketDecoder) =>
+  class Decoder extends Emitter<object, object, DecoderEvents> implements PacketDecoder {
     readonly #stock = new Stock.Decoder()
     #size = 0
     constructor() {

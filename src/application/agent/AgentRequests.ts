@@ -80,7 +80,7 @@ export interface AgentRequests {
 }
 
 /** How long a tool call may take unless its request says, in seconds. */
-export const defaultToolSeconds = 60
+const defaultToolSeconds = 60
 
 /** How long we wait for an answer that names no time: longer than the Server does, so that its word arrives first. */
 const patience = Duration.seconds(35)

@@ -67,9 +67,9 @@ export const makeDocuments = Effect.fnUntraced(function* (
 
   const resources = Effect.fnUntraced(function* ({ cursor, mcpServer, reqId }: typeof GetResourcesReq.Type) {
     const server = pool.find(mcpServer)
-    if (server === undefined) return yield* Effect.fail(mcpServerNotFound(mcpServer))
+    if (server === undefined) return yield* mcpServerNotFound(mcpServer)
     if (!server.session.info.capabilities.resources) {
-      return yield* Effect.fail(capabilityNotSupported(mcpServer, "resources"))
+      return yield* capabilityNotSupported(mcpServer, "resources")
     }
     const { items, nextCursor } = yield* Effect.mapError(
       server.session.listResources(cursor),
@@ -114,7 +114,7 @@ export const makeDocuments = Effect.fnUntraced(function* (
   ) {
     const owner = yield* ownerOf(host)
     if (owner === undefined) {
-      return yield* Effect.fail(resolutionFailed(uri, `no MCP server has documents of host '${host}'`))
+      return yield* resolutionFailed(uri, `no MCP server has documents of host '${host}'`)
     }
     const { name } = owner.config
     const resource = owner.resources.find((one) => uriOf(one) === uri)
@@ -138,29 +138,27 @@ export const makeDocuments = Effect.fnUntraced(function* (
     )
     return typeof found?.uri === "string" && found.uri !== ""
       ? { ...found, reqId }
-      : yield* Effect.fail(
-          resolutionFailed(uri, "the resolver gave no URI", "resolver_returned_invalid", {
-            mcp_server_name: name
-          })
-        )
+      : yield* resolutionFailed(uri, "the resolver gave no URI", "resolver_returned_invalid", {
+          mcp_server_name: name
+        })
   })
 
   const dpe = Effect.fn("Documents.dpe")(function* (request: typeof GetDpeReq.Type) {
     const parsed = parseDpeUri(request.uri)
     if (Result.isFailure(parsed)) {
       const { reason, uri } = parsed.failure
-      return yield* Effect.fail(
-        new Refusal({ code: codes.invalidDpeUri, message: "Invalid DPE URI", extra: { uri, reason } })
-      )
+      return yield* new Refusal({
+        code: codes.invalidDpeUri,
+        message: "Invalid DPE URI",
+        extra: { uri, reason }
+      })
     }
     if (resolveDpe === undefined) {
-      return yield* Effect.fail(
-        new Refusal({
-          code: codes.resolverNotConfigured,
-          message: "DPE Resolver Not Configured",
-          extra: { uri: request.uri }
-        })
-      )
+      return yield* new Refusal({
+        code: codes.resolverNotConfigured,
+        message: "DPE Resolver Not Configured",
+        extra: { uri: request.uri }
+      })
     }
     if (parsed.success.trimmed) {
       yield* Effect.logWarning("query or fragment of a document URI dropped", { uri: request.uri })

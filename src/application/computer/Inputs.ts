@@ -32,12 +32,10 @@ export class Inputs extends Context.Service<
       const fallback = defaultOf(input)
       if (fallback !== undefined) return fallback
       const variable = environmentNames(input.id)[0] ?? ""
-      return yield* Effect.fail(
-        new InputMissing({
-          id: input.id,
-          message: `input "${input.id}" has no value: set the environment variable ${variable}`
-        })
-      )
+      return yield* new InputMissing({
+        id: input.id,
+        message: `input "${input.id}" has no value: set the environment variable ${variable}`
+      })
     })
 
     return Inputs.of({

@@ -176,7 +176,7 @@ export const makeToolCalls = Effect.fnUntraced(function* (
     forget(now)
     const same = known.get(key)
     if (same !== undefined && same.fingerprint !== fingerprint) {
-      return yield* Effect.fail(badRequest("This req_id was used for another call"))
+      return yield* badRequest("This req_id was used for another call")
     }
     const fiber = same?.fiber ?? (yield* FiberMap.run(running, key, execute(request)))
     if (same === undefined) known.set(key, { fingerprint, fiber, since: now })

@@ -17,9 +17,10 @@ export const allPages = Effect.fnUntraced(function* (
     for (const item of more) items.push(item)
     cursor = nextCursor
     if (cursor !== undefined && (seen.has(cursor) || seen.size >= maxPages)) {
-      return yield* Effect.fail(
-        new McpFailure({ kind: "protocol", message: "the listing never ends: a cursor came back twice" })
-      )
+      return yield* new McpFailure({
+        kind: "protocol",
+        message: "the listing never ends: a cursor came back twice"
+      })
     }
     if (cursor !== undefined) seen.add(cursor)
   } while (cursor !== undefined)

@@ -76,7 +76,7 @@ export class Cancellation extends Context.Service<
 
     const end = (sid: string, reason: Refusal) =>
       Effect.sync(() => {
-        for (const flight of [...(flights.get(sid) ?? [])]) flight.end(reason)
+        for (const flight of new Set(flights.get(sid))) flight.end(reason)
       })
 
     const size = () => [...flights.values()].reduce((sum, own) => sum + own.size, 0) / 2

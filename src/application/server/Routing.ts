@@ -89,10 +89,10 @@ export class Routing extends Context.Service<
 
       const route = Effect.fnUntraced(function* (sid: string, row: RoutedRow, event: string, body: Body) {
         const routing = decodeHead(body, row.routing)
-        if (Result.isFailure(routing)) return yield* Effect.fail(routing.failure)
+        if (Result.isFailure(routing)) return yield* routing.failure
         const { computer, reqId, seconds } = routing.success
         const seat = seatOf(membership.session(sid), row.from)
-        if (Result.isFailure(seat)) return yield* Effect.fail(seat.failure)
+        if (Result.isFailure(seat)) return yield* seat.failure
         const { name, office } = seat.success
         const { link } = yield* locate(office, computer)
         const deadline =

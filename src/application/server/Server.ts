@@ -132,7 +132,7 @@ const makeAccept = Effect.gen(function* () {
     const { office } = yield* Effect.fromResult(seatOf(membership.session(sid), row.from))
     if (office !== officeId) {
       yield* Effect.logWarning("listing another office refused", { sid, office: officeId })
-      return yield* Effect.fail(otherOffice(`Room '${officeId}'`))
+      return yield* otherOffice(`Room '${officeId}'`)
     }
     const sessions = membership.list(office).map(({ place, sid: id, version }) => ({
       sid: id,

@@ -2,7 +2,7 @@ import { Result } from "effect"
 import type { Input } from "../protocol/v0_2/config.ts"
 
 /** Prefix of every environment variable that answers an input (spec §8.5). */
-export const environmentPrefix = "A2C_SMCP_"
+const environmentPrefix = "A2C_SMCP_"
 
 /**
  * The environment variables that may hold the value of an input, the most specific first:

@@ -39,7 +39,7 @@ const isText = (content: JsonObject): content is JsonObject & { readonly text: s
   typeof content["text"] === "string"
 
 /** One window as text: its URI, and below it everything its contents say (seed 001). */
-export const renderWindow = (uri: string, contents: ReadonlyArray<JsonObject>): string => {
+const renderWindow = (uri: string, contents: ReadonlyArray<JsonObject>): string => {
   const body = contents
     .filter(isText)
     .map(({ text }) => text)

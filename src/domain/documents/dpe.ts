@@ -62,6 +62,3 @@ export const checkDpeUri = (uri: string): Result.Result<DpeUri, InvalidDpeUri> =
 
 /** Hosts of `dpe://` URIs are compared without regard to case. */
 export const hostKey = (host: string): string => host.toLowerCase()
-
-/** True for a text whose scheme is `dpe`, valid or not. */
-export const looksLikeDpe = (uri: string): boolean => /^dpe:/i.test(uri)

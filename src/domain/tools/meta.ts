@@ -4,10 +4,10 @@ import { ToolMeta, wireToolMeta } from "../protocol/v0_2/tools.ts"
 import { Result } from "effect"
 
 /** Key of a tool's `meta` under which the Computer's own settings stand, as a JSON text (spec §7.2). */
-export const toolMetaKey = "a2c_tool_meta"
+const toolMetaKey = "a2c_tool_meta"
 
 /** Key of a tool's `meta` under which its MCP annotations stand, as a JSON text. */
-export const annotationsKey = "MCP_TOOL_ANNOTATION"
+const annotationsKey = "MCP_TOOL_ANNOTATION"
 
 /**
  * The settings that hold for a tool: what is said about the tool itself wins over the default field by field;

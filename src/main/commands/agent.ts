@@ -119,9 +119,10 @@ export const call = (
     const result = yield* agent.callTool({ computer, tool, params: params.success, timeout })
     if (place.json) yield* Console.log(json(result))
     if (result.isError) {
-      return yield* Effect.fail(
-        new CommandFailed({ message: showResult(result) || "The tool failed", exitCode: toolFailedCode })
-      )
+      return yield* new CommandFailed({
+        message: showResult(result) || "The tool failed",
+        exitCode: toolFailedCode
+      })
     }
     if (!place.json) yield* Console.log(showResult(result))
   })

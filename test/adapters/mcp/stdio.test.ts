@@ -5,7 +5,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Layer, Schedule, Scope } from "effect"
 import * as McpClient from "../../../src/adapters/mcp/McpClient.ts"
 import { McpConnector } from "../../../src/application/ports/McpSession.ts"
-import { ChildProcessSpawner } from "effect/process"
+import type { ChildProcessSpawner } from "effect/process"
 import { makeStdioTransport } from "../../../src/adapters/mcp/StdioTransport.ts"
 
 const peer = fileURLToPath(new URL("../../fixtures/peer.ts", import.meta.url))

@@ -99,7 +99,7 @@ describe("event table", () => {
 })
 
 describe("acknowledgements", () => {
-  it("a refusal is flat and survives the wire", () => {
+  it("case 336: a refusal is flat and survives the wire", () => {
     const refusal = new Refusal({
       code: codes.dpeResolutionFailed,
       message: "m",

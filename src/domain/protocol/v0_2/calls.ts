@@ -6,8 +6,11 @@ import { SmcpTool } from "./tools.ts"
 /** What every request to a Computer carries (seed 000, `AgentCallData` plus the target). */
 const toComputer = { agent: Identifier, reqId: Identifier, computer: Identifier }
 
-/** A request about which only its routing is known: a `client:*` event of a newer peer (spec §4.1). */
-export const AnyCall = Schema.Struct(toComputer).pipe(Schema.encodeKeys({ reqId: "req_id" }))
+/**
+ * `GetToolsReq` and `GetComputerConfigReq`: nothing beyond the target. It is also all that is known of a `client:*`
+ * event of a newer peer (spec §4.1).
+ */
+export const PlainReq = Schema.Struct(toComputer).pipe(Schema.encodeKeys({ reqId: "req_id" }))
 
 /** `ToolCallReq`; `timeout` in whole seconds. */
 export const ToolCallReq = Schema.Struct({
@@ -17,9 +20,6 @@ export const ToolCallReq = Schema.Struct({
   timeout: TimeoutSeconds
 }).pipe(Schema.encodeKeys({ reqId: "req_id", toolName: "tool_name" }))
 export type ToolCallReq = typeof ToolCallReq.Type
-
-/** `GetToolsReq` and `GetComputerConfigReq`: nothing beyond the target. */
-export const PlainReq = AnyCall
 
 /** `GetToolsRet`. */
 export const GetToolsRet = Schema.Struct({ tools: Schema.Array(SmcpTool), reqId: Schema.String }).pipe(

@@ -7,7 +7,7 @@ import * as O from "./office.ts"
 import { ToolResult } from "./tools.ts"
 
 /** What the Server needs of a request to a Computer; the rest of the body is none of its business. */
-export interface Routing {
+interface Routing {
   readonly computer: string
   readonly reqId: string
   /** How long the Computer may take by the request's own word, in seconds. */
@@ -120,7 +120,7 @@ export const calls = {
 const unknownCall: RoutedRow = call({
   constant: "",
   event: "client:*",
-  request: C.AnyCall,
+  request: C.PlainReq,
   reply: Schema.Unknown
 })
 

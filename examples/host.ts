@@ -1,0 +1,32 @@
+/** A host program that keeps a Server, a Computer and an Agent in one process. */
+import { Console, Effect, Layer, Result } from "effect"
+import { Agent, agentLayer, computerLayer, readComputerConfig, Server, serverLayer } from "a2c-smcp"
+
+const config = Result.getOrThrow(
+  readComputerConfig({
+    servers: {
+      memory: {
+        type: "stdio",
+        server_parameters: { command: "npx", args: ["-y", "@modelcontextprotocol/server-memory"] },
+        default_tool_meta: { auto_apply: true }
+      }
+    }
+  })
+)
+
+const program = Effect.gen(function* () {
+  const agent = yield* Agent
+  const { content } = yield* agent.callTool({ computer: "desk", tool: "read_graph" })
+  yield* Console.log(content)
+})
+
+// The members need to know where the Server listens, so their layers are made once it does.
+const Members = Layer.unwrap(
+  Effect.map(Server, ({ url }) =>
+    agentLayer({ url, office: "team", name: "thinker" }).pipe(
+      Layer.provideMerge(computerLayer({ url, office: "team", name: "desk", config }))
+    )
+  )
+)
+
+await Effect.runPromise(Effect.provide(program, Members.pipe(Layer.provide(serverLayer()))))

@@ -1,0 +1,69 @@
+/**
+ * Packs the package and uses it as a stranger would: installs the archive into an empty project, imports every entry
+ * point, type-checks against its declarations, and runs the command.
+ */
+import { execFileSync } from "node:child_process"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+
+const run = (command: string, args: ReadonlyArray<string>, cwd = process.cwd()): string =>
+  execFileSync(command, args, { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] })
+
+const program = `
+import { Effect, Layer } from "effect"
+import { Agent, agentLayer, computerLayer, PROTOCOL_VERSION, Server, serverLayer } from "a2c-smcp"
+import { organizeDesktop, parseWindowUri } from "a2c-smcp/domain"
+import { MemoryMcp, MemoryTransport } from "a2c-smcp/testing"
+
+const desktop: ReadonlyArray<string> = organizeDesktop(
+  [{ server: "s", uri: "window://h", contents: [{ text: "T" }] }],
+  undefined,
+  []
+).entries
+const program = Effect.map(Server, ({ url }) => {
+  console.log(PROTOCOL_VERSION, desktop.length, parseWindowUri("window://h")._tag, url.startsWith("http://127.0.0.1:"))
+  console.log([Agent, agentLayer, computerLayer, MemoryMcp.layer, MemoryTransport.layer].every(Boolean))
+})
+await Effect.runPromise(Effect.provide(program, serverLayer().pipe(Layer.orDie)))
+`
+const settings = {
+  compilerOptions: {
+    module: "NodeNext",
+    target: "ES2024",
+    lib: ["ES2024", "ESNext.Disposable", "DOM"],
+    types: [],
+    strict: true,
+    skipLibCheck: true,
+    noEmit: true
+  },
+  include: ["use.ts"]
+}
+
+const folder = mkdtempSync(join(tmpdir(), "a2c-package-"))
+try {
+  const [{ filename }] = JSON.parse(run("npm", ["pack", "--json", "--pack-destination", folder])) as [
+    { readonly filename: string }
+  ]
+  run("publint", ["--strict", join(folder, filename)])
+  run("attw", [join(folder, filename), "--profile", "esm-only"])
+  writeFileSync(
+    join(folder, "package.json"),
+    JSON.stringify({ name: "stranger", type: "module", private: true })
+  )
+  run(
+    "npm",
+    ["install", "--omit=dev", "--no-audit", "--no-fund", "--loglevel=error", `./${filename}`],
+    folder
+  )
+  writeFileSync(join(folder, "use.ts"), program)
+  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(settings))
+  run("tsc", ["-p", folder])
+  const said = run(process.execPath, ["use.ts"], folder)
+  if (said !== "0.2.0 1 Success true\ntrue\n") throw new Error(`the package says:\n${said}`)
+  const help = run(process.execPath, [join(folder, "node_modules", ".bin", "a2c"), "--help"], folder)
+  if (!help.includes("a2c <subcommand>")) throw new Error(`the command says:\n${help}`)
+  process.stdout.write("the package works in an empty project\n")
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}
