@@ -187,6 +187,20 @@ describe("desktop updates", () => {
     })
   )
 
+  conform("what a server that cannot be watched does is not told", (world) =>
+    Effect.gen(function* () {
+      const { a1, server } = yield* office(world, {
+        deaf: { capabilities: { subscribe: false } },
+        alpha: { resources: [] }
+      })
+      yield* server("deaf").setResources([window("h/1"), resource("dpe://h/d")])
+      yield* server("alpha").setResources([window("h/2")])
+      yield* a1.hear("notify:update_desktop")
+      yield* settled([a1])
+      assert.deepStrictEqual([updates(a1), bodiesOf(a1, "notify:update_finder").length], [1, 0])
+    })
+  )
+
   conform("a server that dies takes its windows along", (world) =>
     Effect.gen(function* () {
       const { a1, server } = yield* office(world, { alpha: { resources: [window("h/1")] } })

@@ -68,9 +68,11 @@ const makeEnd = Effect.fnUntraced(function* (
   /** A body of an answer, or what the asker is told instead of one that is too large. */
   const bounded = (body: Body): Body => (fits(body) ? carry(body) : faultyBody(tooLarge(maxBytes)))
   const sendable = (body: Body): Effect.Effect<void, LinkClosed | NotSent> => {
-    const lost = Deferred.isDoneUnsafe(closed)
-    if (lost)
+    if (Deferred.isDoneUnsafe(closed)) {
       return Effect.flatMap(Deferred.await(closed), (reason) => Effect.fail(new LinkClosed({ reason })))
+    }
+    const text = body.text()
+    if (Result.isFailure(text)) return Effect.fail(new NotSent({ refusal: text.failure }))
     return fits(body) ? Effect.void : Effect.fail(new NotSent({ refusal: tooLarge(maxBytes) }))
   }
 

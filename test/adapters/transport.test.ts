@@ -1,0 +1,258 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Duration, Effect, Exit, Fiber, Layer, Queue, Result, Scope } from "effect"
+import * as Memory from "../../src/adapters/memory/MemoryTransport.ts"
+import * as SocketIoClient from "../../src/adapters/socketio/SocketIoClient.ts"
+import * as SocketIoServer from "../../src/adapters/socketio/SocketIoServer.ts"
+import { type Body, jsonBody } from "../../src/application/ports/Body.ts"
+import {
+  AdmissionRefused,
+  type Link,
+  type Receive,
+  TransportClient,
+  TransportServer
+} from "../../src/application/ports/Transport.ts"
+import type { JsonObject } from "../../src/domain/json.ts"
+
+const limit = 100_000
+const minute = Duration.minutes(1)
+const valueOf = ({ head }: Body) => Result.getOrElse(head, ({ code }) => `fault ${code}`)
+
+/** A server that hands out its ends of links, and a way to connect to it. */
+interface Site {
+  readonly connect: (
+    receive?: Receive,
+    auth?: JsonObject
+  ) => Effect.Effect<Link, { readonly _tag: string }, Scope.Scope>
+  /** The server's end of the next link, what happened there, and its scope's end. */
+  readonly accepted: Effect.Effect<{ readonly link: Link; readonly closed: Deferred.Deferred<void> }>
+  readonly stop: Effect.Effect<void>
+}
+
+const echo: Receive = (event, body) =>
+  Effect.succeed(event === "nothing" ? [] : event === "two" ? [body, jsonBody(null)] : [body])
+
+const open = (
+  transport: Layer.Layer<TransportServer>,
+  client: (url: string) => Layer.Layer<TransportClient>,
+  receive: Receive = echo
+): Effect.Effect<Site, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const accepted = yield* Queue.unbounded<{ link: Link; closed: Deferred.Deferred<void> }>()
+    const home = yield* Scope.fork(yield* Effect.scope)
+    const { url } = yield* TransportServer.use(({ serve }) =>
+      serve(
+        Effect.fnUntraced(function* (link, { auth }) {
+          if ((auth as JsonObject)["bad"] === true) {
+            return yield* new AdmissionRefused({ code: 401, message: "not you" })
+          }
+          const closed = yield* Deferred.make<void>()
+          yield* Effect.addFinalizer(() => Deferred.succeed(closed, undefined))
+          yield* Queue.offer(accepted, { link, closed })
+          return receive
+        })
+      )
+    ).pipe(Effect.provide(transport, { local: true }), Scope.provide(home), Effect.orDie)
+    return {
+      accepted: Queue.take(accepted),
+      stop: Scope.close(home, Exit.void),
+      connect: (handler = echo, auth = {}) =>
+        TransportClient.use(({ connect }) => connect({ version: "0.2.0", auth, receive: handler })).pipe(
+          Effect.provide(client(url), { local: true })
+        )
+    }
+  })
+
+type Open = (receive?: Receive) => Effect.Effect<Site, never, Scope.Scope>
+
+const inMemory: Open = (receive) =>
+  Effect.flatMap(Layer.build(Layer.fresh(Memory.layer({ maxMessageBytes: limit }))), (context) => {
+    const both = Layer.succeedContext(context)
+    return open(both, () => both, receive)
+  })
+
+const overSocketIo =
+  (transports: ReadonlyArray<"polling" | "websocket">): Open =>
+  (receive) =>
+    open(
+      SocketIoServer.layer({ maxMessageBytes: limit }),
+      (url) => SocketIoClient.layer({ url, transports }),
+      receive
+    )
+
+const ask = (link: Link, event: string, value: unknown = {}, deadline = minute) =>
+  Effect.map(link.ask(event, jsonBody(value), deadline), (answer) => answer.map(valueOf))
+const failureOf = <A, E extends { readonly _tag: string }>(effect: Effect.Effect<A, E>) =>
+  Effect.map(Effect.flip(effect), ({ _tag }) => _tag)
+
+/** The promises of every transport. */
+const contract = (name: string, start: Open) => {
+  const promise = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
+    it.live(title, () => Effect.scoped(body))
+
+  describe(name, () => {
+    promise(
+      "both ends ask, and the values of an answer arrive in order",
+      Effect.gen(function* () {
+        const site = yield* start()
+        const member = yield* site.connect()
+        const { link: server } = yield* site.accepted
+        for (const link of [member, server]) {
+          assert.deepStrictEqual(yield* ask(link, "one", { a: ["ü", 1, null] }), [{ a: ["ü", 1, null] }])
+          assert.deepStrictEqual(yield* ask(link, "two", { a: 1 }), [{ a: 1 }, null])
+          assert.deepStrictEqual(yield* ask(link, "nothing"), [])
+        }
+        assert.strictEqual(member.id, server.id)
+      })
+    )
+
+    promise(
+      "what one end sends arrives in order",
+      Effect.gen(function* () {
+        const heard: Array<unknown> = []
+        const site = yield* start((_, body) => Effect.sync(() => [jsonBody(heard.push(valueOf(body)))]))
+        const member = yield* site.connect()
+        for (let count = 1; count < 50; count++) yield* member.tell("count", jsonBody(count))
+        yield* ask(member, "last", 50)
+        assert.deepStrictEqual(
+          heard,
+          Array.from({ length: 50 }, (_, index) => index + 1)
+        )
+      })
+    )
+
+    promise(
+      "an ask that nobody answers ends at its deadline, the link lives",
+      Effect.gen(function* () {
+        const site = yield* start((event, body) =>
+          event === "never" ? Effect.never : Effect.succeed([body])
+        )
+        const member = yield* site.connect()
+        assert.strictEqual(
+          yield* failureOf(member.ask("never", jsonBody({}), Duration.millis(50))),
+          "NoAnswer"
+        )
+        assert.deepStrictEqual(yield* ask(member, "one", 1), [1])
+      })
+    )
+
+    promise(
+      "when a member closes, everything that waits ends at once at the other end",
+      Effect.gen(function* () {
+        const stopped = yield* Deferred.make<void>()
+        const reached = yield* Deferred.make<void>()
+        const site = yield* start(() =>
+          Deferred.succeed(reached, undefined).pipe(
+            Effect.andThen(Effect.never),
+            Effect.onInterrupt(() => Deferred.succeed(stopped, undefined))
+          )
+        )
+        const scope = yield* Scope.make()
+        const member = yield* Scope.provide(
+          site.connect(() => Effect.never),
+          scope
+        )
+        const { closed, link: server } = yield* site.accepted
+        const here = yield* Effect.forkChild(failureOf(member.ask("x", jsonBody({}), minute)))
+        const there = yield* Effect.forkChild(failureOf(server.ask("x", jsonBody({}), minute)))
+        yield* Deferred.await(reached)
+        yield* Scope.close(scope, Exit.void)
+        assert.deepStrictEqual(yield* Fiber.joinAll([here, there]), ["LinkClosed", "LinkClosed"])
+        yield* Deferred.await(stopped)
+        yield* Deferred.await(closed)
+        assert.isString(yield* server.closed)
+        assert.strictEqual(yield* failureOf(server.ask("x", jsonBody({}), minute)), "LinkClosed")
+        assert.strictEqual(yield* failureOf(server.tell("x", jsonBody({}))), "LinkClosed")
+      })
+    )
+
+    promise(
+      "when the server stops, members learn it and nobody gets in",
+      Effect.gen(function* () {
+        const site = yield* start(() => Effect.never)
+        const member = yield* site.connect()
+        const { closed } = yield* site.accepted
+        const asking = yield* Effect.forkChild(failureOf(member.ask("x", jsonBody({}), minute)))
+        yield* site.stop
+        assert.strictEqual(yield* Fiber.join(asking), "LinkClosed")
+        yield* Deferred.await(closed)
+        assert.isString(yield* member.closed)
+        assert.strictEqual(yield* failureOf(Effect.scoped(site.connect())), "Unreachable")
+      })
+    )
+
+    promise(
+      "who is not admitted is told why",
+      Effect.gen(function* () {
+        const site = yield* start()
+        const refused = yield* Effect.flip(site.connect(echo, { bad: true }))
+        assert.deepInclude<object>(refused, { _tag: "AdmissionRefused", code: 401, message: "not you" })
+      })
+    )
+
+    promise(
+      "what cannot be sent is refused before it is sent",
+      Effect.gen(function* () {
+        const site = yield* start()
+        const member = yield* site.connect()
+        assert.isFalse(member.fits(jsonBody("x".repeat(limit + 1))))
+        assert.strictEqual(yield* failureOf(member.tell("x", jsonBody("x".repeat(limit + 1)))), "NotSent")
+        assert.strictEqual(yield* failureOf(ask(member, "x", 10n)), "NotSent")
+        const large = "ü".repeat(40_000)
+        assert.deepStrictEqual(yield* ask(member, "one", large), [large])
+      })
+    )
+
+    promise(
+      "hostile values arrive as faults, in requests and in answers",
+      Effect.gen(function* () {
+        const hostile = JSON.parse('{"__proto__":{}}') as unknown
+        const site = yield* start((_, body) => Effect.succeed([jsonBody(valueOf(body))]))
+        const member = yield* site.connect(() => Effect.succeed([jsonBody(hostile)]))
+        const { link: server } = yield* site.accepted
+        assert.deepStrictEqual(yield* ask(member, "x", hostile), ["fault 400"])
+        assert.deepStrictEqual(yield* ask(server, "x"), ["fault 400"])
+      })
+    )
+
+    promise(
+      "an ask that is given up does not disturb the next one",
+      Effect.gen(function* () {
+        const gate = yield* Deferred.make<void>()
+        const reached = yield* Deferred.make<void>()
+        const site = yield* start((event, body) =>
+          event === "slow"
+            ? Deferred.succeed(reached, undefined).pipe(
+                Effect.andThen(Deferred.await(gate)),
+                Effect.as([jsonBody("late")])
+              )
+            : Effect.succeed([body])
+        )
+        const member = yield* site.connect()
+        const slow = yield* Effect.forkChild(member.ask("slow", jsonBody({}), minute))
+        yield* Deferred.await(reached)
+        yield* Fiber.interrupt(slow)
+        yield* Deferred.succeed(gate, undefined)
+        assert.deepStrictEqual(yield* ask(member, "one", 1), [1])
+      })
+    )
+
+    promise(
+      "a handler that fails answers with nothing, and the link lives",
+      Effect.gen(function* () {
+        const site = yield* start((event, body) =>
+          event === "bug" ? Effect.die("a bug") : Effect.succeed([body])
+        )
+        const member = yield* site.connect()
+        assert.deepStrictEqual(yield* ask(member, "bug"), [])
+        assert.deepStrictEqual(yield* ask(member, "one", 1), [1])
+      })
+    )
+  })
+}
+
+describe("Transport", () => {
+  contract("in memory", inMemory)
+  contract("over Socket.IO", overSocketIo(["polling", "websocket"]))
+  contract("over Socket.IO, polling only", overSocketIo(["polling"]))
+  contract("over Socket.IO, WebSocket only", overSocketIo(["websocket"]))
+})
