@@ -4,8 +4,14 @@ import { reports } from "../../src/domain/protocol/v0_2/events.ts"
 import { agent, agentIn, bodiesOf, computer, computerIn, malformed, newsSince, settled } from "./cast.ts"
 import { conform, type World } from "./World.ts"
 
-const updates = Object.values(reports).map(({ event }) => ({
+const updates = [
+  { row: reports.config, title: "case 086: a new configuration is told to the office, once" },
+  { row: reports.toolList, title: "case 087: a new tool list is told to the office, once" },
+  { row: reports.desktop, title: "case 088: a new desktop is told to the office, once" },
+  { row: reports.finder, title: "case 089: new documents are told to the office, once" }
+].map(({ row: { event }, title }) => ({
   event,
+  title,
   notification: event.replace("server:", "notify:")
 }))
 
@@ -23,8 +29,8 @@ const office = Effect.fnUntraced(function* (world: World) {
 })
 
 describe("update_* → notify:update_*", () => {
-  for (const [index, { event, notification }] of updates.entries()) {
-    conform(`case 0${86 + index}: ${event} is told to the office, once`, (world) =>
+  for (const { event, notification, title } of updates) {
+    conform(title, (world) =>
       Effect.gen(function* () {
         const { c1, news } = yield* office(world)
         yield* c1.tell(event, { computer: "pc-1" })
