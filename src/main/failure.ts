@@ -1,4 +1,5 @@
-import { Data, Runtime } from "effect"
+import { Data, Effect, Runtime, Stream } from "effect"
+import type { MemberStatus } from "../application/member/OfficeMember.ts"
 
 /** What a person at a terminal is told when a command cannot do its work; nothing else is printed. */
 export class CommandFailed extends Data.TaggedError("CommandFailed")<{
@@ -13,3 +14,9 @@ export class CommandFailed extends Data.TaggedError("CommandFailed")<{
 /** A failure in the words of the error that caused it. */
 export const failed = (error: { readonly message: string }): CommandFailed =>
   new CommandFailed({ message: error.message })
+
+/** Waits as long as a member may come back to its office, and fails with the reason when it may not. */
+export const untilEnded = (status: Stream.Stream<MemberStatus>): Effect.Effect<never, CommandFailed> =>
+  Stream.runForEach(status, (standing) =>
+    standing._tag === "Ended" ? Effect.fail(failed(standing.error)) : Effect.void
+  ).pipe(Effect.andThen(Effect.never))

@@ -93,6 +93,19 @@ describe("a2c", () => {
   )
 
   live(
+    "demo stopped half-way leaves nothing behind either",
+    Effect.gen(function* () {
+      const demo = yield* a2c("demo")
+      yield* demo.says("trigger-long-running-operation: 1/10")
+      const family = descendants(demo.pid)
+      assert.isAtLeast(family.length, 3)
+      yield* demo.signal("SIGINT")
+      assert.strictEqual(yield* demo.ended, 130)
+      yield* gone(family)
+    })
+  )
+
+  live(
     "server, computer and agent as processes of their own",
     Effect.gen(function* () {
       const { process: serving, url } = yield* server

@@ -3,7 +3,7 @@ import { Agent, type AgentEvent } from "../../application/agent/Agent.ts"
 import type { AgentError } from "../../application/agent/AgentRequests.ts"
 import type { OfficeView } from "../../application/agent/OfficeView.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json.ts"
-import { CommandFailed, failed } from "../failure.ts"
+import { CommandFailed, failed, untilEnded } from "../failure.ts"
 import { agentLayer } from "../layers.ts"
 import { brief, columns, json, showResult } from "./show.ts"
 
@@ -270,6 +270,9 @@ const describe = (event: AgentEvent): string => {
 
 /** Prints what happens in the office, a line each, until it is told to stop. */
 export const watch = (place: AgentPlace): Act =>
-  Effect.flatMap(Agent, ({ events }) =>
-    Stream.runForEach(events, (event) => Console.log(place.json ? JSON.stringify(event) : describe(event)))
+  Effect.flatMap(Agent, ({ events, status }) =>
+    Effect.raceFirst(
+      Stream.runForEach(events, (event) => Console.log(place.json ? JSON.stringify(event) : describe(event))),
+      untilEnded(status)
+    )
   )

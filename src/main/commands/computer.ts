@@ -1,9 +1,9 @@
-import { Console, Effect, Stream } from "effect"
+import { Console, Effect } from "effect"
 import type { Confirm } from "../../application/computer/ComputerSettings.ts"
 import { Computer } from "../../application/computer/Computer.ts"
 import { approves } from "../../domain/tools/approval.ts"
 import { loadConfig } from "../configFile.ts"
-import { failed } from "../failure.ts"
+import { failed, untilEnded } from "../failure.ts"
 import { computerLayer } from "../layers.ts"
 
 /** What the command line says about a Computer. */
@@ -32,10 +32,7 @@ export const runComputer = Effect.fnUntraced(function* ({
   const stay = Effect.gen(function* () {
     const { status } = yield* Computer
     yield* Console.log(`joined office ${office} as ${name}`)
-    yield* Stream.runForEach(status, (standing) =>
-      standing._tag === "Ended" ? Effect.fail(standing.error) : Effect.void
-    )
-    return yield* Effect.never
+    return yield* untilEnded(status)
   })
   return yield* stay.pipe(
     Effect.provide(
