@@ -27,7 +27,7 @@ export {
   type ResolveDpe
 } from "./application/computer/ComputerSettings.ts"
 export { InputMissing, Inputs } from "./application/computer/Inputs.ts"
-export type { ServerState } from "./application/computer/SessionPool.ts"
+export type { ServerState } from "./application/computer/Offer.ts"
 export type { ToolCallRecord } from "./application/computer/ToolCalls.ts"
 export {
   type JoinFailed,

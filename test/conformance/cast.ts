@@ -14,29 +14,24 @@ export const computer = (world: World) => world.connect({ auth: { role: "compute
 export const join = (peer: Peer, role: string, name: string, office: string) =>
   peer.ask("server:join_office", { role, name, office_id: office })
 
+const seated = Effect.fnUntraced(function* (
+  connecting: Effect.Effect<Peer, Refused, Scope.Scope>,
+  role: "agent" | "computer",
+  name: string,
+  office: string
+) {
+  const peer = yield* connecting
+  assert.deepStrictEqual(yield* join(peer, role, name, office), [true, null])
+  return peer
+})
+
 /** An Agent that sits in an office. */
-export const agentIn = (
-  world: World,
-  office: string,
-  name = "agent-1"
-): Effect.Effect<Peer, Refused, Scope.Scope> =>
-  Effect.gen(function* () {
-    const peer = yield* agent(world)
-    assert.deepStrictEqual(yield* join(peer, "agent", name, office), [true, null])
-    return peer
-  })
+export const agentIn = (world: World, office: string, name = "agent-1") =>
+  seated(agent(world), "agent", name, office)
 
 /** A Computer that sits in an office. */
-export const computerIn = (
-  world: World,
-  office: string,
-  name = "pc-1"
-): Effect.Effect<Peer, Refused, Scope.Scope> =>
-  Effect.gen(function* () {
-    const peer = yield* computer(world)
-    assert.deepStrictEqual(yield* join(peer, "computer", name, office), [true, null])
-    return peer
-  })
+export const computerIn = (world: World, office: string, name = "pc-1") =>
+  seated(computer(world), "computer", name, office)
 
 /** Asks something harmless: everything sent before it has then been handled, everything due has then arrived. */
 const settle = (peer: Peer) => peer.ask("server:leave_office", { office_id: "nowhere" })

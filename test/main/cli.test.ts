@@ -3,7 +3,8 @@ import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, type Scope } from "effect"
 import { io } from "socket.io-client"
-import { a2c, descendants, gone, temporaryFile } from "./processes.ts"
+import { descendants, gone } from "../processes.ts"
+import { a2c, temporaryFile } from "./processes.ts"
 
 const everything = createRequire(import.meta.url).resolve(
   "@modelcontextprotocol/server-everything/dist/index.js"

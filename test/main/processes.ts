@@ -1,9 +1,9 @@
-import { type ChildProcess, execFileSync, spawn } from "node:child_process"
+import { type ChildProcess, spawn } from "node:child_process"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { Deferred, Effect, Exit, Schedule, type Scope } from "effect"
+import { Deferred, Effect, Exit, type Scope } from "effect"
 
 const cli = fileURLToPath(new URL("../../src/main/cli.ts", import.meta.url))
 
@@ -80,32 +80,4 @@ export const temporaryFile = (name: string, contents: string) =>
       writeFileSync(file, contents)
       return file
     }
-  )
-
-/** The processes below a process. */
-export const descendants = (root: number): ReadonlyArray<number> => {
-  const rows = execFileSync("ps", ["-A", "-o", "pid=,ppid="], { encoding: "utf8" })
-    .trim()
-    .split("\n")
-    .map((row) => row.trim().split(/\s+/).map(Number))
-  const below = (pid: number): ReadonlyArray<number> =>
-    rows.flatMap(([child = 0, above]) => (above === pid ? [child, ...below(child)] : []))
-  return below(root)
-}
-
-/** A zombie has ended; nobody has asked for its status yet. */
-const alive = (pid: number): boolean => {
-  try {
-    const state = execFileSync("ps", ["-o", "stat=", "-p", String(pid)], { encoding: "utf8" })
-    return !state.trim().startsWith("Z")
-  } catch {
-    return false
-  }
-}
-
-/** Waits until none of these processes lives any more. */
-export const gone = (pids: ReadonlyArray<number>): Effect.Effect<void, string> =>
-  Effect.retry(
-    Effect.suspend(() => (pids.some(alive) ? Effect.fail("still alive") : Effect.void)),
-    Schedule.spaced("20 millis").pipe(Schedule.upTo({ duration: "5 seconds" }))
   )

@@ -6,6 +6,7 @@ import { ErrorCode, McpError } from "@modelcontextprotocol/sdk/types.js"
 import { Deferred, Effect, Exit, PubSub, type Scope, Stream } from "effect"
 import { z } from "zod"
 import {
+  isWatched,
   type McpChange,
   McpFailure,
   type McpInfo,
@@ -193,15 +194,11 @@ export const openSession = Effect.fnUntraced(function* ({
     )
   })
 
-  const watch: McpSession["watch"] = Effect.fnUntraced(function* ({ resources, tools, uris }) {
+  const watch: McpSession["watch"] = Effect.fnUntraced(function* (wanted) {
     const subscription = yield* PubSub.subscribe(changes)
-    yield* Effect.forEach(uris, subscribe, { discard: true })
-    const wanted = (change: McpChange): boolean => {
-      if (change._tag === "ToolsChanged") return tools
-      return change._tag === "ResourcesChanged" ? resources : uris.includes(change.uri)
-    }
+    yield* Effect.forEach(wanted.uris, subscribe, { discard: true })
     return Stream.fromSubscription(subscription).pipe(
-      Stream.filter(wanted),
+      Stream.filter((change) => isWatched(wanted, change)),
       Stream.interruptWhen(Deferred.await(closed))
     )
   })

@@ -1,5 +1,6 @@
 import { Deferred, Effect, Layer, PubSub, Ref, Stream } from "effect"
 import {
+  isWatched,
   type McpChange,
   McpConnector,
   McpFailure,
@@ -140,7 +141,8 @@ export const makeMemoryServer = Effect.fnUntraced(function* ({
           })
         ),
       callTool: (tool, args, { onProgress = () => Effect.void } = {}) => alive(call(tool, args, onProgress)),
-      watch: Effect.fnUntraced(function* ({ resources: lists, tools: toolLists, uris }) {
+      watch: Effect.fnUntraced(function* (wanted) {
+        const { uris } = wanted
         if (uris.length > 0 && !info.capabilities.subscribe) {
           return yield* new McpFailure({ kind: "unsupported", message: "no subscriptions here" })
         }
@@ -152,12 +154,8 @@ export const makeMemoryServer = Effect.fnUntraced(function* ({
               for (const uri of uris) subscribed.splice(subscribed.indexOf(uri), 1)
             })
         )
-        const wanted = (change: McpChange): boolean => {
-          if (change._tag === "ToolsChanged") return toolLists
-          return change._tag === "ResourcesChanged" ? lists : uris.includes(change.uri)
-        }
         return Stream.fromSubscription(subscription).pipe(
-          Stream.filter(wanted),
+          Stream.filter((change) => isWatched(wanted, change)),
           Stream.interruptWhen(Deferred.await(ended))
         )
       }),

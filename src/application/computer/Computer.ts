@@ -14,7 +14,8 @@ import { ComputerSettings } from "./ComputerSettings.ts"
 import { makeDesktop } from "./Desktop.ts"
 import { makeDocuments } from "./Documents.ts"
 import type { Inputs } from "./Inputs.ts"
-import { makeSessionPool, type ServerState } from "./SessionPool.ts"
+import type { ServerState } from "./Offer.ts"
+import { makeSessionPool } from "./SessionPool.ts"
 import { makeToolCalls, type ToolCallRecord } from "./ToolCalls.ts"
 
 /** Who the Computer is, where, and what it drives. */

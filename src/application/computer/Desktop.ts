@@ -3,7 +3,8 @@ import { isWindowUri, looksLikeWindow } from "../../domain/desktop/window.ts"
 import { organizeDesktop, type WindowResource } from "../../domain/desktop/organize.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import { ComputerSettings } from "./ComputerSettings.ts"
-import { type ReadyServer, type SessionPool, takesPart } from "./SessionPool.ts"
+import { type ReadyServer, takesPart } from "./Offer.ts"
+import type { SessionPool } from "./SessionPool.ts"
 
 /** Shows what the windows of all MCP servers say. */
 export interface Desktop {

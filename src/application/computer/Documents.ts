@@ -20,7 +20,8 @@ import type {
 import { capabilityNotSupported, codes, mcpServerNotFound, Refusal } from "../../domain/refusal.ts"
 import type { McpFailure } from "../ports/McpSession.ts"
 import { ComputerSettings } from "./ComputerSettings.ts"
-import { type ReadyServer, type SessionPool, takesPart } from "./SessionPool.ts"
+import { type ReadyServer, takesPart } from "./Offer.ts"
+import type { SessionPool } from "./SessionPool.ts"
 
 /** The documents and other resources of a Computer's MCP servers. */
 export interface Documents {

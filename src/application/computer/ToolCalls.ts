@@ -27,7 +27,8 @@ import {
 } from "../../domain/tools/result.ts"
 import type { McpFailure } from "../ports/McpSession.ts"
 import { ComputerSettings } from "./ComputerSettings.ts"
-import type { ReadyServer, SessionPool } from "./SessionPool.ts"
+import type { ReadyServer } from "./Offer.ts"
+import type { SessionPool } from "./SessionPool.ts"
 
 /** A call that reached a server, for ordering desktops by use (seed 001). */
 export interface ToolCallRecord {

@@ -50,6 +50,12 @@ export interface McpWatch {
   readonly uris: ReadonlyArray<string>
 }
 
+/** Is this change among what is watched? */
+export const isWatched = ({ resources, tools, uris }: McpWatch, change: McpChange): boolean => {
+  if (change._tag === "ToolsChanged") return tools
+  return change._tag === "ResourcesChanged" ? resources : uris.includes(change.uri)
+}
+
 /** How far a call is. */
 export interface McpProgress {
   readonly progress: number

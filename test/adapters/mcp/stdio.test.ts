@@ -1,11 +1,12 @@
-import { execFileSync, spawn } from "node:child_process"
+import { spawn } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Layer, Schedule, Scope } from "effect"
+import { Effect, Exit, Layer, Scope } from "effect"
 import * as McpClient from "../../../src/adapters/mcp/McpClient.ts"
 import { McpConnector } from "../../../src/application/ports/McpSession.ts"
 import type { ChildProcessSpawner } from "effect/process"
+import { familyOf, gone } from "../../processes.ts"
 import { makeStdioTransport } from "../../../src/adapters/mcp/StdioTransport.ts"
 
 const peer = fileURLToPath(new URL("../../fixtures/peer.ts", import.meta.url))
@@ -23,38 +24,6 @@ const parameters = (command: string, ...args: ReadonlyArray<string>) => ({
 const open = (...args: ReadonlyArray<string>) =>
   McpConnector.use(({ connect }) =>
     connect("peer", { type: "stdio", ...parameters(process.execPath, peer, ...args) })
-  )
-
-const alive = (pid: number): boolean => {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch {
-    return false
-  }
-}
-const gone = (pids: ReadonlyArray<number>) =>
-  Effect.retry(
-    Effect.suspend(() => (pids.some(alive) ? Effect.fail("still alive") : Effect.void)),
-    Schedule.spaced("20 millis").pipe(Schedule.upTo({ duration: "5 seconds" }))
-  )
-
-/** The processes below a process, found by their parents' ids. */
-const descendants = (root: number): ReadonlyArray<number> => {
-  const rows = execFileSync("ps", ["-A", "-o", "pid=,ppid="], { encoding: "utf8" })
-    .trim()
-    .split("\n")
-    .map((row) => row.trim().split(/\s+/).map(Number))
-  const below = (pid: number): ReadonlyArray<number> =>
-    rows.flatMap(([child = 0, above]) => (above === pid ? [child, ...below(child)] : []))
-  return below(root)
-}
-
-/** Waits until a process has started as many others, the guard's own among them. */
-const familyOf = (pid: number, size = 3) =>
-  Effect.repeat(
-    Effect.sync(() => descendants(pid)),
-    { until: (family) => family.length >= size, schedule: Schedule.spaced("20 millis") }
   )
 
 const live = (
@@ -118,7 +87,7 @@ describe("MCP servers as child processes", () => {
         scope
       )
       yield* Effect.promise(() => transport.start())
-      assert.isTrue(alive(pid))
+      assert.isNotEmpty(yield* familyOf(pid, 2))
       yield* Scope.close(scope, Exit.void)
       yield* gone([pid])
     })
@@ -132,7 +101,7 @@ describe("MCP servers as child processes", () => {
         makeStdioTransport("parent", parameters(process.execPath, peer, "parent")),
         scope
       )
-      const family = yield* familyOf(pid)
+      const family = yield* familyOf(pid, 3)
       yield* Scope.close(scope, Exit.void)
       yield* gone([pid, ...family])
     })

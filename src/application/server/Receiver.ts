@@ -1,0 +1,157 @@
+import { Effect, Result } from "effect"
+import type { Line } from "../../domain/protocol/lines.ts"
+import type { offices, ReportRow, ServerRow } from "../../domain/protocol/v0_2/events.ts"
+import { codes, internal, otherOffice, type Refusal, unknownEvent } from "../../domain/refusal.ts"
+import { type Body, decodeHead, jsonBody } from "../ports/Body.ts"
+import type { Answer, Receive } from "../ports/Transport.ts"
+import { Membership } from "./Membership.ts"
+import { Notifications } from "./Notifications.ts"
+import { Routing, seatOf } from "./Routing.ts"
+
+/** What answers the sender when nothing is to be said: an acknowledgement without values. */
+const silence: Answer = []
+
+const values = (...given: ReadonlyArray<unknown>): Answer => given.map(jsonBody)
+
+/** Every message of a member gets its answer here: one for each row of the event table. */
+export const makeReceiver = Effect.gen(function* () {
+  const membership = yield* Membership
+  const notifications = yield* Notifications
+  const routing = yield* Routing
+
+  const dropped = (sid: string, event: string, reason: string) =>
+    Effect.as(Effect.logWarning("message dropped", { sid, event, reason }), silence)
+
+  const join = Effect.fnUntraced(function* (sid: string, line: Line, row: typeof offices.join, body: Body) {
+    const outcome = yield* Effect.fromResult(decodeHead(body, row.request.decode)).pipe(
+      Effect.flatMap(({ name, officeId: office, role }) =>
+        Effect.andThen(
+          membership.apply({ _tag: "Join", sid, role, name, office }),
+          Effect.logInfo("joined", { sid, office, role, name })
+        )
+      ),
+      Effect.tapError(({ message }) => Effect.logWarning("join refused", { sid, reason: message })),
+      Effect.result
+    )
+    return values(...line.writePair(outcome))
+  })
+
+  const leave = Effect.fnUntraced(function* (sid: string, line: Line, row: typeof offices.leave, body: Body) {
+    const outcome = yield* Effect.fromResult(decodeHead(body, row.request.decode)).pipe(
+      Effect.flatMap(({ officeId: office }) =>
+        Effect.andThen(
+          membership.apply({ _tag: "Leave", sid, office }),
+          Effect.logInfo("left", { sid, office })
+        )
+      ),
+      Effect.result
+    )
+    return values(...line.writePair(outcome))
+  })
+
+  const list = Effect.fnUntraced(function* (sid: string, row: typeof offices.list, body: Body) {
+    const { officeId, reqId } = yield* Effect.fromResult(decodeHead(body, row.request.decode))
+    const { office } = yield* Effect.fromResult(seatOf(membership.session(sid), row.from))
+    if (office !== officeId) {
+      yield* Effect.logWarning("listing another office refused", { sid, office: officeId })
+      return yield* otherOffice(`Room '${officeId}'`)
+    }
+    const sessions = membership.list(office).map(({ place, sid: id, version }) => ({
+      sid: id,
+      name: place.name,
+      role: place.role,
+      officeId: place.office,
+      version
+    }))
+    return values(row.reply.encode({ sessions, reqId }))
+  })
+
+  const report = Effect.fnUntraced(function* (sid: string, row: ReportRow, event: string, body: Body) {
+    const request = decodeHead(body, row.request.decode)
+    if (Result.isFailure(request)) return yield* dropped(sid, event, request.failure.message)
+    const seat = seatOf(membership.session(sid), row.from)
+    if (Result.isFailure(seat)) return yield* dropped(sid, event, seat.failure.message)
+    const { name, office } = seat.success
+    if (request.success.computer !== name) return yield* dropped(sid, event, "not about the sender")
+    yield* notifications.tell(membership.others(office, sid), {
+      _tag: "Updated",
+      part: row.part,
+      computer: name
+    })
+    return silence
+  })
+
+  const cancel = Effect.fnUntraced(function* (
+    sid: string,
+    row: Extract<ServerRow, { readonly kind: "cancel" }>,
+    event: string,
+    body: Body
+  ) {
+    const request = decodeHead(body, row.request.decode)
+    if (Result.isFailure(request)) return yield* dropped(sid, event, request.failure.message)
+    const seat = seatOf(membership.session(sid), row.from)
+    if (Result.isFailure(seat)) return yield* dropped(sid, event, seat.failure.message)
+    const { name, office } = seat.success
+    if (request.success.agent !== name) return yield* dropped(sid, event, "not about the sender")
+    yield* notifications.tell(membership.others(office, sid), {
+      _tag: "Cancelled",
+      agent: name,
+      reqId: request.success.reqId
+    })
+    return silence
+  })
+
+  const refused = (sid: string, line: Line, event: string) => (refusal: Refusal) =>
+    Effect.as(
+      refusal.code === codes.forbidden
+        ? Effect.logWarning("request refused", { sid, event, reason: refusal.message })
+        : Effect.logDebug("request refused", { sid, event, code: refusal.code, reason: refusal.message }),
+      values(line.writeRefusal(refusal))
+    )
+
+  const answer = (
+    sid: string,
+    line: Line,
+    row: ServerRow,
+    event: string,
+    body: Body
+  ): Effect.Effect<Answer> => {
+    switch (row.kind) {
+      case "call":
+        return Effect.matchEffect(routing.route(sid, row, event, body), {
+          onSuccess: (reply) => Effect.succeed([reply]),
+          onFailure: refused(sid, line, event)
+        })
+      case "join":
+        return join(sid, line, row, body)
+      case "leave":
+        return leave(sid, line, row, body)
+      case "list":
+        return Effect.catch(list(sid, row, body), refused(sid, line, event))
+      case "report":
+        return report(sid, row, event, body)
+      case "cancel":
+        return cancel(sid, row, event, body)
+    }
+  }
+
+  /** What the sender hears when we failed: the shape its event promises, and nothing of the cause. */
+  const apology = (line: Line, row: ServerRow): Answer => {
+    const trouble = internal("Internal error")
+    if (row.kind === "join" || row.kind === "leave") return values(...line.writePair(Result.fail(trouble)))
+    return row.kind === "report" || row.kind === "cancel" ? silence : values(line.writeRefusal(trouble))
+  }
+
+  /** What a session's messages are answered with; it never fails. */
+  const receiver =
+    (sid: string, line: Line): Receive =>
+    (event, body) => {
+      const row = line.serverRow(event)
+      if (row === undefined) return refused(sid, line, event)(unknownEvent(event))
+      return Effect.catchDefect(answer(sid, line, row, event, body), (defect) =>
+        Effect.as(Effect.logError("request failed", { sid, event }, defect), apology(line, row))
+      )
+    }
+
+  return receiver
+})
