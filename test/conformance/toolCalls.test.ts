@@ -226,6 +226,26 @@ describe("calling tools of a Computer", () => {
     })
   )
 
+  conform("results are remembered only as long as they are few and small", (world) =>
+    Effect.gen(function* () {
+      let runs = 0
+      const big = { content: [{ type: "text", text: "x".repeat(5_000_000) }] }
+      const { a1 } = yield* office(world, [
+        tool("big", () =>
+          Effect.as(
+            Effect.sync(() => runs++),
+            big
+          )
+        )
+      ])
+      for (let count = 0; count < 8; count++) yield* ask(a1, "big", { req_id: `r${count}` })
+      yield* ask(a1, "big", { req_id: "r7" })
+      assert.strictEqual(runs, 8)
+      yield* ask(a1, "big", { req_id: "r0" })
+      assert.strictEqual(runs, 9)
+    })
+  )
+
   conform("cases 147, 149, 150, 151: an upstream that refuses us", (world) =>
     Effect.gen(function* () {
       const refusing = (kind: "unauthorized" | "forbidden" | "unavailable") =>

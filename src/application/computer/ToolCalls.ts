@@ -6,6 +6,7 @@ import {
   Exit,
   Fiber,
   FiberMap,
+  Hash,
   Option,
   Ref,
   Result,
@@ -54,14 +55,29 @@ export interface ToolCalls {
 /** How many calls are remembered for ordering servers by use. */
 const historyLength = 10
 
-/** How long, and of how many requests, the result is kept for a repeat of the request. */
-const remembered = { millis: Duration.toMillis("5 minutes"), most: 256 }
+/** How long results are kept for a repeat of their request, of how many requests, and how much of them. */
+const remembered = { millis: Duration.toMillis("5 minutes"), requests: 256, characters: 32 * 1024 * 1024 }
 
 /** One request that is running or done. */
 interface Known {
   readonly fingerprint: string
   readonly fiber: Fiber.Fiber<ToolResult>
   readonly since: number
+  /** About how many characters its result holds; nothing while it runs. */
+  weight: number
+}
+
+/** What tells one call from another, whatever the size of its parameters. */
+const fingerprintOf = ({ params, toolName }: ToolCallReq): string => {
+  const text = JSON.stringify(params)
+  return JSON.stringify([toolName, text.length, Hash.string(text)])
+}
+
+/** The characters of the texts and the binary of a result, which is where its size is. */
+const weigh = (value: unknown, depth = 4): number => {
+  if (typeof value === "string") return value.length
+  if (typeof value !== "object" || value === null || depth === 0) return 8
+  return Object.values(value).reduce<number>((sum, member) => sum + weigh(member, depth - 1), 0)
 }
 
 const keyOf = (agent: string, reqId: string): string => JSON.stringify([reqId, agent])
@@ -162,29 +178,45 @@ export const makeToolCalls = Effect.fnUntraced(function* (
     return Option.getOrElse(result, () => toolTimedOut("computer"))
   })
 
+  /** Forgets what is too old or too much, the oldest first; what still runs is never forgotten. */
   const forget = (now: number) => {
-    for (const [key, { since }] of known) {
-      if (known.size <= remembered.most && now - since < remembered.millis) break
-      if (!FiberMap.hasUnsafe(running, key)) known.delete(key)
+    let characters = [...known.values()].reduce((sum, { weight }) => sum + weight, 0)
+    for (const [key, { since, weight }] of known) {
+      const tooMuch = known.size > remembered.requests || characters > remembered.characters
+      if (!tooMuch && now - since < remembered.millis) break
+      if (FiberMap.hasUnsafe(running, key)) continue
+      known.delete(key)
+      characters -= weight
     }
   }
 
-  const call = Effect.fnUntraced(function* (request: ToolCallReq) {
-    const { agent, params, reqId, toolName } = request
-    const key = keyOf(agent, reqId)
-    const fingerprint = JSON.stringify([toolName, params])
+  /** The fiber of a call: a new one, or the one that an equal request has started before. */
+  const begin = Effect.fnUntraced(function* (request: ToolCallReq) {
+    const key = keyOf(request.agent, request.reqId)
+    const fingerprint = fingerprintOf(request)
     const now = yield* Clock.currentTimeMillis
     forget(now)
     const same = known.get(key)
-    if (same !== undefined && same.fingerprint !== fingerprint) {
-      return yield* badRequest("This req_id was used for another call")
+    if (same !== undefined) {
+      return same.fingerprint === fingerprint
+        ? same.fiber
+        : yield* badRequest("This req_id was used for another call")
     }
-    const fiber = same?.fiber ?? (yield* FiberMap.run(running, key, execute(request)))
-    if (same === undefined) known.set(key, { fingerprint, fiber, since: now })
-    const exit = yield* Fiber.await(fiber)
+    const fiber = yield* FiberMap.run(running, key, execute(request))
+    const entry: Known = { fingerprint, fiber, since: now, weight: 0 }
+    known.set(key, entry)
+    fiber.addObserver((exit) => {
+      entry.weight = Exit.isSuccess(exit) ? weigh(exit.value) : 0
+    })
+    return fiber
+  })
+
+  const call = Effect.fnUntraced(function* (request: ToolCallReq) {
+    const exit = yield* Effect.flatMap(begin(request), Fiber.await)
     if (Exit.isSuccess(exit)) return exit.value
     if (Cause.hasInterruptsOnly(exit.cause)) return toolCancelled()
-    yield* Effect.logError("tool call failed", { tool: toolName, reqId }, exit.cause)
+    const { reqId, toolName: tool } = request
+    yield* Effect.logError("tool call failed", { tool, reqId }, exit.cause)
     return toolFailed("Internal error")
   })
 
