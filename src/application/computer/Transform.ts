@@ -1,0 +1,20 @@
+import { Effect } from "effect"
+import type { ToolResult } from "../../domain/protocol/v0_2/tools.ts"
+import { addTransformed, type ScriptedCall, vrlEvent } from "../../domain/tools/vrl.ts"
+import type { VrlEngine } from "../ports/VrlEngine.ts"
+
+/**
+ * A tool's result with the event added that the server's script makes of it (spec §6.7). A script that cannot be run
+ * costs a warning and never the result.
+ */
+export const transform = (
+  engine: VrlEngine["Service"],
+  script: string,
+  result: ToolResult,
+  call: ScriptedCall
+): Effect.Effect<ToolResult> =>
+  Effect.matchEffect(engine.run(script, vrlEvent(result, call)), {
+    onSuccess: (event) => Effect.succeed(addTransformed(result, event)),
+    onFailure: ({ message: reason, why }) =>
+      Effect.as(Effect.logWarning("result not transformed", { tool: call.tool, why, reason }), result)
+  })
