@@ -1,0 +1,218 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
+import type { AddressInfo, Socket } from "node:net"
+import { Clock, Data, Duration, Effect, FiberSet, Result, Schedule, type Scope } from "effect"
+import type { ResolveDpe } from "../../application/computer/ComputerSettings.ts"
+import { type Document, expiryOf, resolverOf } from "./resolver.ts"
+import { makeShelf } from "./Shelf.ts"
+import { makeSigner } from "./signedUrls.ts"
+
+/** What an operator may set about the server of documents. */
+export interface DocumentServerOptions {
+  /** The address to listen on; only this machine reaches `127.0.0.1`, which it is unless set. */
+  readonly host?: string
+  /** 0 picks a free port. */
+  readonly port?: number
+  /**
+   * Where Agents find this server when it is not where it listens: behind a proxy, which takes this URL's path off
+   * and passes the rest on. `http` or `https`.
+   */
+  readonly publicUrl?: string
+  /** How long a URL opens its document; 15 minutes unless set. */
+  readonly lifetime?: Duration.Input
+  /** How large all documents together may be, in bytes; 256 MiB unless set. */
+  readonly maxBytes?: number
+  /** How many documents are kept; 1000 unless set. */
+  readonly maxDocuments?: number
+}
+
+/** A server of documents that runs. */
+export interface DocumentServer {
+  /** Answers signed `http` URIs, which this server serves. */
+  readonly resolve: ResolveDpe
+  /** Where Agents find the server, without a slash at the end. */
+  readonly url: string
+  /** What is in memory right now. */
+  readonly held: Effect.Effect<{ readonly documents: number; readonly bytes: number }>
+}
+
+/** The server cannot serve: its address or its public URL is no good. The message says which and why. */
+export class DocumentServerFailed extends Data.TaggedError("DocumentServerFailed")<{
+  readonly message: string
+}> {}
+
+/** A document is larger than all of them may be together. */
+class DocumentTooLarge extends Data.TaggedError("DocumentTooLarge")<{ readonly message: string }> {}
+
+/** How many Agents may be connected at once: more than an office has, and what they read is held in memory. */
+const mostConnections = 256
+
+/** How long a peer may take to send its request, in milliseconds: it is a few hundred bytes. */
+const patience = { headersTimeout: 10_000, requestTimeout: 10_000 }
+
+/** A connection on which nothing moves for so long is cut, in milliseconds. */
+const silence = 60_000
+
+/** How long a connection may last. Who reads slower would keep a document in memory long after it was dropped. */
+const connectionTime = Duration.minutes(15)
+
+/** How often expired documents are looked for; until then they only take room. */
+const sweepEvery = Duration.minutes(1)
+
+/** Signed URLs need little room; a stranger gets no more. */
+const maxHeaderSize = 8 * 1024
+
+const listen = (http: Server, host: string, port: number) =>
+  Effect.callback<AddressInfo, DocumentServerFailed>((resume) => {
+    const failing = `Cannot serve documents on ${host}:${port}`
+    const failed = (error: NodeJS.ErrnoException) => {
+      const why = error.code === "EADDRINUSE" ? "the address is in use" : error.message
+      resume(Effect.fail(new DocumentServerFailed({ message: `${failing}: ${why}` })))
+    }
+    http.once("error", failed)
+    http.listen(port, host, () => {
+      http.off("error", failed)
+      resume(Effect.succeed(http.address() as AddressInfo))
+    })
+  })
+
+/** The public URL without its last slash. Never repeats the URL: it might hold a password. */
+const readPublicUrl = (text: string): Result.Result<string, DocumentServerFailed> => {
+  const refuse = (why: string) =>
+    Result.fail(new DocumentServerFailed({ message: `The public URL of the document server ${why}` }))
+  const url = URL.parse(text)
+  if (url === null) return refuse("is no URL")
+  const { hash, origin, password, pathname, protocol, search, username } = url
+  if (protocol !== "http:" && protocol !== "https:") return refuse("must begin with http:// or https://")
+  if (username !== "" || password !== "") return refuse("must not hold a user or a password")
+  if (search !== "" || hash !== "") return refuse("must not have a query or fragment")
+  return Result.succeed(`${origin}${pathname.replace(/\/+$/, "")}`)
+}
+
+const isLoopback = (address: string): boolean => /^(127\.|::1$|::ffff:127\.)/.test(address)
+
+/** Where Agents find a server that listens there. */
+const urlOf = Effect.fnUntraced(function* (
+  { address, family, port }: AddressInfo,
+  publicUrl: string | undefined
+) {
+  if (publicUrl === undefined && (address === "0.0.0.0" || address === "::")) {
+    return yield* new DocumentServerFailed({
+      message: `Documents served on every address (${address}) need a public URL that Agents can use`
+    })
+  }
+  if (!isLoopback(address) && publicUrl?.startsWith("https:") !== true) {
+    yield* Effect.logWarning("documents leave this machine without encryption", { address })
+  }
+  return publicUrl ?? `http://${family === "IPv6" ? `[${address}]` : address}:${port}`
+})
+
+const contentTypeOf = ({ isText, mimeType }: Document): string =>
+  isText && /^text\//i.test(mimeType) ? `${mimeType}; charset=utf-8` : mimeType
+
+const headersOf = (document: Document | undefined) => ({
+  ...(document !== undefined && {
+    "Content-Type": contentTypeOf(document),
+    "Content-Disposition": "attachment"
+  }),
+  "Content-Length": document?.bytes.byteLength ?? 0,
+  "Cache-Control": "private, no-store",
+  // one document, one connection: none is ever idle, and what else a peer sends is not read
+  Connection: "close",
+  "X-Content-Type-Options": "nosniff"
+})
+
+const send = (response: ServerResponse, status: number, document?: Document): void => {
+  response.writeHead(status, headersOf(document))
+  // Node leaves the body of an answer to HEAD out by itself
+  response.end(document?.bytes)
+}
+
+/** Cuts a connection whose time is up; waits until it is closed. */
+const limitTime = (socket: Socket) =>
+  Effect.callback<void>((resume) => {
+    if (socket.destroyed) resume(Effect.void)
+    else socket.once("close", () => resume(Effect.void))
+  }).pipe(
+    Effect.timeoutOrElse({
+      duration: connectionTime,
+      orElse: () => Effect.sync(() => void socket.destroy())
+    })
+  )
+
+/**
+ * Starts a small HTTP server in memory that serves documents at signed URLs until they expire, and gives the resolver
+ * that answers these URLs. Whoever has a URL can fetch its document, nobody else anything: everything that is not
+ * right is 404; a URL of ours whose time is up, or whose document made way for newer ones, is 410: its Agent asks
+ * again. Everything ends with the scope, at once.
+ */
+export const makeDocumentServer = Effect.fn("DocumentServer.make")(function* ({
+  host = "127.0.0.1",
+  lifetime = Duration.minutes(15),
+  maxBytes = 256 * 1024 ** 2,
+  maxDocuments = 1000,
+  port = 0,
+  publicUrl
+}: DocumentServerOptions = {}): Effect.fn.Return<DocumentServer, DocumentServerFailed, Scope.Scope> {
+  const proxied = publicUrl === undefined ? undefined : yield* Effect.fromResult(readPublicUrl(publicUrl))
+  const shelf = makeShelf(maxDocuments, maxBytes)
+  const signer = makeSigner()
+  const run = yield* FiberSet.makeRuntime<never>()
+
+  const answer = Effect.fnUntraced(function* (
+    { method, url = "" }: IncomingMessage,
+    response: ServerResponse
+  ) {
+    const ticket = method === "GET" || method === "HEAD" ? signer.read(url) : undefined
+    if (ticket === undefined) return send(response, 404)
+    const expired = ticket.expiresAt <= (yield* Clock.currentTimeMillis)
+    const document = expired ? undefined : shelf.find(ticket.id)
+    send(response, document === undefined ? 410 : 200, document)
+  })
+
+  const http = createServer({ ...patience, maxHeaderSize })
+  http.timeout = silence
+  http.maxConnections = mostConnections
+  http.on("connection", (socket) => run(limitTime(socket)))
+  http.on("request", (request, response) =>
+    run(
+      Effect.catchCause(answer(request, response), (cause) =>
+        Effect.andThen(
+          Effect.logError("a document could not be served", cause),
+          Effect.sync(() => void response.destroy())
+        )
+      )
+    )
+  )
+
+  yield* Effect.addFinalizer(() =>
+    Effect.callback<void>((resume) => {
+      http.close(() => resume(Effect.void))
+      http.closeAllConnections()
+    })
+  )
+  const url = yield* urlOf(yield* listen(http, host, port), proxied)
+  http.on("error", (error) => run(Effect.logWarning("the document server cannot take a connection", error)))
+
+  const sweep = Effect.map(Clock.currentTimeMillis, (now) => shelf.expire(now))
+  yield* Effect.forkScoped(Effect.repeat(sweep, Schedule.spaced(sweepEvery)))
+
+  const keep = Effect.fnUntraced(function* (document: Document) {
+    const size = document.bytes.byteLength
+    if (size > maxBytes) {
+      return yield* new DocumentTooLarge({
+        message: `The document has ${size} bytes, its server takes ${maxBytes}`
+      })
+    }
+    yield* sweep
+    const expiresAt = expiryOf(yield* Clock.currentTimeMillis, lifetime)
+    const id = signer.idOf(document)
+    shelf.put(id, document, expiresAt)
+    return { uri: `${url}${signer.sign({ id, expiresAt })}`, expiresAt }
+  })
+
+  return {
+    resolve: resolverOf("DocumentServer.resolve", keep),
+    url,
+    held: Effect.sync(shelf.held)
+  }
+})

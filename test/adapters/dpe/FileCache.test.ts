@@ -1,0 +1,296 @@
+import { chmod, mkdir, readdir, rm, stat, utimes, writeFile } from "node:fs/promises"
+import { basename, dirname, extname, join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { type FileCacheOptions, makeFileCache } from "../../../src/adapters/dpe/FileCache.ts"
+import type { DpeRequest, ResolveDpe } from "../../../src/application/computer/ComputerSettings.ts"
+import { bytesAt, requestOf, temporaryFolder, textRequest } from "./requests.ts"
+
+const promise = <A>(run: () => Promise<A>) => Effect.promise(run)
+const modeOf = (path: string) =>
+  Effect.map(
+    promise(() => stat(path)),
+    ({ mode }) => mode & 0o777
+  )
+const namesIn = (folder: string) => promise(() => readdir(folder))
+
+/** A cache in a folder of its own; `put` gives the name of the file, a minute after the last one. */
+const open = Effect.fnUntraced(function* (options: Partial<FileCacheOptions> = {}) {
+  const folder = join(yield* temporaryFolder, "documents")
+  const resolve = yield* makeFileCache({ folder, ...options })
+  const put = (text: string, cache: ResolveDpe = resolve) => fileOf(cache, textRequest(text))
+  return { folder, resolve, put, reopen: (again = options) => makeFileCache({ folder, ...again }) }
+})
+
+const fileOf = Effect.fnUntraced(function* (resolve: ResolveDpe, request: DpeRequest) {
+  yield* TestClock.adjust("1 minute")
+  return basename(fileURLToPath((yield* resolve(request)).uri))
+})
+
+const kilobyte = (letter: string) => letter.repeat(1000)
+
+describe("the folder", () => {
+  it.effect("is made with its parents, for this user alone, and its files too", () =>
+    Effect.gen(function* () {
+      const folder = join(yield* temporaryFolder, "a", "b")
+      const resolve = yield* makeFileCache({ folder })
+      const file = fileURLToPath((yield* resolve(textRequest("x"))).uri)
+      assert.deepStrictEqual(
+        [yield* modeOf(dirname(folder)), yield* modeOf(folder), yield* modeOf(file)],
+        [0o700, 0o700, 0o600]
+      )
+    })
+  )
+
+  it.effect("is refused when others may use it, and left as it is", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      yield* promise(() => chmod(folder, 0o750))
+      const { message } = yield* Effect.flip(makeFileCache({ folder }))
+      assert.match(message, /others may use it too.*chmod 700/)
+      assert.include(message, folder)
+      assert.strictEqual(yield* modeOf(folder), 0o750)
+    })
+  )
+
+  it.effect("is refused when it is somebody else's, or everybody's", () =>
+    Effect.gen(function* () {
+      assert.match((yield* Effect.flip(makeFileCache({ folder: "/" }))).message, /another user|others may/)
+    })
+  )
+
+  it.effect("is refused when it is a file", () =>
+    Effect.gen(function* () {
+      const folder = join(yield* temporaryFolder, "file")
+      yield* promise(() => writeFile(folder, ""))
+      const { message } = yield* Effect.flip(makeFileCache({ folder }))
+      assert.include(message, `Cannot use the folder ${folder} for documents: EEXIST`)
+    })
+  )
+
+  it.effect("may go away: then documents fail with words", () =>
+    Effect.gen(function* () {
+      const { folder, resolve } = yield* open()
+      yield* promise(() => rm(folder, { recursive: true }))
+      const failure = yield* Effect.flip(resolve(textRequest("x")))
+      assert.match(String(failure), /Cannot write a document into .*: ENOENT/)
+    })
+  )
+})
+
+describe("files", () => {
+  it.effect("stand in the folder itself, whatever their URI", () =>
+    Effect.gen(function* () {
+      const { folder, resolve } = yield* open()
+      const found = yield* Effect.forEach(
+        ["dpe://h/../../x", "dpe://h/a/b", "dpe://h/a\u0000b", `dpe://h/${"é".repeat(10_000)}`],
+        (uri) => resolve(textRequest("x", uri))
+      )
+      const names = found.map(({ uri }) => basename(fileURLToPath(uri)))
+      assert.sameMembers([...(yield* namesIn(folder))], names)
+      assert.sameMembers([...(yield* namesIn(dirname(folder)))], [basename(folder)])
+    })
+  )
+
+  it.effect("have the extension of their mime type, and a harmless one when it is unknown", () =>
+    Effect.gen(function* () {
+      const { resolve } = yield* open()
+      const extensionOf = (mimeType: string) =>
+        Effect.map(fileOf(resolve, requestOf([{ blob: "aGk=", mimeType }])), extname)
+      const expected = {
+        "application/pdf": ".pdf",
+        "Application/JSON; charset=utf-8": ".json",
+        "application/vnd.api+json": ".json",
+        "image/svg+xml": ".svg",
+        "application/atom+xml": ".xml",
+        "text/x-anything": ".txt",
+        "application/x-sh": ".bin",
+        "constructor/__proto__": ".bin",
+        "../../etc/passwd": ".bin"
+      }
+      for (const [mimeType, extension] of Object.entries(expected)) {
+        assert.strictEqual(yield* extensionOf(mimeType), extension, mimeType)
+      }
+    })
+  )
+
+  it.effect("have the same name in every cache", () =>
+    Effect.gen(function* () {
+      const [one, other] = [yield* open(), yield* open()]
+      assert.strictEqual(yield* one.put("a"), yield* other.put("a"))
+    })
+  )
+
+  it.effect("are whole whenever they are read, even while they are written again", () =>
+    Effect.gen(function* () {
+      const { folder, resolve } = yield* open()
+      const request = textRequest("x".repeat(4_000_000))
+      const { uri } = yield* resolve(request)
+      const rounds = Array.from({ length: 15 }, (_, index) => index)
+      const [sizes] = yield* Effect.all(
+        [
+          Effect.forEach(rounds, () => Effect.map(bytesAt(uri), (bytes) => bytes.byteLength)),
+          Effect.forEach(rounds, () => resolve(request), { discard: true })
+        ],
+        { concurrency: "unbounded" }
+      )
+      assert.deepStrictEqual(new Set(sizes), new Set([4_000_000]))
+      assert.strictEqual((yield* namesIn(folder)).length, 1)
+    })
+  )
+
+  it.effect("that cannot be put in place leave nothing half-written", () =>
+    Effect.gen(function* () {
+      const { folder, put, resolve } = yield* open()
+      const name = yield* put("x")
+      yield* promise(() => rm(join(folder, name)))
+      yield* promise(() => mkdir(join(folder, name, "in the way"), { recursive: true }))
+      assert.match(String(yield* Effect.flip(resolve(textRequest("x")))), /Cannot write a document into/)
+      assert.deepStrictEqual(yield* namesIn(folder), [name])
+    })
+  )
+
+  it.effect("that were damaged are whole again once they are asked for", () =>
+    Effect.gen(function* () {
+      const { folder, put, resolve } = yield* open()
+      const name = yield* put("whole")
+      yield* promise(() => writeFile(join(folder, name), "h"))
+      const { uri } = yield* resolve(textRequest("whole"))
+      assert.strictEqual(String(yield* bytesAt(uri)), "whole")
+    })
+  )
+})
+
+describe("the bounds", () => {
+  it.effect("a document that is there already needs no more room", () =>
+    Effect.gen(function* () {
+      const { folder, put } = yield* open({ maxBytes: 2000, maxFiles: 2 })
+      const names = [yield* put(kilobyte("a")), yield* put(kilobyte("b"))]
+      yield* put(kilobyte("b"))
+      assert.sameMembers(yield* namesIn(folder), names)
+    })
+  )
+
+  it.effect("they hold for documents that come at once", () =>
+    Effect.gen(function* () {
+      const { folder, resolve } = yield* open({ maxBytes: 3000 })
+      const letters = ["a", "b", "c", "d", "e", "f", "g", "h"]
+      yield* Effect.forEach(letters, (letter) => resolve(textRequest(kilobyte(letter))), {
+        concurrency: "unbounded"
+      })
+      assert.strictEqual((yield* namesIn(folder)).length, 3)
+    })
+  )
+
+  it.effect("the oldest go first when there are too many bytes", () =>
+    Effect.gen(function* () {
+      const { folder, put } = yield* open({ maxBytes: 2500 })
+      yield* put(kilobyte("a"))
+      const later = [yield* put(kilobyte("b")), yield* put(kilobyte("c"))]
+      assert.sameMembers(yield* namesIn(folder), later)
+    })
+  )
+
+  it.effect("as many go as must", () =>
+    Effect.gen(function* () {
+      const { folder, put } = yield* open({ maxBytes: 2500 })
+      for (const letter of ["a", "b"]) yield* put(kilobyte(letter))
+      const name = yield* put("x".repeat(2500))
+      assert.sameMembers(yield* namesIn(folder), [name])
+    })
+  )
+
+  it.effect("the oldest go first when there are too many files, empty ones too", () =>
+    Effect.gen(function* () {
+      const { folder, resolve } = yield* open({ maxFiles: 2 })
+      const names: Array<string> = []
+      for (const id of ["a", "b", "c", "d"])
+        names.push(yield* fileOf(resolve, textRequest("", `dpe://h/${id}`)))
+      assert.sameMembers(yield* namesIn(folder), names.slice(2))
+    })
+  )
+
+  it.effect("what is asked for again is young again, and counts once", () =>
+    Effect.gen(function* () {
+      const { folder, put } = yield* open({ maxBytes: 2500 })
+      const first = yield* put(kilobyte("a"))
+      yield* put(kilobyte("b"))
+      yield* put(kilobyte("a"))
+      const last = yield* put(kilobyte("c"))
+      assert.sameMembers(yield* namesIn(folder), [first, last])
+    })
+  )
+
+  it.effect("they hold for what an earlier cache left, by its age and not by its name", () =>
+    Effect.gen(function* () {
+      const { folder, put, reopen } = yield* open()
+      const names: Array<string> = []
+      for (const letter of ["a", "b", "c", "d"]) names.push(yield* put(kilobyte(letter)))
+      const again = yield* reopen({ maxBytes: 2500 })
+      assert.sameMembers(yield* namesIn(folder), names.slice(2))
+      const last = yield* put(kilobyte("e"), again)
+      assert.sameMembers(yield* namesIn(folder), [...names.slice(3), last])
+    })
+  )
+
+  it.effect("a document of a certain age goes as the next one comes, and not before its time", () =>
+    Effect.gen(function* () {
+      const { folder, put } = yield* open({ maxAge: "1 hour" })
+      const first = yield* put("a")
+      yield* TestClock.adjust("58 minutes")
+      const second = yield* put("b")
+      assert.sameMembers(yield* namesIn(folder), [first, second])
+      const third = yield* put("c")
+      assert.sameMembers(yield* namesIn(folder), [second, third])
+    })
+  )
+
+  it.effect("a document of a certain age goes when the cache is opened", () =>
+    Effect.gen(function* () {
+      const { folder, put, reopen } = yield* open()
+      const name = yield* put("a")
+      yield* TestClock.adjust("167 hours")
+      yield* reopen()
+      assert.deepStrictEqual(yield* namesIn(folder), [name])
+      yield* TestClock.adjust("1 hour")
+      yield* reopen()
+      assert.deepStrictEqual(yield* namesIn(folder), [])
+    })
+  )
+
+  it.effect("what is not the cache's own is neither counted nor removed", () =>
+    Effect.gen(function* () {
+      const { folder, put, reopen } = yield* open()
+      const hash = "0".repeat(64)
+      const foreign = ["thesis.txt", hash, `${hash}.pdf.bak`, `x${hash}.pdf`, ".part"]
+      yield* promise(() => mkdir(join(folder, `${hash}.pdf`)))
+      for (const name of foreign) yield* promise(() => writeFile(join(folder, name), kilobyte("x")))
+      yield* TestClock.adjust("30 days")
+      const again = yield* reopen({ maxBytes: 100 })
+      const own = [yield* put("mine", again), yield* put("too", again)]
+      assert.sameMembers(yield* namesIn(folder), [...foreign, `${hash}.pdf`, ...own])
+    })
+  )
+
+  it.effect("half-written files that nobody will finish are removed when the cache is opened", () =>
+    Effect.gen(function* () {
+      const { folder, reopen } = yield* open()
+      yield* TestClock.adjust("2 hours")
+      const [abandoned, current] = ["a", "b"].map((letter) => `.${letter.repeat(36)}.part`) as [
+        string,
+        string
+      ]
+      for (const [name, seconds] of [
+        [abandoned, 60],
+        [current, 7000]
+      ] as const) {
+        yield* promise(() => writeFile(join(folder, name), "half"))
+        yield* promise(() => utimes(join(folder, name), seconds, seconds))
+      }
+      yield* reopen()
+      assert.deepStrictEqual(yield* namesIn(folder), [current])
+    })
+  )
+})

@@ -1,0 +1,36 @@
+import { mkdtemp, readFile, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { Effect } from "effect"
+import type { DpeRequest } from "../../../src/application/computer/ComputerSettings.ts"
+import type { JsonObject } from "../../../src/domain/json.ts"
+
+/** A request as a Computer makes it. */
+export const requestOf = (
+  contents: ReadonlyArray<JsonObject>,
+  more: { readonly uri?: string; readonly mimeType?: string } = {}
+): DpeRequest => ({
+  uri: more.uri ?? "dpe://com.ex/report",
+  contents,
+  resource: undefined,
+  hint: { mcpServerName: "alpha", mimeType: more.mimeType, agent: "agent-1", reqId: "r1" }
+})
+
+/** A request for a document of one text. */
+export const textRequest = (text: string, uri?: string): DpeRequest =>
+  requestOf([{ text, mimeType: "text/plain" }], uri === undefined ? {} : { uri })
+
+/** The bytes at a URI, fetched as an Agent does. */
+export const bytesAt = (uri: string): Effect.Effect<Buffer> =>
+  Effect.promise(async () =>
+    uri.startsWith("file:")
+      ? readFile(fileURLToPath(uri))
+      : Buffer.from(await (await fetch(uri)).arrayBuffer())
+  )
+
+/** A folder of its own, for as long as the scope. */
+export const temporaryFolder = Effect.acquireRelease(
+  Effect.promise(() => mkdtemp(join(tmpdir(), "dpe-"))),
+  (folder) => Effect.promise(() => rm(folder, { recursive: true, force: true }))
+)
