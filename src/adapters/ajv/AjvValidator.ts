@@ -1,0 +1,61 @@
+import { type Options, Ajv, type ErrorObject, type ValidateFunction } from "ajv"
+import { Ajv2020 } from "ajv/dist/2020.js"
+import formats from "ajv-formats"
+import { Effect, Layer } from "effect"
+import { SchemaUnusable, SchemaValidator } from "../../application/ports/SchemaValidator.ts"
+import type { JsonObject } from "../../domain/json.ts"
+
+/** So many faults are told at most; a model mends the first ones and tries again. */
+const mostFaults = 10
+
+/** Schemas are written by others: what a validator does not know in one is no reason to refuse it. */
+const options: Options = { allErrors: true, strict: false, validateFormats: true, logger: false }
+
+/** Drafts 4 to 7 mean the same to this validator; everything else is read as the newest draft. */
+const isOldDraft = ({ $schema }: JsonObject): boolean =>
+  typeof $schema === "string" && /^https?:\/\/json-schema\.org\/draft-0[4-7]\//.test($schema)
+
+const spell = ({ instancePath, keyword, message = "does not fit", params }: ErrorObject): string => {
+  const where = instancePath === "" ? "the arguments" : instancePath
+  switch (keyword) {
+    case "additionalProperties":
+      return `${where}: there is no argument "${String(params["additionalProperty"])}"`
+    case "enum":
+      return `${where}: ${message}: ${JSON.stringify(params["allowedValues"])}`
+    default:
+      return `${where}: ${message}`
+  }
+}
+
+/** A validator that compiles each schema once, for as long as the schema is in use. */
+export const layer: Layer.Layer<SchemaValidator> = Layer.sync(SchemaValidator, () => {
+  const old = new Ajv(options)
+  const recent = new Ajv2020(options)
+  formats.default(old)
+  formats.default(recent)
+  const compiled = new WeakMap<JsonObject, ValidateFunction | SchemaUnusable>()
+
+  const compile = (schema: JsonObject): ValidateFunction | SchemaUnusable => {
+    const ajv = isOldDraft(schema) ? old : recent
+    // The draft is chosen here: a name that the validator does not know must not keep it from its work.
+    const { $schema: _draft, ...rules } = schema
+    try {
+      return ajv.compile(rules)
+    } catch (error) {
+      return new SchemaUnusable({ message: error instanceof Error ? error.message : String(error) })
+    } finally {
+      // What is compiled stays usable; kept by name it would clash with the next schema of that name.
+      ajv.removeSchema(rules)
+    }
+  }
+
+  return SchemaValidator.of({
+    check: (schema, value) =>
+      Effect.suspend(() => {
+        const known = compiled.get(schema) ?? compile(schema)
+        compiled.set(schema, known)
+        if (known instanceof SchemaUnusable) return Effect.fail(known)
+        return Effect.succeed(known(value) ? [] : (known.errors ?? []).slice(0, mostFaults).map(spell))
+      })
+  })
+})

@@ -1,0 +1,80 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import * as AjvValidator from "../../../src/adapters/ajv/AjvValidator.ts"
+import { SchemaValidator } from "../../../src/application/ports/SchemaValidator.ts"
+import type { JsonObject } from "../../../src/domain/json.ts"
+
+const check = (schema: JsonObject, value: unknown) =>
+  SchemaValidator.use((validator) => validator.check(schema, value))
+
+const place = {
+  type: "object",
+  properties: { city: { type: "string" }, unit: { enum: ["C", "F"] }, days: { type: "integer", maximum: 7 } },
+  required: ["city"],
+  additionalProperties: false
+}
+
+describe("checking parameters", () => {
+  layer(AjvValidator.layer)((it) => {
+    it.effect("what fits has no faults", () =>
+      Effect.gen(function* () {
+        assert.deepStrictEqual(yield* check(place, { city: "Bern", days: 3 }), [])
+      })
+    )
+
+    it.effect("all faults are told with their place and what would do", () =>
+      Effect.gen(function* () {
+        assert.sameMembers(
+          [...(yield* check(place, { unit: "K", days: 8, town: "Bern" }))],
+          [
+            "the arguments: must have required property 'city'",
+            'the arguments: there is no argument "town"',
+            '/unit: must be equal to one of the allowed values: ["C","F"]',
+            "/days: must be <= 7"
+          ]
+        )
+      })
+    )
+
+    it.effect("no more than ten faults are told", () =>
+      Effect.gen(function* () {
+        const schema = { type: "array", items: { type: "string" } }
+        const numbers = Array.from({ length: 50 }, (_, index) => index)
+        assert.lengthOf(yield* check(schema, numbers), 10)
+      })
+    )
+
+    it.effect("a schema of draft 7 is read as one", () =>
+      Effect.gen(function* () {
+        const pair = [{ type: "string" }, { type: "number" }]
+        const old = { $schema: "http://json-schema.org/draft-07/schema#", type: "array", items: pair }
+        assert.lengthOf(yield* check(old, ["a", "b"]), 1)
+        const recent = { type: "array", prefixItems: pair }
+        assert.lengthOf(yield* check(recent, ["a", "b"]), 1)
+      })
+    )
+
+    it.effect("a draft nobody knows, unknown words and formats are no obstacle", () =>
+      Effect.gen(function* () {
+        const odd = { $schema: "https://example.com/mine", type: "object", "x-order": 1, format: "colour" }
+        assert.deepStrictEqual(yield* check(odd, {}), [])
+      })
+    )
+
+    it.effect("two schemas may have the same name", () =>
+      Effect.gen(function* () {
+        assert.deepStrictEqual(yield* check({ $id: "https://example.com/a", type: "string" }, "x"), [])
+        assert.lengthOf(yield* check({ $id: "https://example.com/a", type: "number" }, "x"), 1)
+      })
+    )
+
+    it.effect("a schema that does not compile is told as unusable, every time", () =>
+      Effect.gen(function* () {
+        const broken = { type: "object", properties: { a: { $ref: "#/nowhere" } } }
+        const first = yield* Effect.flip(check(broken, {}))
+        assert.include(first.message, "#/nowhere")
+        assert.strictEqual((yield* Effect.flip(check(broken, {})))._tag, "SchemaUnusable")
+      })
+    )
+  })
+})
