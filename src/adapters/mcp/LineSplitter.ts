@@ -9,10 +9,20 @@ const edgeBytes = 256
 
 const newline = 10
 
-const join = (chunks: ReadonlyArray<Uint8Array>, length: number): Uint8Array => {
+/**
+ * Where the next line ends. With two bytes to a unit either order of them will do: U+0A00, the newline read in the
+ * wrong order, is no character.
+ */
+const newlineAt = (bytes: Uint8Array, start: number, unit: 1 | 2): number => {
+  let at = bytes.indexOf(newline, start)
+  while (at >= 0 && unit === 2 && bytes[at ^ 1] !== 0) at = bytes.indexOf(newline, at + 1)
+  return unit === 2 && at >= 0 ? at - (at % 2) : at
+}
+
+const join = (chunks: ReadonlyArray<Uint8Array>): Uint8Array => {
   const [only] = chunks
   if (only !== undefined && chunks.length === 1) return only
-  const joined = new Uint8Array(length)
+  const joined = new Uint8Array(chunks.reduce((length, chunk) => length + chunk.length, 0))
   let offset = 0
   for (const chunk of chunks) {
     joined.set(chunk, offset)
@@ -22,10 +32,15 @@ const join = (chunks: ReadonlyArray<Uint8Array>, length: number): Uint8Array => 
 }
 
 /**
- * Cuts a stream of bytes into lines. Pieces are kept as they come and joined once per line; a line of more than
- * `maxBytes` is dropped but for its edges, so that memory stays bounded.
+ * Cuts a stream of bytes into lines, where one code unit of its text takes `unit` bytes. Pieces are kept as they come
+ * and joined once per line; a line of more than `maxBytes` is dropped but for its edges, so that memory stays bounded.
  */
-export const makeLineSplitter = (maxBytes: number): ((chunk: Uint8Array) => ReadonlyArray<Line>) => {
+export const makeLineSplitter = (
+  maxBytes: number,
+  unit: 1 | 2 = 1
+): ((chunk: Uint8Array) => ReadonlyArray<Line>) => {
+  /** The first byte of a unit whose second one has not come yet. */
+  let half: Uint8Array = new Uint8Array()
   let pieces: Array<Uint8Array> = []
   let length = 0
   let head: Uint8Array | undefined
@@ -38,18 +53,18 @@ export const makeLineSplitter = (maxBytes: number): ((chunk: Uint8Array) => Read
       return
     }
     if (head === undefined) {
-      const kept = join(pieces, length - piece.length)
-      head = join([kept, piece], length).slice(0, edgeBytes)
-      tail = kept
+      // No piece is empty but the last, so that many of them are always enough.
+      head = join([...pieces, piece].slice(0, edgeBytes)).slice(0, edgeBytes)
+      tail = join(pieces.slice(-edgeBytes))
       pieces = []
     }
-    tail = join([tail, piece], tail.length + piece.length).slice(-edgeBytes)
+    tail = join([tail, piece]).slice(-edgeBytes)
   }
   const end = (): Line => {
     const line: Line =
       head === undefined
-        ? { _tag: "Line", bytes: join(pieces, length) }
-        : { _tag: "TooLong", edges: join([head, tail], head.length + tail.length) }
+        ? { _tag: "Line", bytes: join(pieces) }
+        : { _tag: "TooLong", edges: join([head, tail]) }
     pieces = []
     length = 0
     head = undefined
@@ -59,13 +74,17 @@ export const makeLineSplitter = (maxBytes: number): ((chunk: Uint8Array) => Read
 
   return (chunk) => {
     const lines: Array<Line> = []
+    const all = half.length === 0 ? chunk : join([half, chunk])
+    const whole = all.length - (all.length % unit)
+    const units = all.subarray(0, whole)
+    half = all.subarray(whole)
     let start = 0
-    for (let at = chunk.indexOf(newline); at >= 0; at = chunk.indexOf(newline, start)) {
-      take(chunk.subarray(start, at))
+    for (let at = newlineAt(units, 0, unit); at >= 0; at = newlineAt(units, start, unit)) {
+      take(units.subarray(start, at))
       lines.push(end())
-      start = at + 1
+      start = at + unit
     }
-    if (start < chunk.length) take(chunk.subarray(start))
+    if (start < units.length) take(units.subarray(start))
     return lines
   }
 }

@@ -1,8 +1,6 @@
-import { SSEClientTransport } from "@modelcontextprotocol/sdk/client/sse.js"
-import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
-import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
-import { Effect, Layer, type Scope } from "effect"
+import { Effect, Exit, Layer, Scope } from "effect"
 import { ChildProcessSpawner } from "effect/process"
+import type { CredentialStore } from "../../application/ports/CredentialStore.ts"
 import { McpConnector, McpFailure, type McpSession } from "../../application/ports/McpSession.ts"
 import type {
   Endpoint,
@@ -10,11 +8,16 @@ import type {
   StdioParameters,
   StreamableParameters
 } from "../../domain/protocol/v0_2/parameters.ts"
+import { type Authorizer, type AuthorizerOptions, makeAuthorizer, type WrapFetch } from "./Authorizer.ts"
+import { makeSse, makeStreamable } from "./HttpTransport.ts"
 import { openSession } from "./SdkSession.ts"
 import { makeStdioTransport } from "./StdioTransport.ts"
 
-/** How long taking leave of an HTTP server may take. */
-const farewellTimeout = "1 second"
+/** What a server answers that knows the handshake, but speaks only revisions of MCP without one (2026-07-28 and on). */
+const unsupportedProtocolVersion = -32022
+
+/** What one may answer that does not even know it: method not found, invalid parameters, or a header is missing. */
+const handshakeUnknown = [-32601, -32602, -32020]
 
 const parseUrl = (url: string): Effect.Effect<URL, McpFailure> =>
   Effect.try({
@@ -22,35 +25,38 @@ const parseUrl = (url: string): Effect.Effect<URL, McpFailure> =>
     catch: () => new McpFailure({ kind: "unavailable", message: "its url is no URL" })
   })
 
-const requestInit = (headers: { readonly [name: string]: string } | null) =>
-  headers === null ? {} : { requestInit: { headers: { ...headers } } }
-
 const stdio = Effect.fnUntraced(function* (server: string, parameters: StdioParameters) {
   const { exited, transport } = yield* makeStdioTransport(server, parameters)
   return yield* openSession({ transport, ended: exited })
 })
 
-const streamable = Effect.fnUntraced(function* ({ headers, terminateOnClose, url }: StreamableParameters) {
-  const transport = new StreamableHTTPClientTransport(yield* parseUrl(url), requestInit(headers))
-  const farewell = terminateOnClose
-    ? Effect.tryPromise(() => transport.terminateSession()).pipe(
-        Effect.interruptible,
-        Effect.timeoutOption(farewellTimeout),
-        Effect.ignore
-      )
-    : Effect.void
-  // The SDK's class and its own interface disagree under exactOptionalPropertyTypes.
-  return yield* openSession({ transport: transport as Transport, farewell })
+/**
+ * Opens a session of the era the server speaks. The older one is tried first, since nearly all servers speak it; the
+ * client of the younger one is loaded only where it is needed.
+ */
+const streamable = Effect.fnUntraced(function* (parameters: StreamableParameters, wrap: WrapFetch) {
+  const url = yield* parseUrl(parameters.url)
+  const first = yield* Scope.fork(yield* Effect.scope)
+  return yield* Effect.flatMap(makeStreamable(url, parameters, wrap), openSession).pipe(
+    Scope.provide(first),
+    Effect.catchIf(
+      ({ code = 0 }) => code === unsupportedProtocolVersion || handshakeUnknown.includes(code),
+      (refusal) =>
+        Scope.close(first, Exit.void).pipe(
+          Effect.andThen(Effect.promise(() => import("./ModernSession.ts"))),
+          Effect.flatMap(({ openModernSession }) => openModernSession(url, parameters, wrap)),
+          // Of a server that is of neither era, what it said first is what a person can use.
+          Effect.mapError((failure) => (refusal.code === unsupportedProtocolVersion ? failure : refusal))
+        )
+    )
+  )
 })
 
-const sse = Effect.fnUntraced(function* ({ headers, url }: SseParameters) {
-  const transport = new SSEClientTransport(yield* parseUrl(url), requestInit(headers))
-  return yield* openSession({ transport: transport as Transport })
+const sse = Effect.fnUntraced(function* (parameters: SseParameters, wrap: WrapFetch) {
+  return yield* openSession(yield* makeSse(yield* parseUrl(parameters.url), parameters, wrap))
 })
 
-/** Opens sessions with real MCP servers: child processes, Streamable HTTP, and the older HTTP with SSE. */
-export const layer: Layer.Layer<McpConnector, never, ChildProcessSpawner.ChildProcessSpawner> = Layer.effect(
-  McpConnector,
+const make = (around: Authorizer["around"]) =>
   Effect.gen(function* () {
     const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
     const connect = (
@@ -65,11 +71,24 @@ export const layer: Layer.Layer<McpConnector, never, ChildProcessSpawner.ChildPr
             spawner
           )
         case "streamable":
-          return streamable(endpoint)
+          return around(server, endpoint, (wrap) => streamable(endpoint, wrap))
         case "sse":
-          return sse(endpoint)
+          return around(server, endpoint, (wrap) => sse(endpoint, wrap))
       }
     }
     return McpConnector.of({ connect })
   })
+/** Opens sessions with real MCP servers: child processes, Streamable HTTP, and the older HTTP with SSE. */
+export const layer: Layer.Layer<McpConnector, never, ChildProcessSpawner.ChildProcessSpawner> = Layer.effect(
+  McpConnector,
+  make((_server, _endpoint, open) => open((fetch) => fetch))
 )
+
+/** The same, for servers that ask for authorization, too. */
+export const layerAuthorizing = (
+  options: AuthorizerOptions = {}
+): Layer.Layer<McpConnector, never, ChildProcessSpawner.ChildProcessSpawner | CredentialStore> =>
+  Layer.effect(
+    McpConnector,
+    Effect.flatMap(makeAuthorizer(options), ({ around }) => make(around))
+  )

@@ -1,8 +1,6 @@
-import { UnauthorizedError } from "@modelcontextprotocol/sdk/client/auth.js"
 import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import type { ProgressCallback } from "@modelcontextprotocol/sdk/shared/protocol.js"
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
-import { ErrorCode, McpError } from "@modelcontextprotocol/sdk/types.js"
 import { Deferred, Effect, Exit, PubSub, type Scope, Stream } from "effect"
 import { z } from "zod"
 import {
@@ -10,12 +8,15 @@ import {
   type McpChange,
   McpFailure,
   type McpInfo,
-  type McpPage,
   type McpProgress,
   type McpSession
 } from "../../application/ports/McpSession.ts"
-import { isJsonObject, type JsonObject } from "../../domain/json.ts"
+import { allPages } from "../../application/computer/paging.ts"
+import type { JsonObject } from "../../domain/json.ts"
 import { version } from "../../version.ts"
+import { pollWhen, refused } from "./polling.ts"
+import { changeBacklog, everything, methodNotFound, readChange, readContents, readPage } from "./reading.ts"
+import { closedByServer, toFailure } from "./SdkFailure.ts"
 
 /** Takes any object: what a server says passes through untouched, where the SDK's own schemas would strip it. */
 const anyObject = z.looseObject({})
@@ -23,67 +24,13 @@ const anyObject = z.looseObject({})
 /** The SDK's timer, switched off: deadlines are set by whoever asks, and end requests by interrupting them. */
 const noTimeout = 2 ** 31 - 1
 
-/** How many changes wait for a watcher that lags. */
-const changeBacklog = 1024
-
 /** How long ending a subscription may take; the server forgets it with the session anyway. */
 const unsubscribeTimeout = "1 second"
 
-const httpStatus = (error: Error): number | undefined => {
-  if ("code" in error && typeof error.code === "number" && error.code >= 100 && error.code < 600) {
-    return error.code
-  }
-  const status = /\bHTTP (\d{3})\b/.exec(error.message)?.[1]
-  return status === undefined ? undefined : Number(status)
-}
+/** How long a watch waits until notifications are heard; a stream may be open long before it shows. */
+const hearingTimeout = "5 seconds"
 
-/** What an error of the SDK means; messages of upstream pages are left out, they may hold anything. */
-const toFailure = (error: unknown): McpFailure => {
-  if (error instanceof McpError) {
-    if (error.code === ErrorCode.ConnectionClosed) {
-      return new McpFailure({ kind: "closed", message: "the MCP server closed the connection" })
-    }
-    const message = error.message.replace(/^(?:MCP error -?\d+: )+/, "")
-    return new McpFailure({ kind: "protocol", message, code: error.code })
-  }
-  if (error instanceof UnauthorizedError) {
-    return new McpFailure({ kind: "unauthorized", message: "the MCP server asks for authorization" })
-  }
-  if (error instanceof z.ZodError) {
-    return new McpFailure({ kind: "protocol", message: "the answer is no MCP result" })
-  }
-  if (!(error instanceof Error)) return new McpFailure({ kind: "unavailable", message: String(error) })
-  if (error.message === "Not connected") return new McpFailure({ kind: "closed", message: "not connected" })
-  const status = httpStatus(error)
-  if (status === 401) return new McpFailure({ kind: "unauthorized", message: "HTTP 401" })
-  if (status === 403) return new McpFailure({ kind: "forbidden", message: "HTTP 403" })
-  if (status !== undefined) return new McpFailure({ kind: "unavailable", message: `HTTP ${status}` })
-  const cause = error.cause instanceof Error ? `: ${error.cause.message}` : ""
-  return new McpFailure({ kind: "unavailable", message: `${error.message}${cause}` })
-}
-
-const readPage = (result: JsonObject, items: "tools" | "resources"): McpPage => {
-  const { nextCursor, [items]: found } = result
-  return {
-    items: Array.isArray(found) ? found.filter(isJsonObject) : [],
-    nextCursor: typeof nextCursor === "string" && nextCursor !== "" ? nextCursor : undefined
-  }
-}
-
-const toChange = (method: string, params: unknown): McpChange | undefined => {
-  switch (method) {
-    case "notifications/tools/list_changed":
-      return { _tag: "ToolsChanged" }
-    case "notifications/resources/list_changed":
-      return { _tag: "ResourcesChanged" }
-    case "notifications/resources/updated":
-      return isJsonObject(params) && typeof params["uri"] === "string"
-        ? { _tag: "ResourceUpdated", uri: params["uri"] }
-        : undefined
-    default:
-      return undefined
-  }
-}
+const closedByUs = new McpFailure({ kind: "closed", message: "the session was closed" })
 
 const toProgress = ({ message, progress, total }: Parameters<ProgressCallback>[0]): McpProgress => ({
   progress,
@@ -110,33 +57,45 @@ const infoOf = (client: Client, protocolVersion: string | undefined): McpInfo =>
 /** What tells a session apart from others of the same SDK. */
 export interface SessionOptions {
   readonly transport: Transport
-  /** Why the session ended, where the transport knows more than that it did. */
+  /** Why the session ended, where the transport knows more than that it did; waits until it has. */
   readonly ended?: Effect.Effect<string>
+  /** Done by the transport, at once, when it learns that the session is over though nothing has closed it. */
+  readonly lost?: Deferred.Deferred<McpFailure>
+  /** Done by the transport when it learns that notifications cannot be heard, with what is done about it. */
+  readonly unheard?: Deferred.Deferred<string>
+  /** Waits until notifications are heard, or it is known that they are not. */
+  readonly hearing?: Effect.Effect<void>
+  /** Waits until notifications may have been missed, and again. */
+  readonly missed?: Effect.Effect<void>
   /** Runs before the client closes, to take leave of the server. */
   readonly farewell?: Effect.Effect<void>
 }
 
 /** Opens a session on a transport of the v1 SDK; it closes with the scope. */
 export const openSession = Effect.fnUntraced(function* ({
-  ended = Effect.never,
+  ended: exited,
   farewell = Effect.void,
-  transport
+  hearing = Effect.void,
+  lost,
+  missed = Effect.never,
+  transport,
+  unheard: deaf
 }: SessionOptions): Effect.fn.Return<McpSession, McpFailure, Scope.Scope> {
   const client = new Client({ name: "a2c-smcp", version }, { capabilities: {} })
-  const changes = yield* PubSub.sliding<McpChange>(changeBacklog)
-  const closed = yield* Deferred.make<McpFailure>()
+  const changes = yield* PubSub.sliding<McpChange | { readonly _tag: "Missed" }>(changeBacklog)
+  const closed = lost ?? (yield* Deferred.make<McpFailure>())
+  const unheard = deaf ?? (yield* Deferred.make<string>())
   const run = Effect.runForkWith(yield* Effect.context<never>())
+  const ended = exited ?? Effect.map(Deferred.await(closed), ({ message }) => message)
   let protocolVersion: string | undefined
 
   client.fallbackNotificationHandler = async ({ method, params }) => {
-    const change = toChange(method, params)
+    const change = readChange(method, params)
     if (change !== undefined) PubSub.publishUnsafe(changes, change)
   }
-  client.onclose = () => {
-    Deferred.doneUnsafe(
-      closed,
-      Exit.succeed(new McpFailure({ kind: "closed", message: "the MCP server closed the connection" }))
-    )
+  // A transport that knows why its session ends says so soon after the connection does, which knows less.
+  if (exited === undefined) {
+    client.onclose = () => void Deferred.doneUnsafe(closed, Exit.succeed(closedByServer))
   }
   client.onerror = (error) => run(Effect.logDebug("MCP transport", { reason: error.message }))
   const known = transport.setProtocolVersion?.bind(transport)
@@ -145,12 +104,22 @@ export const openSession = Effect.fnUntraced(function* ({
     known?.(version)
   }
 
+  const close = Effect.ignore(Effect.tryPromise(() => client.close()))
   yield* Effect.addFinalizer(() =>
-    Effect.andThen(farewell, Effect.ignore(Effect.tryPromise(() => client.close())))
+    Deferred.succeed(closed, closedByUs).pipe(Effect.andThen(farewell), Effect.andThen(close))
+  )
+  yield* Effect.forkScoped(
+    Effect.forever(Effect.andThen(missed, PubSub.publish(changes, { _tag: "Missed" })))
   )
   yield* Effect.forkScoped(
     Effect.flatMap(ended, (message) => Deferred.succeed(closed, new McpFailure({ kind: "closed", message })))
   )
+  // Ends what still waits for an answer.
+  yield* Effect.forkScoped(Effect.andThen(Deferred.await(closed), close))
+
+  /** Once the session is over, that is why a request fails, whatever its own part of it was. */
+  const whyOf = (failure: McpFailure): Effect.Effect<never, McpFailure> =>
+    Deferred.isDoneUnsafe(closed) ? Effect.flatMap(Deferred.await(closed), Effect.fail) : Effect.fail(failure)
 
   const request = (
     method: string,
@@ -165,7 +134,7 @@ export const openSession = Effect.fnUntraced(function* ({
           ...(onprogress !== undefined && { onprogress })
         }),
       catch: toFailure
-    })
+    }).pipe(Effect.catch(whyOf))
 
   // A process that ends before it has answered says more about why than the broken conversation does.
   yield* Effect.tryPromise({
@@ -182,6 +151,18 @@ export const openSession = Effect.fnUntraced(function* ({
         )
     )
   )
+  const info = infoOf(client, protocolVersion)
+
+  const listTools: McpSession["listTools"] = (cursor) =>
+    Effect.map(request("tools/list", cursor === undefined ? {} : { cursor }), (result) =>
+      readPage(result, "tools")
+    )
+  const listResources: McpSession["listResources"] = (cursor) =>
+    Effect.map(request("resources/list", cursor === undefined ? {} : { cursor }), (result) =>
+      readPage(result, "resources")
+    )
+  const readResource: McpSession["readResource"] = (uri) =>
+    Effect.map(request("resources/read", { uri }), readContents)
 
   const subscribe = Effect.fnUntraced(function* (uri: string) {
     yield* request("resources/subscribe", { uri })
@@ -194,29 +175,37 @@ export const openSession = Effect.fnUntraced(function* ({
     )
   })
 
+  /** Subscribes, or gives up hearing of changes where a server refuses what it has advertised. */
+  const subscribeOrPoll = (uri: string) =>
+    Effect.catchIf(
+      subscribe(uri),
+      ({ code }) => code === methodNotFound && info.capabilities.subscribe,
+      () => Deferred.succeed(unheard, refused)
+    )
+
   const watch: McpSession["watch"] = Effect.fnUntraced(function* (wanted) {
+    yield* Effect.timeoutOption(Effect.raceFirst(hearing, Deferred.await(closed)), hearingTimeout)
     const subscription = yield* PubSub.subscribe(changes)
-    yield* Effect.forEach(wanted.uris, subscribe, { discard: true })
+    yield* Effect.forEach(wanted.uris, subscribeOrPoll, { discard: true })
+    const polled = info.capabilities.subscribe
+      ? yield* pollWhen(unheard, { listResources: allPages(listResources), readResource }, wanted)
+      : Stream.empty
     return Stream.fromSubscription(subscription).pipe(
-      Stream.filter((change) => isWatched(wanted, change)),
+      Stream.map((change) => {
+        if (change._tag === "Missed") return everything(wanted)
+        return isWatched(wanted, change) ? [change] : []
+      }),
+      Stream.flattenIterable,
+      Stream.merge(polled),
       Stream.interruptWhen(Deferred.await(closed))
     )
   })
 
   return {
-    info: infoOf(client, protocolVersion),
-    listTools: (cursor) =>
-      Effect.map(request("tools/list", cursor === undefined ? {} : { cursor }), (result) =>
-        readPage(result, "tools")
-      ),
-    listResources: (cursor) =>
-      Effect.map(request("resources/list", cursor === undefined ? {} : { cursor }), (result) =>
-        readPage(result, "resources")
-      ),
-    readResource: (uri) =>
-      Effect.map(request("resources/read", { uri }), ({ contents }) =>
-        Array.isArray(contents) ? contents.filter(isJsonObject) : []
-      ),
+    info,
+    listTools,
+    listResources,
+    readResource,
     callTool: (name, args, { onProgress } = {}) =>
       request(
         "tools/call",
@@ -224,6 +213,8 @@ export const openSession = Effect.fnUntraced(function* ({
         onProgress === undefined ? undefined : (progress) => void run(onProgress(toProgress(progress)))
       ),
     watch,
-    ended: Deferred.await(closed)
+    ping: Effect.asVoid(request("ping", {})),
+    ended: Deferred.await(closed),
+    degraded: info.capabilities.subscribe ? Deferred.await(unheard) : Effect.never
   }
 })

@@ -4,6 +4,7 @@ import { type Cause, Deferred, Effect, Exit, Queue, Result, type Scope, Stream }
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import { McpFailure } from "../../application/ports/McpSession.ts"
 import type { StdioParameters } from "../../domain/protocol/v0_2/parameters.ts"
+import { makeLineCodec } from "./encodings.ts"
 import { type Line, makeLineSplitter } from "./LineSplitter.ts"
 
 /** Largest message a server may send, in bytes. */
@@ -67,28 +68,27 @@ const commandOf = ({ args, command, cwd, env }: StdioParameters, environment: No
       })
 }
 
-const decoderFor = ({ encoding, encodingErrorHandler }: StdioParameters) =>
-  Effect.try({
-    try: () => new TextDecoder(encoding, { fatal: encodingErrorHandler === "strict" }),
-    catch: () => new McpFailure({ kind: "unavailable", message: `unknown encoding "${encoding}"` })
-  }).pipe(
-    Effect.map((decoder) => (bytes: Uint8Array) => {
-      const text = decoder.decode(bytes)
-      return encodingErrorHandler === "ignore" ? text.replaceAll("\u{fffd}", "") : text
-    })
-  )
+/** How much of either end of an unreadable message is searched for the request it answers, in bytes. */
+const edgeBytes = 512
 
-/** The id of the request that a message too long to read answers, if its edges show it. */
-const answeredId = (edges: Uint8Array): string | number | undefined => {
-  const text = new TextDecoder().decode(edges)
-  const id = /"id"\s*:\s*("[^"\\]{1,100}"|\d{1,15})/.exec(text)?.[1]
-  return id === undefined ? undefined : (JSON.parse(id) as string | number)
+/** Where a message says which request it answers, at its start or at its end; one with a method is no answer. */
+const answer = {
+  first: /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*("[^"\\]{1,100}"|\d{1,15})\s*,/,
+  last: /"id"\s*:\s*("[^"\\]{1,100}"|\d{1,15})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$/,
+  never: /^\s*\{(?:\s*"(?:id|jsonrpc)"\s*:\s*(?:"[^"\\]{1,100}"|\d{1,15})\s*,)*\s*"(?:method|params)"/
 }
 
-const tooLong = (edges: Uint8Array): JSONRPCMessage | undefined => {
-  const id = answeredId(edges)
-  const message = `The answer is larger than ${maxMessageBytes} bytes`
-  return id === undefined ? undefined : { jsonrpc: "2.0", id, error: { code: -32603, message } }
+/** The ASCII in a text, whatever its encoding. */
+const asciiIn = (bytes: Uint8Array): string => Buffer.from(bytes).toString("latin1").replaceAll("\0", "")
+
+/** An error in place of an answer that cannot be read, if its edges show whose it was. */
+const unreadable = (bytes: Uint8Array, message: string): JSONRPCMessage | undefined => {
+  const head = asciiIn(bytes.subarray(0, edgeBytes))
+  if (answer.never.test(head)) return undefined
+  const id = (answer.first.exec(head) ?? answer.last.exec(asciiIn(bytes.subarray(-edgeBytes))))?.[1]
+  return id === undefined
+    ? undefined
+    : { jsonrpc: "2.0", id: JSON.parse(id) as string | number, error: { code: -32603, message } }
 }
 
 const readMessage = (text: string): Result.Result<JSONRPCMessage, string> => {
@@ -99,8 +99,6 @@ const readMessage = (text: string): Result.Result<JSONRPCMessage, string> => {
       : Result.fail("it is no JSON-RPC message")
   )
 }
-
-const encoder = new TextEncoder()
 
 /** A transport of the MCP SDK over a child process, and how that child ended. */
 export interface StdioTransport {
@@ -118,7 +116,12 @@ export const makeStdioTransport = Effect.fnUntraced(function* (
   server: string,
   parameters: StdioParameters
 ): Effect.fn.Return<StdioTransport, McpFailure, Scope.Scope | ChildProcessSpawner.ChildProcessSpawner> {
-  const decode = yield* decoderFor(parameters)
+  const codec = yield* Effect.fromResult(
+    Result.mapError(
+      makeLineCodec(parameters.encoding, parameters.encodingErrorHandler),
+      (message) => new McpFailure({ kind: "unavailable", message })
+    )
+  )
   const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
   const run = Effect.runPromiseWith(yield* Effect.context<never>())
   const child = yield* Effect.mapError(
@@ -134,31 +137,39 @@ export const makeStdioTransport = Effect.fnUntraced(function* (
     start: async () => void Deferred.doneUnsafe(started, Exit.void),
     send: (message) =>
       run(
-        Effect.flatMap(Queue.offer(outgoing, encoder.encode(`${JSON.stringify(message)}\n`)), (taken) =>
+        Effect.flatMap(Queue.offer(outgoing, codec.encode(`${JSON.stringify(message)}\n`)), (taken) =>
           taken ? Effect.void : Effect.die(new Error("Not connected"))
         )
       ),
     close: async () => transport.onclose?.()
   }
 
-  const split = makeLineSplitter(maxMessageBytes)
+  const split = makeLineSplitter(maxMessageBytes, codec.unit)
+  let isNoisy = false
+  const deliver = (message: JSONRPCMessage) => Effect.sync(() => transport.onmessage?.(message))
+  /** The first noise is worth the owner's attention; the rest of it would only be more of the same. */
+  const ignore = (reason: string) =>
+    Effect.suspend(() => {
+      const facts = { server, reason }
+      if (isNoisy) return Effect.logDebug("output ignored", facts)
+      isNoisy = true
+      return Effect.logWarning("output ignored: standard output is for messages only", facts)
+    })
   const read = (line: Line): Effect.Effect<void> => {
     if (line._tag === "TooLong") {
-      const answer = tooLong(line.edges)
+      const message = unreadable(line.edges, `The answer is larger than ${maxMessageBytes} bytes`)
       return Effect.andThen(
         Effect.logWarning("message too long", { server, limit: maxMessageBytes }),
-        Effect.sync(() => answer !== undefined && transport.onmessage?.(answer))
+        message === undefined ? Effect.void : deliver(message)
       )
     }
-    const text = Result.try({
-      try: () => decode(line.bytes),
-      catch: () => "it is not in the given encoding"
-    })
-    if (Result.isSuccess(text) && text.success.trim() === "") return Effect.void
-    const message = Result.flatMap(text, readMessage)
-    return Result.isSuccess(message)
-      ? Effect.sync(() => transport.onmessage?.(message.success))
-      : Effect.logDebug("output ignored", { server, reason: message.failure })
+    const text = codec.decode(line.bytes)
+    if (Result.isFailure(text)) {
+      const message = unreadable(line.bytes, `The answer cannot be read: ${text.failure}`)
+      return message === undefined ? ignore(text.failure) : deliver(message)
+    }
+    if (text.success.trim() === "") return Effect.void
+    return Result.match(readMessage(text.success), { onFailure: ignore, onSuccess: deliver })
   }
   yield* Deferred.await(started).pipe(
     Effect.andThen(

@@ -1,4 +1,4 @@
-import { Deferred, Effect, Layer, PubSub, Ref, Stream } from "effect"
+import { Deferred, Effect, Layer, PubSub, Ref, type Scope, Stream } from "effect"
 import {
   isWatched,
   type McpChange,
@@ -42,7 +42,8 @@ export interface MemoryServerOptions {
 
 /** An MCP server in this process, and the hands of who plays it. */
 export interface MemoryServer {
-  readonly connect: Effect.Effect<McpSession>
+  /** Opens a session that lives as long as the scope. */
+  readonly connect: Effect.Effect<McpSession, never, Scope.Scope>
   /** Replaces the tools and tells everybody who watches. */
   readonly setTools: (tools: ReadonlyArray<MemoryTool>) => Effect.Effect<void>
   /** Replaces the resources and tells everybody who watches. */
@@ -110,6 +111,10 @@ export const makeMemoryServer = Effect.fnUntraced(function* ({
   const connect = Effect.gen(function* () {
     const ended = yield* Deferred.make<McpFailure>()
     sessions = [...sessions, ended]
+    yield* Effect.addFinalizer(() => {
+      sessions = sessions.filter((other) => other !== ended)
+      return Deferred.succeed(ended, new McpFailure({ kind: "closed", message: "the session was closed" }))
+    })
     /** Runs a request as long as the session lives. */
     const alive = <A>(request: Effect.Effect<A, McpFailure>): Effect.Effect<A, McpFailure> =>
       Effect.raceFirst(Effect.flatMap(Deferred.await(ended), Effect.fail), request)
@@ -159,6 +164,7 @@ export const makeMemoryServer = Effect.fnUntraced(function* ({
           Stream.interruptWhen(Deferred.await(ended))
         )
       }),
+      ping: alive(Effect.void),
       ended: Deferred.await(ended)
     }
     return session

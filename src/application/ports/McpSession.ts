@@ -84,8 +84,15 @@ export interface McpSession {
    * between here and the first pull is lost. Subscriptions end with the scope; the stream ends with the session.
    */
   readonly watch: (watch: McpWatch) => Effect.Effect<Stream.Stream<McpChange>, McpFailure, Scope.Scope>
+  /** Succeeds when the peer gives a sign of life. */
+  readonly ping: Effect.Effect<void, McpFailure>
   /** Waits until the session has ended without our asking, and says why. */
   readonly ended: Effect.Effect<McpFailure>
+  /**
+   * Waits until the session works with less than its peer promised, and says with what in words a person understands.
+   * A session that has none, or one that never succeeds, keeps what was promised.
+   */
+  readonly degraded?: Effect.Effect<string>
 }
 
 /** Opens sessions with MCP servers. */

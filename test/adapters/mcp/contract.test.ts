@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url"
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Layer, Queue, Result, type Scope, Stream } from "effect"
+import { Effect, Exit, Fiber, Layer, Option, Queue, Result, Scope, Stream } from "effect"
 import { ChildProcess } from "effect/process"
 import * as McpClient from "../../../src/adapters/mcp/McpClient.ts"
 import * as MemoryMcp from "../../../src/adapters/memory/MemoryMcp.ts"
@@ -34,7 +34,7 @@ const overStdio: Open = connect("stdio", {
 }).pipe(Effect.provide(Live))
 
 /** Starts the fixture as an HTTP server and gives the URL it prints. */
-const serving = (mode: "http" | "sse") =>
+const serving = (mode: "http" | "sse" | "modern") =>
   Effect.gen(function* () {
     const child = yield* ChildProcess.make(process.execPath, [fixture, mode], { extendEnv: true })
     const [url] = yield* child.stdout.pipe(
@@ -46,18 +46,19 @@ const serving = (mode: "http" | "sse") =>
     return url ?? ""
   }).pipe(Effect.orDie)
 
-const overStreamable: Open = serving("http").pipe(
-  Effect.flatMap((url) =>
-    connect("streamable", {
-      url,
-      headers: null,
-      timeout: "PT30S",
-      sse_read_timeout: "PT300S",
-      terminate_on_close: true
-    })
-  ),
-  Effect.provide(Live)
-)
+const streamable = (mode: "http" | "modern"): Open =>
+  serving(mode).pipe(
+    Effect.flatMap((url) =>
+      connect("streamable", {
+        url,
+        headers: null,
+        timeout: "PT30S",
+        sse_read_timeout: "PT300S",
+        terminate_on_close: true
+      })
+    ),
+    Effect.provide(Live)
+  )
 
 const overSse: Open = serving("sse").pipe(
   Effect.flatMap((url) => connect("sse", { url, headers: null, timeout: 5, sse_read_timeout: 300 })),
@@ -66,24 +67,29 @@ const overSse: Open = serving("sse").pipe(
 
 const said = (value: string): JsonObject => ({ content: [{ type: "text", text: value }] })
 
+/** A tool as it is listed, with much that no SDK knows. */
+const listed = (name: string) => ({
+  name,
+  title: `Tool ${name}`,
+  icons: [{ src: "data:image/png;base64,", theme: "sepia" }],
+  annotations: { readOnlyHint: true, mood: "good" },
+  inputSchema: { type: "object", "x-vendor": [name] },
+  vendor: { kept: true },
+  _meta: { m: 1 }
+})
+
 /** The same server in memory. */
 const inMemory: Open = Effect.gen(function* () {
   let started = 0
   let cancelled = 0
   let grown = 0
-  const listed = (name: string) => ({
-    name,
-    inputSchema: { type: "object", "x-vendor": [name] },
-    vendor: { kept: true },
-    _meta: { m: 1 }
-  })
   const runs: Record<string, MemoryMcp.MemoryTool["run"]> = {
     echo: (args) => Effect.succeed(said(JSON.stringify(args))),
     raw: () =>
       Effect.succeed({
         content: [
           { type: "hologram", data: [1] },
-          { type: "text", text: "x", extra: true }
+          { type: "text", text: "x", extra: true, annotations: { mood: "good" }, _meta: { b: 1 } }
         ],
         structuredContent: { a: [1] },
         _meta: { k: 1 },
@@ -140,7 +146,7 @@ const textOf = (result: JsonObject): string => {
 }
 
 /** The promises of every {@link McpSession}, whatever stands behind it. */
-const contract = (name: string, open: Open, { canDie = true }: { readonly canDie?: boolean } = {}) => {
+const contract = (name: string, open: Open) => {
   const promise = (title: string, body: (session: McpSession) => Effect.Effect<void, unknown, Scope.Scope>) =>
     it.live(title, () => Effect.scoped(Effect.flatMap(open, body)))
 
@@ -166,12 +172,7 @@ const contract = (name: string, open: Open, { canDie = true }: { readonly canDie
     promise("lists tools page by page, untouched", (session) =>
       Effect.gen(function* () {
         const { items, nextCursor } = yield* session.listTools()
-        assert.deepStrictEqual(items[0], {
-          name: "echo",
-          inputSchema: { type: "object", "x-vendor": ["echo"] },
-          vendor: { kept: true },
-          _meta: { m: 1 }
-        })
+        assert.deepStrictEqual(items[0], listed("echo"))
         assert.deepStrictEqual([items.length, nextCursor], [4, "4"])
         assert.strictEqual((yield* allPages(session.listTools)).length, 10)
       })
@@ -179,19 +180,19 @@ const contract = (name: string, open: Open, { canDie = true }: { readonly canDie
 
     promise("calls a tool and gives its result untouched", (session) =>
       Effect.gen(function* () {
-        assert.deepStrictEqual(
-          yield* session.callTool("echo", { a: [1, { b: "ü" }] }),
-          said('{"a":[1,{"b":"ü"}]}')
-        )
-        assert.deepStrictEqual(yield* session.callTool("raw", {}), {
+        const echo = yield* session.callTool("echo", { a: [1, { b: "ü" }] })
+        assert.strictEqual(textOf(echo), '{"a":[1,{"b":"ü"}]}')
+        const { _meta, ...raw } = yield* session.callTool("raw", {})
+        assert.deepStrictEqual(raw, {
           content: [
             { type: "hologram", data: [1] },
-            { type: "text", text: "x", extra: true }
+            { type: "text", text: "x", extra: true, annotations: { mood: "good" }, _meta: { b: 1 } }
           ],
           structuredContent: { a: [1] },
-          _meta: { k: 1 },
           vendor: "v"
         })
+        // A server of the v2 SDK adds its name here.
+        assert.deepInclude(_meta, { k: 1 })
         assert.strictEqual((yield* session.callTool("sorry", {}))["isError"], true)
       })
     )
@@ -273,33 +274,56 @@ const contract = (name: string, open: Open, { canDie = true }: { readonly canDie
             Effect.sync(() => assert.deepStrictEqual(subscribed, ["test://one"]))
           )
         )
-        assert.deepStrictEqual((yield* state(session)).subscribed, [])
+        const after = yield* Effect.repeat(state(session), {
+          until: ({ subscribed }) => subscribed.length === 0
+        })
+        assert.deepStrictEqual(after.subscribed, [])
       })
     )
 
-    if (canDie) {
-      promise("ends when its peer dies, and so does every call under way", (session) =>
-        Effect.gen(function* () {
-          const ended = yield* Deferred.make<McpFailure>()
-          yield* Effect.forkScoped(
-            Effect.flatMap(session.ended, (failure) => Deferred.succeed(ended, failure))
-          )
-          const waiting = yield* Effect.forkChild(Effect.flip(session.callTool("wait", {})))
-          yield* Effect.repeat(state(session), { until: ({ started }) => started === 1 })
-          yield* Effect.forkChild(Effect.ignore(session.callTool("die", {})))
-          assert.strictEqual((yield* Fiber.join(waiting)).kind, "closed")
-          assert.strictEqual((yield* Deferred.await(ended)).kind, "closed")
-          assert.strictEqual((yield* Effect.flip(session.listTools())).kind, "closed")
-        })
-      )
-    }
+    promise("gives a sign of life", (session) => session.ping)
+
+    promise("keeps what its peer has promised", (session) =>
+      Effect.gen(function* () {
+        yield* Effect.asVoid(session.watch({ tools: true, resources: true, uris: ["test://one"] }))
+        const reason = yield* Effect.timeoutOption(session.degraded ?? Effect.never, "1 millis")
+        assert.isTrue(Option.isNone(reason))
+      })
+    )
+
+    it.live("ends what is under way when it is closed", () =>
+      Effect.gen(function* () {
+        const scope = yield* Scope.make()
+        const session = yield* Scope.provide(open, scope)
+        const waiting = yield* Effect.forkChild(Effect.flip(session.callTool("wait", {})))
+        const changes = yield* session.watch({ tools: true, resources: false, uris: [] })
+        const watching = yield* Effect.forkChild(Stream.runDrain(changes))
+        yield* Effect.repeat(state(session), { until: ({ started }) => started === 1 })
+        yield* Scope.close(scope, Exit.void)
+        assert.strictEqual((yield* Fiber.join(waiting)).kind, "closed")
+        yield* Fiber.join(watching)
+        assert.strictEqual((yield* Effect.flip(session.ping)).kind, "closed")
+      }).pipe(Effect.scoped)
+    )
+
+    promise("ends when its peer dies, and so does every call under way", (session) =>
+      Effect.gen(function* () {
+        const ended = yield* Effect.forkScoped(session.ended)
+        const waiting = yield* Effect.forkChild(Effect.flip(session.callTool("wait", {})))
+        yield* Effect.repeat(state(session), { until: ({ started }) => started === 1 })
+        yield* Effect.forkChild(Effect.ignore(session.callTool("die", {})))
+        assert.strictEqual((yield* Fiber.join(waiting)).kind, "closed")
+        assert.strictEqual((yield* Fiber.join(ended)).kind, "closed")
+        assert.strictEqual((yield* Effect.flip(session.listTools())).kind, "closed")
+      })
+    )
   })
 }
 
 describe("McpSession", () => {
   contract("in memory", inMemory)
   contract("over stdio", overStdio)
-  // Over HTTP the SDK does not notice by itself that its peer has died.
-  contract("over Streamable HTTP", overStreamable, { canDie: false })
-  contract("over SSE", overSse, { canDie: false })
+  contract("over Streamable HTTP", streamable("http"))
+  contract("over Streamable HTTP of revision 2026-07-28", streamable("modern"))
+  contract("over SSE", overSse)
 })

@@ -1,0 +1,129 @@
+import {
+  auth,
+  type AuthResult,
+  type extractWWWAuthenticateParams,
+  type OAuthClientProvider,
+  type OAuthDiscoveryState
+} from "@modelcontextprotocol/sdk/client/auth.js"
+import type { OAuthClientInformationMixed, OAuthTokens } from "@modelcontextprotocol/sdk/shared/auth.js"
+import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js"
+import { Effect } from "effect"
+import { McpFailure } from "../../application/ports/McpSession.ts"
+import type { RedirectListener } from "./RedirectListener.ts"
+
+/** What a 401 tells about how to authorize. */
+export type Challenge = ReturnType<typeof extractWWWAuthenticateParams>
+
+/** What is known in one conversation with an authorization server; the SDK changes it as it goes. */
+export interface Draft {
+  client: OAuthClientInformationMixed | undefined
+  tokens: OAuthTokens | undefined
+  /** Where somebody is to be asked. */
+  page: URL | undefined
+}
+
+/** How long an authorization server may take for one answer, in milliseconds. */
+const answerTimeout = 10_000
+
+/** The SDK takes a provider without a redirect URL for one that needs no person at all. */
+const nowhere = "http://127.0.0.1/callback"
+
+/** What the SDK converses with. It registers us, and asks for a state, only where somebody can be asked. */
+export const makeProvider = (draft: Draft, redirect?: RedirectListener): OAuthClientProvider => {
+  const redirectUrl = redirect?.url ?? nowhere
+  let verifier = ""
+  let discovery: OAuthDiscoveryState | undefined
+  return {
+    redirectUrl,
+    clientMetadata: {
+      client_name: "a2c-smcp",
+      redirect_uris: [redirectUrl],
+      grant_types: ["authorization_code", "refresh_token"],
+      response_types: ["code"],
+      // A program on a person's own machine can keep no secret of its maker (RFC 8252 §8.5).
+      token_endpoint_auth_method: "none"
+    },
+    clientInformation: () => draft.client,
+    ...(redirect !== undefined && {
+      state: () => redirect.state,
+      saveClientInformation: (client) => void (draft.client = client)
+    }),
+    tokens: () => draft.tokens,
+    saveTokens: (tokens) => void (draft.tokens = tokens),
+    redirectToAuthorization: (url) => void (draft.page = url),
+    saveCodeVerifier: (given) => void (verifier = given),
+    codeVerifier: () => verifier,
+    // The code goes to the authorization server that gave it, whatever the MCP server names by then.
+    discoveryState: () => discovery,
+    saveDiscoveryState: (found) => void (discovery = found),
+    invalidateCredentials: (what) => {
+      if (what === "all" || what === "client") draft.client = undefined
+      if (what === "all" || what === "tokens") draft.tokens = undefined
+    }
+  }
+}
+
+const isDown = ({ status }: Response): boolean => status >= 500 || status === 429 || status === 408
+
+const noAnswer = new McpFailure({
+  kind: "unavailable",
+  message: "its authorization server does not answer"
+})
+
+/** Only words of the SDK's own are quoted: what authorization servers say may hold what they were sent. */
+const unusable = (error: unknown): McpFailure => {
+  const why = error instanceof Error ? /^Incompatible auth server: (.*)$/.exec(error.message)?.[1] : undefined
+  const detail = why === undefined ? "" : `: ${why}`
+  return new McpFailure({
+    kind: "unauthorized",
+    message: `its authorization server does not let us in${detail}`
+  })
+}
+
+/** What a conversation is about. */
+export interface Conversation {
+  readonly provider: OAuthClientProvider
+  readonly url: URL
+  readonly challenge: Challenge
+  /** What somebody who was asked has brought back. */
+  readonly code?: string
+}
+
+/**
+ * Converses with the authorization server of an MCP server: renews tokens, or finds out where to ask somebody, or
+ * exchanges a code. Fails with `unavailable` when it does not answer, and with `unauthorized` when it says no. Cannot
+ * be interrupted, since the answer may hold the only valid refresh token; every request in it has a time limit.
+ */
+export const converse = ({
+  challenge: { resourceMetadataUrl, scope },
+  code,
+  provider,
+  url
+}: Conversation): Effect.Effect<AuthResult, McpFailure> =>
+  Effect.suspend(() => {
+    /** The last request was not answered. The SDK itself keeps some of these failures to itself. */
+    let down = false
+    const fetchFn: FetchLike = async (target, init) => {
+      down = true
+      const response = await fetch(target, { ...init, signal: AbortSignal.timeout(answerTimeout) })
+      down = isDown(response)
+      return response
+    }
+    return Effect.tryPromise({
+      try: () =>
+        auth(provider, {
+          serverUrl: url,
+          fetchFn,
+          ...(resourceMetadataUrl !== undefined && { resourceMetadataUrl }),
+          ...(scope !== undefined && { scope }),
+          ...(code !== undefined && { authorizationCode: code })
+        }),
+      catch: (error) => (down ? noAnswer : unusable(error))
+    }).pipe(
+      Effect.filterOrFail(
+        () => !down,
+        () => noAnswer
+      ),
+      Effect.uninterruptible
+    )
+  })

@@ -1,0 +1,89 @@
+import {
+  type McpChange,
+  McpFailure,
+  type McpPage,
+  type McpProgress,
+  type McpWatch
+} from "../../application/ports/McpSession.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json.ts"
+
+/** How many changes wait for a watcher that lags. */
+export const changeBacklog = 1024
+
+/** The JSON-RPC number for a method the peer does not know. */
+export const methodNotFound = -32601
+
+/** One page of a listing; what is no object in it is left out. */
+export const readPage = (result: JsonObject, items: "tools" | "resources"): McpPage => {
+  const { nextCursor, [items]: found } = result
+  return {
+    items: Array.isArray(found) ? found.filter(isJsonObject) : [],
+    nextCursor: typeof nextCursor === "string" && nextCursor !== "" ? nextCursor : undefined
+  }
+}
+
+/** The contents of a resource. */
+export const readContents = ({ contents }: JsonObject): ReadonlyArray<JsonObject> =>
+  Array.isArray(contents) ? contents.filter(isJsonObject) : []
+
+/** The change that a notification tells of, if it does. */
+export const readChange = (method: string, params: unknown): McpChange | undefined => {
+  switch (method) {
+    case "notifications/tools/list_changed":
+      return { _tag: "ToolsChanged" }
+    case "notifications/resources/list_changed":
+      return { _tag: "ResourcesChanged" }
+    case "notifications/resources/updated":
+      return isJsonObject(params) && typeof params["uri"] === "string"
+        ? { _tag: "ResourceUpdated", uri: params["uri"] }
+        : undefined
+    default:
+      return undefined
+  }
+}
+
+/** All that is watched, as if it had changed: what is told when changes may have been missed. */
+export const everything = ({ resources, tools, uris }: McpWatch): ReadonlyArray<McpChange> => [
+  ...(tools ? [{ _tag: "ToolsChanged" } as const] : []),
+  ...(resources ? [{ _tag: "ResourcesChanged" } as const] : []),
+  ...uris.map((uri) => ({ _tag: "ResourceUpdated", uri }) as const)
+]
+
+/** The progress that the parameters of a notification tell, if they do. */
+export const readProgress = ({ message, progress, total }: JsonObject): McpProgress | undefined =>
+  typeof progress === "number"
+    ? {
+        progress,
+        ...(typeof total === "number" && { total }),
+        ...(typeof message === "string" && { message })
+      }
+    : undefined
+
+const parse = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** The error in a JSON-RPC error response, if the text is one. */
+const readError = (text: string): McpFailure | undefined => {
+  const response = parse(text)
+  const error = isJsonObject(response) ? response["error"] : undefined
+  if (!isJsonObject(error)) return undefined
+  const { code, message } = error
+  return typeof code === "number" && typeof message === "string"
+    ? new McpFailure({ kind: "protocol", code, message })
+    : undefined
+}
+
+/**
+ * What an HTTP status that is no success means. A JSON-RPC error in the body says more than the status does; the text
+ * of any other page is left out, it may hold anything.
+ */
+export const httpFailure = (status: number, text: string): McpFailure => {
+  if (status === 401) return new McpFailure({ kind: "unauthorized", message: "HTTP 401" })
+  if (status === 403) return new McpFailure({ kind: "forbidden", message: "HTTP 403" })
+  return readError(text) ?? new McpFailure({ kind: "unavailable", message: `HTTP ${status}` })
+}

@@ -1,0 +1,216 @@
+import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer, Option, Redacted } from "effect"
+import * as MemoryCredentialStore from "../../src/adapters/memory/MemoryCredentialStore.ts"
+import * as FileCredentialStore from "../../src/adapters/node/FileCredentialStore.ts"
+import { CredentialStore } from "../../src/application/ports/CredentialStore.ts"
+
+const folder = Effect.acquireRelease(
+  Effect.promise(() => mkdtemp(join(tmpdir(), "a2c-credentials-"))),
+  (path) => Effect.promise(() => rm(path, { recursive: true }))
+)
+/** A path in a folder that is not there yet. */
+const somewhere = Effect.map(folder, (path) => join(path, "config", "a2c", "credentials.json"))
+
+const read = (server: string) =>
+  CredentialStore.use((store) => store.read(server)).pipe(Effect.map(Option.map(Redacted.value)))
+const write = (server: string, text: string) =>
+  CredentialStore.use((store) => store.write(server, Redacted.make(text)))
+const remove = (server: string) => CredentialStore.use((store) => store.remove(server))
+
+/** The promises of every {@link CredentialStore}. */
+const contract = (name: string, store: Layer.Layer<CredentialStore>) => {
+  const promise = (title: string, body: Effect.Effect<void, unknown, CredentialStore>) =>
+    it.live(title, () => Effect.provide(body, Layer.fresh(store)))
+
+  describe(name, () => {
+    promise(
+      "knows nothing at first, and removing nothing is no failure",
+      Effect.gen(function* () {
+        yield* remove("github")
+        assert.deepStrictEqual(yield* read("github"), Option.none())
+      })
+    )
+
+    promise(
+      "gives what was written last",
+      Effect.gen(function* () {
+        yield* write("github", "first")
+        yield* write("github", '{"tökens":"\\u0000"}')
+        assert.deepStrictEqual(yield* read("github"), Option.some('{"tökens":"\\u0000"}'))
+      })
+    )
+
+    promise(
+      "keeps servers apart",
+      Effect.gen(function* () {
+        yield* write("a", "of a")
+        yield* write("b", "of b")
+        yield* remove("a")
+        assert.deepStrictEqual([yield* read("a"), yield* read("b")], [Option.none(), Option.some("of b")])
+      })
+    )
+
+    promise(
+      "takes any name for a plain name",
+      Effect.gen(function* () {
+        const names = ["__proto__", "constructor", "toString", "", "a/../b", "ü"]
+        assert.isTrue((yield* Effect.forEach(names, read)).every(Option.isNone))
+        yield* Effect.forEach(names, (server) => write(server, `of ${server}`))
+        assert.deepStrictEqual(
+          yield* Effect.forEach(names, read),
+          names.map((server) => Option.some(`of ${server}`))
+        )
+      })
+    )
+
+    promise(
+      "loses nothing when many write at once",
+      Effect.gen(function* () {
+        const names = Array.from({ length: 20 }, (_, index) => `server${index}`)
+        yield* Effect.forEach(names, (server) => write(server, server), { concurrency: "unbounded" })
+        assert.deepStrictEqual(
+          yield* Effect.forEach(names, read),
+          names.map((server) => Option.some(server))
+        )
+      })
+    )
+
+    promise(
+      "shows no credentials when it is printed",
+      Effect.gen(function* () {
+        yield* write("github", "s3cret")
+        const found = yield* CredentialStore.use((one) => one.read("github"))
+        assert.notInclude(`${String(found)} ${JSON.stringify(found)}`, "s3cret")
+      })
+    )
+  })
+}
+
+describe("CredentialStore", () => {
+  contract("in memory", MemoryCredentialStore.layer)
+  contract("in a file", Layer.unwrap(Effect.map(somewhere, (path) => FileCredentialStore.layer({ path }))))
+})
+
+describe("the credentials file", () => {
+  const promise = (title: string, body: (path: string) => Effect.Effect<void, unknown>) =>
+    it.live(title, () => Effect.scoped(Effect.flatMap(somewhere, body)))
+  const at = (path: string) => Effect.provide(FileCredentialStore.layer({ path }))
+  const put = (path: string, text: string, mode = 0o600) => {
+    mkdirSync(join(path, ".."), { recursive: true })
+    writeFileSync(path, text)
+    chmodSync(path, mode)
+  }
+
+  promise("is for its owner alone, and so is its folder", (path) =>
+    Effect.gen(function* () {
+      yield* write("github", "s3cret").pipe(at(path))
+      const modes = [path, join(path, "..")].map((one) => (statSync(one).mode & 0o777).toString(8))
+      assert.deepStrictEqual(modes, ["600", "700"])
+    })
+  )
+
+  promise("outlives the store", (path) =>
+    Effect.gen(function* () {
+      yield* write("github", "s3cret").pipe(at(path))
+      assert.deepStrictEqual(yield* read("github").pipe(at(path)), Option.some("s3cret"))
+    })
+  )
+
+  promise("loses nothing when several stores write at once", (path) =>
+    Effect.gen(function* () {
+      const names = Array.from({ length: 20 }, (_, index) => `server${index}`)
+      yield* Effect.forEach(names, (server) => write(server, server).pipe(at(path)), {
+        concurrency: "unbounded"
+      })
+      const found = yield* Effect.forEach(names, read).pipe(at(path))
+      assert.isTrue(found.every(Option.isSome))
+    })
+  )
+
+  promise("is replaced at once, and nothing else stays behind", (path) =>
+    Effect.gen(function* () {
+      yield* write("github", "first").pipe(at(path))
+      const before = statSync(path).ino
+      yield* write("github", "second").pipe(at(path))
+      assert.notStrictEqual(statSync(path).ino, before)
+      assert.deepStrictEqual(readdirSync(join(path, "..")), ["credentials.json"])
+    })
+  )
+
+  promise("cannot be kept where a file is in the way", (path) =>
+    Effect.gen(function* () {
+      put(join(path, ".."), "a file")
+      const failure = yield* Effect.flip(write("github", "s3cret").pipe(at(path)))
+      assert.include(failure.message, path)
+      assert.notInclude(failure.message, "s3cret")
+    })
+  )
+
+  for (const mode of [0o644, 0o640, 0o620, 0o602]) {
+    promise(`is refused with mode ${mode.toString(8)}`, (path) =>
+      Effect.gen(function* () {
+        const text = '{"version":1,"servers":{"github":"s3cret"}}'
+        put(path, text, mode)
+        const outcomes = [read("github"), write("github", "x"), remove("github")]
+        for (const outcome of outcomes) {
+          const failure = yield* Effect.flip(Effect.asVoid(outcome).pipe(at(path)))
+          assert.include(failure.message, path)
+          assert.include(failure.message, `mode 0${mode.toString(8)}`)
+        }
+        assert.strictEqual(readFileSync(path, "utf8"), text)
+      })
+    )
+  }
+
+  it.live.each([
+    ["no JSON", "s3cret", "not JSON"],
+    ["half of it", '{"version":1,"servers":{"github":"s3cre', "not JSON"],
+    ["nothing", "", "not JSON"],
+    ["a list", '["s3cret"]', "no credentials file"],
+    ["no version", '{"servers":{"github":"s3cret"}}', "version is not 1"],
+    ["a later version", '{"version":2,"servers":{"github":"s3cret"}}', "version is not 1"],
+    ["no servers", '{"version":1,"github":"s3cret"}', "no object"],
+    ["credentials that are no text", '{"version":1,"servers":{"github":{"token":"s3cret"}}}', "no text"],
+    ["too much", `{"version":1,"servers":{"github":"s3cret${"x".repeat(1024 * 1024)}"}}`, "larger than"]
+  ] as const)("with %s is refused and left alone", ([, text, why]) =>
+    Effect.gen(function* () {
+      const path = yield* somewhere
+      put(path, text)
+      const failure = yield* Effect.flip(read("github").pipe(at(path)))
+      assert.include(failure.message, path)
+      assert.include(failure.message, why)
+      assert.notInclude(failure.message, "s3cre")
+      yield* Effect.flip(write("other", "x").pipe(at(path)))
+      assert.strictEqual(readFileSync(path, "utf8"), text)
+    }).pipe(Effect.scoped)
+  )
+
+  promise("does not grow beyond what can be read again", (path) =>
+    Effect.gen(function* () {
+      yield* write("github", "kept").pipe(at(path))
+      yield* Effect.flip(write("other", "x".repeat(1024 * 1024)).pipe(at(path)))
+      assert.deepStrictEqual(yield* read("github").pipe(at(path)), Option.some("kept"))
+    })
+  )
+
+  it("is in the user's configuration folder unless told otherwise", () => {
+    const { defaultPath } = FileCredentialStore
+    assert.strictEqual(defaultPath({}, "linux", "/home/u"), "/home/u/.config/a2c/credentials.json")
+    assert.strictEqual(
+      defaultPath({ XDG_CONFIG_HOME: "/etc/u" }, "darwin", "/home/u"),
+      "/etc/u/a2c/credentials.json"
+    )
+    assert.strictEqual(
+      defaultPath({ XDG_CONFIG_HOME: "relative" }, "linux", "/home/u"),
+      "/home/u/.config/a2c/credentials.json"
+    )
+    const roaming = "C:\\Users\\u\\AppData\\Roaming"
+    const windows = `${roaming}\\a2c\\credentials.json`
+    assert.strictEqual(defaultPath({ APPDATA: roaming }, "win32", "C:\\Users\\u"), windows)
+    assert.strictEqual(defaultPath({}, "win32", "C:\\Users\\u"), windows)
+  })
+})
