@@ -36,7 +36,7 @@ const program = Effect.gen(function* () {
     Layer.provideMerge(Server.layer),
     Layer.provide(MemoryTransport.layer()),
     Layer.provide(MemoryMcp.layer(new Map([["clock", clock]]))),
-    Layer.provide(Inputs.layerEnvironment)
+    Layer.provide(Inputs.layer())
   )
 
   const call = Effect.gen(function* () {

@@ -2,9 +2,19 @@
  * A2C-SMCP for host programs: Server, Agent and Computer as Effect layers, the ports they stand on, and the adapters
  * for Socket.IO and MCP. The pure part alone is at `a2c-smcp/domain`, the peers in memory are at `a2c-smcp/testing`.
  */
+export * as AjvValidator from "./adapters/ajv/AjvValidator.ts"
+export { type FileCacheOptions, makeFileCache } from "./adapters/dpe/FileCache.ts"
+export {
+  type DocumentServer,
+  type DocumentServerOptions,
+  makeDocumentServer
+} from "./adapters/dpe/HttpServer.ts"
+export { type AuthorizationRequest, type AuthorizerOptions, sayOnLog } from "./adapters/mcp/Authorizer.ts"
 export * as McpClient from "./adapters/mcp/McpClient.ts"
+export * as FileCredentialStore from "./adapters/node/FileCredentialStore.ts"
 export * as SocketIoClient from "./adapters/socketio/SocketIoClient.ts"
 export * as SocketIoServer from "./adapters/socketio/SocketIoServer.ts"
+export * as VerelEngine from "./adapters/vrl/VerelEngine.ts"
 export { Agent, type AgentEvent, type AgentOptions } from "./application/agent/Agent.ts"
 export {
   type AgentError,
@@ -26,9 +36,11 @@ export {
   type ResolvedDpe,
   type ResolveDpe
 } from "./application/computer/ComputerSettings.ts"
-export { InputMissing, Inputs } from "./application/computer/Inputs.ts"
-export type { ServerState } from "./application/computer/Offer.ts"
-export type { ToolCallRecord } from "./application/computer/ToolCalls.ts"
+export { InputMissing, Inputs, type InputSources } from "./application/computer/Inputs.ts"
+export type { ServerState, ServerStates } from "./application/computer/Offer.ts"
+export { AlreadySeated, type SeatRequest, type SeatStatus } from "./application/computer/Seat.ts"
+export { UnknownServer } from "./application/computer/SessionPool.ts"
+export type { LocalCall, ToolCallRecord } from "./application/computer/ToolCalls.ts"
 export {
   type JoinFailed,
   JoinRefused,
@@ -37,6 +49,7 @@ export {
   type OfficeMember
 } from "./application/member/OfficeMember.ts"
 export { type Body, decodeBody, jsonBody } from "./application/ports/Body.ts"
+export { CredentialStore } from "./application/ports/CredentialStore.ts"
 export {
   type McpChange,
   McpConnector,
@@ -47,6 +60,7 @@ export {
   type McpSession,
   type McpWatch
 } from "./application/ports/McpSession.ts"
+export { SchemaUnusable, SchemaValidator } from "./application/ports/SchemaValidator.ts"
 export {
   AdmissionRefused,
   type Answer,
@@ -63,9 +77,11 @@ export {
   Unreachable,
   VersionRefused
 } from "./application/ports/Transport.ts"
+export { VrlEngine, VrlFailed } from "./application/ports/VrlEngine.ts"
 export { Server } from "./application/server/Server.ts"
 export { ServerSettings } from "./application/server/ServerSettings.ts"
 export { readComputerConfig } from "./domain/config/config.ts"
+export type { Setup, SetupDifference, Variables } from "./domain/config/setup.ts"
 export type { JsonObject } from "./domain/json.ts"
 export type { ComputerConfig, ServerConfig } from "./domain/protocol/v0_2/config.ts"
 export type { SmcpTool, ToolResult } from "./domain/protocol/v0_2/tools.ts"

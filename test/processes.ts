@@ -12,8 +12,8 @@ export const descendants = (root: number): ReadonlyArray<number> => {
   return below(root)
 }
 
-/** A zombie has ended; nobody has asked for its status yet. */
-const alive = (pid: number): boolean => {
+/** Does it run? A zombie has ended; nobody has asked for its status yet. */
+export const alive = (pid: number): boolean => {
   try {
     const state = execFileSync("ps", ["-o", "stat=", "-p", String(pid)], { encoding: "utf8" })
     return !state.trim().startsWith("Z")

@@ -1,4 +1,4 @@
-import { Effect, FiberSet, type Scope } from "effect"
+import { Duration, Effect, FiberSet, type Scope } from "effect"
 
 /** Keeps things fresh: each key has at most one refresh under way and one waiting, however often it is asked for. */
 export interface Refresher {
@@ -8,16 +8,21 @@ export interface Refresher {
   readonly settled: Effect.Effect<void>
 }
 
-export const makeRefresher: Effect.Effect<Refresher, never, Scope.Scope> = Effect.gen(function* () {
+/** Refreshes of one key are at least `pause` apart, however fast the questions come. */
+export const makeRefresher = Effect.fnUntraced(function* (
+  pause: Duration.Duration = Duration.zero
+): Effect.fn.Return<Refresher, never, Scope.Scope> {
   const fibers = yield* FiberSet.make<void>()
   const states = new Map<string, "running" | "again">()
 
   const run = Effect.fnUntraced(
     function* (key: string, effect: Effect.Effect<void>) {
-      do {
+      while (true) {
         states.set(key, "running")
-        yield* effect
-      } while (states.get(key) === "again")
+        yield* Effect.catchDefect(effect, (defect) => Effect.logError("refresh failed", { key }, defect))
+        if (!Duration.isZero(pause)) yield* Effect.sleep(pause)
+        if (states.get(key) !== "again") return
+      }
     },
     (loop, key) =>
       Effect.ensuring(

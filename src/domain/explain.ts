@@ -15,7 +15,7 @@ export const faultsOf = (error: Schema.SchemaError): ReadonlyArray<Fault> =>
     issue: message.replaceAll("\n", " ").trim()
   }))
 
-const spellPath = (path: ReadonlyArray<PropertyKey>): string =>
+export const spellPath = (path: ReadonlyArray<PropertyKey>): string =>
   path
     .map((key, index) =>
       typeof key === "number" ? `[${key}]` : index === 0 ? String(key) : `.${String(key)}`
@@ -23,7 +23,7 @@ const spellPath = (path: ReadonlyArray<PropertyKey>): string =>
     .join("")
 
 /** Faults in one line: `server_parameters.timeout: Expected …; name: Missing key`. */
-const explainFaults = (faults: ReadonlyArray<Fault>): string =>
+export const explainFaults = (faults: ReadonlyArray<Fault>): string =>
   faults.map(({ issue, path }) => (path.length === 0 ? issue : `${spellPath(path)}: ${issue}`)).join("; ")
 
 /** What a schema found, in one line. */

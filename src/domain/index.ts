@@ -2,9 +2,24 @@
  * The pure part of A2C-SMCP: parsers, rules and message schemas. No I/O, no clock, no Node: it runs in a browser, a
  * worker or any other runtime.
  */
-export { readComputerConfig } from "./config/config.ts"
-export { acceptInput, defaultOf, environmentNames } from "./config/inputs.ts"
-export { referencedInputs, render, type Rendering } from "./config/placeholders.ts"
+export {
+  type Clash,
+  type ConfigPart,
+  type ConfigReading,
+  mergeConfigs,
+  readComputerConfig,
+  readConfig
+} from "./config/config.ts"
+export type { Dialect } from "./config/dialects.ts"
+export { acceptInput, defaultOf, environmentNames, type InputValue } from "./config/inputs.ts"
+export {
+  parseReference,
+  placeholders,
+  type Reference,
+  render,
+  type Rendering
+} from "./config/placeholders.ts"
+export { compareSetups, type Setup, type SetupDifference, type Variables } from "./config/setup.ts"
 export {
   type Desktop,
   type DesktopWarning,

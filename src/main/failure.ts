@@ -1,5 +1,5 @@
 import { Data, Effect, Runtime, Stream } from "effect"
-import type { MemberStatus } from "../application/member/OfficeMember.ts"
+import type { SeatStatus } from "../application/computer/Seat.ts"
 
 /** What a person at a terminal is told when a command cannot do its work; nothing else is printed. */
 export class CommandFailed extends Data.TaggedError("CommandFailed")<{
@@ -16,7 +16,7 @@ export const failed = (error: { readonly message: string }): CommandFailed =>
   new CommandFailed({ message: error.message })
 
 /** Waits as long as a member may come back to its office, and fails with the reason when it may not. */
-export const untilEnded = (status: Stream.Stream<MemberStatus>): Effect.Effect<never, CommandFailed> =>
+export const untilEnded = (status: Stream.Stream<SeatStatus>): Effect.Effect<never, CommandFailed> =>
   Stream.runForEach(status, (standing) =>
     standing._tag === "Ended" ? Effect.fail(failed(standing.error)) : Effect.void
   ).pipe(Effect.andThen(Effect.never))

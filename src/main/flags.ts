@@ -41,3 +41,13 @@ export const computer = Flag.String("computer").pipe(
   Flag.withDescription("which Computer is meant"),
   Flag.optional
 )
+
+/** Values of inputs, which win over every other source. */
+export const inputValues = Flag.KeyValuePair("input").pipe(
+  Flag.withMetavar("ID=VALUE"),
+  Flag.withDescription(
+    "value of an input of the configuration; may be repeated. Others can see the arguments of a process: " +
+      "give secrets by the environment, as A2C_SMCP_ID"
+  ),
+  Flag.withDefault({})
+)

@@ -1,12 +1,16 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, Layer } from "effect"
+import * as AjvValidator from "../adapters/ajv/AjvValidator.ts"
+import type { AuthorizerOptions } from "../adapters/mcp/Authorizer.ts"
 import * as McpClient from "../adapters/mcp/McpClient.ts"
+import * as FileCredentialStore from "../adapters/node/FileCredentialStore.ts"
 import * as SocketIoClient from "../adapters/socketio/SocketIoClient.ts"
 import * as SocketIoServer from "../adapters/socketio/SocketIoServer.ts"
+import * as VerelEngine from "../adapters/vrl/VerelEngine.ts"
 import { Agent, type AgentOptions } from "../application/agent/Agent.ts"
 import { Computer, type ComputerOptions } from "../application/computer/Computer.ts"
 import { ComputerSettings } from "../application/computer/ComputerSettings.ts"
-import { Inputs } from "../application/computer/Inputs.ts"
+import { Inputs, type InputSources } from "../application/computer/Inputs.ts"
 import type { JoinFailed } from "../application/member/OfficeMember.ts"
 import type { ListenFailed } from "../application/ports/Transport.ts"
 import { Server } from "../application/server/Server.ts"
@@ -33,16 +37,19 @@ export const agentLayer = (
   options: AgentOptions & SocketIoClient.SocketIoClientOptions
 ): Layer.Layer<Agent, JoinFailed> => Agent.layer(options).pipe(Layer.provide(SocketIoClient.layer(options)))
 
-/** A Computer in an office of a Server on Socket.IO, driving real MCP servers. */
-export const computerLayer = (
-  options: ComputerOptions &
-    SocketIoClient.SocketIoClientOptions & { readonly settings?: Partial<ComputerSettings> }
-): Layer.Layer<Computer, JoinFailed> =>
+type ComputerLayerOptions = ComputerOptions &
+  SocketIoClient.SocketIoClientOptions &
+  AuthorizerOptions & { readonly settings?: Partial<ComputerSettings> }
+
+/** A Computer in an office of a Server on Socket.IO, driving real MCP servers; whoever runs it gives the inputs. */
+export const computerOn = (options: ComputerLayerOptions): Layer.Layer<Computer, JoinFailed, Inputs> =>
   Computer.layer(options).pipe(
     Layer.provide(SocketIoClient.layer(options)),
-    Layer.provide(McpClient.layer),
+    Layer.provide(McpClient.layerAuthorizing(options)),
+    Layer.provide(FileCredentialStore.layer()),
     Layer.provide(NodeServices.layer),
-    Layer.provide(Inputs.layerEnvironment),
+    Layer.provide(AjvValidator.layer),
+    Layer.provide(VerelEngine.layer()),
     Layer.provide(
       Layer.effect(
         ComputerSettings,
@@ -50,3 +57,10 @@ export const computerLayer = (
       )
     )
   )
+
+/** The same with the values of its inputs: given ones, else from the environment, else as `inputs` says. */
+export const computerLayer = ({
+  inputs,
+  ...options
+}: ComputerLayerOptions & { readonly inputs?: InputSources }): Layer.Layer<Computer | Inputs, JoinFailed> =>
+  Layer.provideMerge(computerOn(options), Inputs.layer(inputs))

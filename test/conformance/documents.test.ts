@@ -128,7 +128,7 @@ describe("client:get_dpe", () => {
       yield* ask("client:get_dpe", dpe("dpe://com.ex.docs/rpt"))
       yield* server("alpha").crash("gone")
       yield* Effect.repeat(computer.servers, {
-        until: (states) => states.get("alpha")?._tag === "Failed"
+        until: (states) => states.get("alpha")?._tag === "BackingOff"
       })
       yield* ask("client:get_dpe", dpe("dpe://com.ex.docs/rpt"))
       assert.deepStrictEqual(names, ["alpha", "beta"])

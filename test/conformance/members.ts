@@ -1,5 +1,7 @@
-import { ConfigProvider, Context, Effect, Layer, Result, type Scope } from "effect"
+import { ConfigProvider, Context, Duration, Effect, Layer, Result, type Scope } from "effect"
+import * as AjvValidator from "../../src/adapters/ajv/AjvValidator.ts"
 import * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
+import * as VerelEngine from "../../src/adapters/vrl/VerelEngine.ts"
 import { Agent } from "../../src/application/agent/Agent.ts"
 import { Computer } from "../../src/application/computer/Computer.ts"
 import { ComputerSettings } from "../../src/application/computer/ComputerSettings.ts"
@@ -90,9 +92,17 @@ export const computerUnderTest = Effect.fnUntraced(function* (
     config: Result.getOrThrow(readComputerConfig(given))
   }).pipe(
     Layer.provide(MemoryMcp.layer(new Map(Object.entries(servers)))),
-    Layer.provide(Inputs.layerEnvironment),
+    Layer.provide(Inputs.layer()),
+    Layer.provide(AjvValidator.layer),
+    Layer.provide(VerelEngine.layer()),
     Layer.provide(world.client),
-    Layer.provide(Layer.succeed(ComputerSettings, { ...ComputerSettings.defaultValue(), ...settings })),
+    Layer.provide(
+      Layer.succeed(ComputerSettings, {
+        ...ComputerSettings.defaultValue(),
+        changePause: Duration.zero,
+        ...settings
+      })
+    ),
     Layer.provide(ConfigProvider.layer(ConfigProvider.fromEnv({ env: environment }))),
     Layer.provide(world.logging),
     Layer.fresh,

@@ -97,7 +97,10 @@ describe("calling tools of a Computer", () => {
   conform("case 129: a disabled server is not started", (world) =>
     Effect.gen(function* () {
       const { a1, computer } = yield* office(world, [tool("t")], { configure: { alpha: { disabled: true } } })
-      assert.strictEqual((yield* computer.servers).get("alpha")?._tag, "Disabled")
+      assert.deepStrictEqual((yield* computer.servers).get("alpha"), {
+        _tag: "Stopped",
+        reason: "disabled"
+      })
       assertFailed(yield* ask(a1, "t"), 4001, 4002)
     })
   )
@@ -117,10 +120,8 @@ describe("calling tools of a Computer", () => {
       yield* alpha.crash("exit code 1")
       assertFailed(yield* Fiber.join(asking), 4003)
       assert.deepStrictEqual(yield* a1.hear("notify:update_tool_list"), { computer: "pc-1" })
-      assert.deepStrictEqual((yield* computer.servers).get("alpha"), {
-        _tag: "Failed",
-        reason: "exit code 1"
-      })
+      const state = (yield* computer.servers).get("alpha")
+      assert.isTrue(state?._tag === "BackingOff" && state.reason === "exit code 1")
     })
   )
 
@@ -175,7 +176,9 @@ describe("calling tools of a Computer", () => {
   conform("case 136: a no, a fault and silence all mean no", (world) =>
     Effect.gen(function* () {
       const t = slowTool("t")
-      const answers = [Effect.succeed(false), Effect.fail("broken"), Effect.die("broken"), Effect.never]
+      const asked = yield* Deferred.make<void>()
+      const silence = Effect.andThen(Deferred.succeed(asked, undefined), Effect.never)
+      const answers = [Effect.succeed(false), Effect.fail("broken"), Effect.die("broken"), silence]
       let turn = 0
       const { a1 } = yield* office(world, [t.tool], {
         ...unconfirmed,
@@ -183,7 +186,7 @@ describe("calling tools of a Computer", () => {
       })
       for (const req_id of ["r1", "r2", "r3"]) assertFailed(yield* ask(a1, "t", { req_id }), 4005)
       const asking = yield* Effect.forkChild(ask(a1, "t", { req_id: "r4", timeout: 1 }))
-      yield* settled([a1])
+      yield* Deferred.await(asked)
       yield* world.elapse("1 second")
       assertFailed(yield* Fiber.join(asking), 4005)
       assert.strictEqual(yield* Ref.get(t.runs), 0)

@@ -185,7 +185,7 @@ describe("client:get_tools", () => {
       const broken = { ...alpha, connect: Effect.die("cannot start") }
       const computer = yield* computerUnderTest(world, { servers: { broken, alpha } })
       assert.strictEqual((yield* computer.servers).get("alpha")?._tag, "Ready")
-      assert.strictEqual((yield* computer.servers).get("broken")?._tag, "Failed")
+      assert.strictEqual((yield* computer.servers).get("broken")?._tag, "BackingOff")
       assert.strictEqual((yield* toolsOf(yield* agentIn(world, "O1"))).length, 1)
     })
   )

@@ -127,7 +127,7 @@ describe("a2c", () => {
 
       const failing = yield* agent(url, "call", "echo")
       assert.deepStrictEqual([failing.code, failing.stdout], [2, ""])
-      assert.match(failing.stderr, /^a2c: .*message/)
+      assert.match(failing.stderr, /^a2c: Tool 'echo' was not called[^]*message/)
 
       const family = [...descendants(desk.pid), ...descendants(serving.pid)]
       assert.isAtLeast(family.length, 1)
@@ -236,6 +236,7 @@ describe("a2c", () => {
       const broken = yield* temporaryFile("broken.json", "{ nonsense")
       const wrong = yield* temporaryFile("wrong.json", JSON.stringify({ servers: { s: { type: "telnet" } } }))
       const right = yield* temporaryFile("right.json", JSON.stringify({ servers: { s: stdio("x") } }))
+      const other = yield* temporaryFile("other.json", JSON.stringify({ servers: { s: stdio("x") } }))
       const desk = (...config: ReadonlyArray<string>) => [
         "computer",
         "--server",
@@ -246,12 +247,12 @@ describe("a2c", () => {
       ]
       yield* says(/Cannot listen on 127\.0\.0\.1:\d+: the address is in use/, "server", "--port", port)
       yield* says(/a port from 0 to 65535/, "server", "--port", "70000")
-      yield* says(/broken\.json is not JSON/, ...desk("--config", broken))
-      yield* says(/wrong\.json: servers\.s\.type/, ...desk("--config", wrong))
-      yield* says(/Cannot read .*missing\.json/, ...desk("--config", "/tmp/missing.json"))
+      yield* says(/broken\.json:1:11: error: not JSON: close brace expected/, ...desk("--config", broken))
+      yield* says(/wrong\.json:1:18: error: servers\.s\.type/, ...desk("--config", wrong))
+      yield* says(/missing\.json: error: there is no such file/, ...desk("--config", "/tmp/missing.json"))
       yield* says(
-        /server "s" is defined in both .*right\.json and/,
-        ...desk("--config", right, "--config", right)
+        /other\.json:1:13: error: servers\.s: server "s" is defined in .*right\.json too/,
+        ...desk("--config", right, "--config", other)
       )
       yield* says(
         /Cannot reach http:\/\/127\.0\.0\.1:9:/,

@@ -47,7 +47,7 @@ const make = Effect.fnUntraced(function* ({
 }: AgentOptions): Effect.fn.Return<AgentShape, JoinFailed, Scope.Scope | TransportClient> {
   const view = yield* SubscriptionRef.make(viewOf([]))
   const hub = yield* Effect.acquireRelease(PubSub.sliding<AgentEvent>(eventBacklog), PubSub.shutdown)
-  const { refresh, settled } = yield* makeRefresher
+  const { refresh, settled } = yield* makeRefresher()
   const publish = (event: AgentEvent) => Effect.asVoid(PubSub.publish(hub, event))
 
   const keeping = (requests: AgentRequests) => {

@@ -1,197 +1,138 @@
-import { Context, Effect, Layer, Result, type Scope, type Stream, SubscriptionRef } from "effect"
+import { Context, Effect, Layer, type Scope, type Stream } from "effect"
+import type { Setup, SetupDifference, Variables } from "../../domain/config/setup.ts"
 import type { Part } from "../../domain/office/notice.ts"
-import type { Line } from "../../domain/protocol/lines.ts"
 import type { ComputerConfig } from "../../domain/protocol/v0_2/config.ts"
-import type { CallRow } from "../../domain/protocol/v0_2/events.ts"
-import { computerNotFound, internal, type Refusal, tooLarge, unknownEvent } from "../../domain/refusal.ts"
+import type { ToolResult } from "../../domain/protocol/v0_2/tools.ts"
 import type { Catalogue } from "../../domain/tools/catalogue.ts"
-import { toolFailed } from "../../domain/tools/result.ts"
-import { joinOffice, type JoinFailed, type MemberStatus, type OfficeMember } from "../member/OfficeMember.ts"
-import { type Body, decodeBody, jsonBody } from "../ports/Body.ts"
+import type { JoinFailed, OfficeMember } from "../member/OfficeMember.ts"
+import { jsonBody } from "../ports/Body.ts"
 import type { McpConnector } from "../ports/McpSession.ts"
-import type { Receive, TransportClient } from "../ports/Transport.ts"
+import type { TransportClient } from "../ports/Transport.ts"
 import { ComputerSettings } from "./ComputerSettings.ts"
-import { makeDesktop } from "./Desktop.ts"
+import { type DesktopRequest, makeDesktop } from "./Desktop.ts"
 import { makeDocuments } from "./Documents.ts"
 import type { Inputs } from "./Inputs.ts"
-import type { ServerState } from "./Offer.ts"
-import { makeSessionPool } from "./SessionPool.ts"
-import { makeToolCalls, type ToolCallRecord } from "./ToolCalls.ts"
+import type { ServerStates } from "./Offer.ts"
+import { receiverFor } from "./Receiver.ts"
+import { type AlreadySeated, makeSeat, type SeatRequest, type SeatStatus } from "./Seat.ts"
+import { concealLogs, makeSecrets } from "./Secrets.ts"
+import { makeSessionPool, type UnknownServer } from "./SessionPool.ts"
+import { type LocalCall, makeToolCalls, type ToolCallRecord } from "./ToolCalls.ts"
 
 /** Who the Computer is, where, and what it drives. */
 export interface ComputerOptions {
-  readonly office: string
+  /** The office to join at once; without it the Computer stays away until it is told to join. */
+  readonly office?: string
   readonly name: string
   readonly config: ComputerConfig
+  /** What stands for `${name}` in the parameters of the servers. */
+  readonly variables?: Variables
   /** Keep trying while the Server cannot be reached at first; otherwise that is a failure. */
   readonly patient?: boolean
 }
 
 interface ComputerShape {
   /** Every configured MCP server and where it stands. */
-  readonly servers: Effect.Effect<ReadonlyMap<string, ServerState>>
+  readonly servers: Effect.Effect<ServerStates>
+  /** The same now, and after every change. */
+  readonly changes: Stream.Stream<ServerStates>
   /** What the office can call, and what is hidden and why. */
   readonly catalogue: Effect.Effect<Catalogue>
   /** The last calls that reached a server, oldest first. */
   readonly history: Effect.Effect<ReadonlyArray<ToolCallRecord>>
+  /** What is configured now, with its placeholders unfilled. */
+  readonly setup: Effect.Effect<Setup>
+  /** Makes the servers those of another setup. Whoever did not change keeps its session. */
+  readonly reconfigure: (setup: Setup) => Effect.Effect<SetupDifference>
+  /** Starts a server that does not run, even a disabled one, and waits until it runs or cannot. */
+  readonly start: (server: string) => Effect.Effect<void, UnknownServer>
+  /** Stops a server until it is started again. Its running calls end with an error. */
+  readonly stop: (server: string) => Effect.Effect<void, UnknownServer>
+  /** Stops a server and starts it again. */
+  readonly restart: (server: string) => Effect.Effect<void, UnknownServer>
+  /** Calls a tool as the Computer's own people may: nobody is asked for consent. */
+  readonly callTool: (call: LocalCall) => Effect.Effect<ToolResult>
+  /** The desktop as the office would see it. */
+  readonly desktop: (request: DesktopRequest) => Effect.Effect<ReadonlyArray<string>>
   /** Where the Computer stands with the Server, now and after every change. */
-  readonly status: Stream.Stream<MemberStatus>
+  readonly status: Stream.Stream<SeatStatus>
+  /** The office the Computer is in or comes back to. */
+  readonly office: Effect.Effect<string | undefined>
+  readonly join: (request: SeatRequest) => Effect.Effect<void, JoinFailed | AlreadySeated>
+  /** Leaves the office; the servers run on. Calls for its Agent end. */
+  readonly leave: Effect.Effect<void>
   /** The seat itself, for events that this version does not know. */
-  readonly member: OfficeMember
-}
-
-type Calls = Line["calls"]
-
-/** What a Computer answers: one handler for every request of the event table. */
-type Handlers = {
-  readonly [K in keyof Calls]: Calls[K] extends CallRow<infer Request, infer Reply>
-    ? (request: Request) => Effect.Effect<Reply, Refusal>
-    : never
-}
-
-/** The answer to one request, from its body to the value that goes back. */
-type Serve = (body: Body) => Effect.Effect<unknown, Refusal>
-
-/** A row of the table with its handler: how the event is served, under each of its names. */
-const serving = <Request extends { readonly computer: string }, Reply>(
-  name: string,
-  { aliases, event, reply, request }: CallRow<Request, Reply>,
-  handle: (request: Request) => Effect.Effect<Reply, Refusal>
-): ReadonlyArray<readonly [string, Serve]> => {
-  const serve: Serve = (body) =>
-    Effect.fromResult(decodeBody(body, request.decode)).pipe(
-      Effect.filterOrFail(
-        ({ computer }) => computer === name,
-        ({ computer }) => computerNotFound(computer)
-      ),
-      Effect.flatMap(handle),
-      Effect.map(reply.encode)
-    )
-  return [event, ...aliases].map((spelling) => [spelling, serve])
-}
-
-const table = (name: string, calls: Calls, handlers: Handlers): ReadonlyMap<string, Serve> => {
-  const rows: { readonly [K in keyof Calls]: ReadonlyArray<readonly [string, Serve]> } = {
-    toolCall: serving(name, calls.toolCall, handlers.toolCall),
-    getTools: serving(name, calls.getTools, handlers.getTools),
-    getConfig: serving(name, calls.getConfig, handlers.getConfig),
-    getDesktop: serving(name, calls.getDesktop, handlers.getDesktop),
-    getDpe: serving(name, calls.getDpe, handlers.getDpe),
-    getResources: serving(name, calls.getResources, handlers.getResources),
-    getFinder: serving(name, calls.getFinder, handlers.getFinder)
-  }
-  return new Map(Object.values(rows).flat())
+  readonly member: Effect.Effect<OfficeMember | undefined>
 }
 
 const make = Effect.fnUntraced(function* ({
   config,
   name,
   office,
-  patient
+  patient,
+  variables = {}
 }: ComputerOptions): Effect.fn.Return<
   ComputerShape,
   JoinFailed,
   Scope.Scope | TransportClient | McpConnector | Inputs
 > {
   const { startupPatience } = yield* ComputerSettings
-  let seat: OfficeMember | undefined
+  const secrets = makeSecrets()
+  const guarded = concealLogs(secrets)
+  const seat = yield* makeSeat(name)
 
   /** Tells the office that a part has changed; nobody is told while there is no office. */
   const announce = (part: Part) =>
     Effect.suspend(() => {
-      if (seat === undefined) return Effect.void
-      const { event, request } = seat.line.reports[part]
-      return Effect.ignore(seat.tell(event, jsonBody(request.encode({ computer: name }))))
+      const member = seat.member()
+      if (member === undefined) return Effect.void
+      const { event, request } = member.line.reports[part]
+      return Effect.ignore(member.tell(event, jsonBody(request.encode({ computer: name }))))
     })
 
-  const pool = yield* makeSessionPool(config, announce)
-  const calls = yield* makeToolCalls(pool)
+  const pool = yield* guarded(makeSessionPool({ config, variables }, secrets, announce))
+  const calls = yield* guarded(makeToolCalls(pool))
   const used = () => calls.history().map(({ server }) => server)
   const desktop = yield* makeDesktop(pool, used)
   const documents = yield* makeDocuments(pool, used)
 
-  const handlers: Handlers = {
-    toolCall: calls.call,
-    getTools: ({ reqId }) =>
-      Effect.sync(() => ({ tools: [...pool.catalogue().entries.values()].map(({ tool }) => tool), reqId })),
-    getConfig: () => Effect.succeed(config),
-    getDesktop: ({ desktopSize, reqId, window }) =>
-      Effect.map(
-        desktop.show({
-          ...(desktopSize !== undefined && { size: desktopSize }),
-          ...(window !== undefined && { window })
-        }),
-        (desktops) => ({ desktops, reqId })
-      ),
-    getDpe: documents.dpe,
-    getResources: documents.resources,
-    getFinder: (request) => Effect.map(documents.find(request), (page) => ({ ...page, reqId: request.reqId }))
-  }
-
-  const receiverFor = (member: OfficeMember): Receive => {
-    const { line } = member
-    const served = table(name, line.calls, handlers)
-    const refusal = (given: Refusal): Body => jsonBody(line.writeRefusal(given))
-
-    /** What is said instead of an answer the connection cannot carry (case 152). */
-    const bounded = (event: string, body: Body): Body => {
-      if (member.fits(body)) return body
-      const why = "The answer is larger than a message may be"
-      return event === line.calls.toolCall.event
-        ? jsonBody(line.calls.toolCall.reply.encode(toolFailed(why)))
-        : refusal(tooLarge(member.maxBytes()))
-    }
-
-    const notified = (event: string, body: Body): Effect.Effect<void> => {
-      const notice = decodeBody(body, (wire) => line.readNotice(event, wire))
-      if (Result.isFailure(notice)) {
-        return Effect.logDebug("message ignored", { event, reason: notice.failure.message })
+  const join = (request: SeatRequest) =>
+    seat.join(request, (member) => {
+      const receive = receiverFor({ name, pool, calls, desktop, documents }, member)
+      return {
+        receive: (event, body) => guarded(receive(event, body)),
+        onJoined: Effect.void,
+        onLost: () => calls.reset
       }
-      if (notice.success._tag === "Cancelled") return calls.cancel(notice.success.reqId)
-      const agentLeft = notice.success._tag === "Left" && notice.success.seat.role === "agent"
-      return agentLeft ? calls.reset : Effect.void
-    }
-
-    return (event, body) => {
-      const serve = served.get(event)
-      if (serve !== undefined) {
-        return serve(body).pipe(
-          Effect.match({
-            onSuccess: (value) => bounded(event, jsonBody(value)),
-            onFailure: refusal
-          }),
-          Effect.catchDefect((defect) =>
-            Effect.as(
-              Effect.logError("request failed", { event }, defect),
-              refusal(internal("Internal error"))
-            )
-          ),
-          Effect.map((answer) => [answer])
-        )
-      }
-      if (event.startsWith("notify:")) return Effect.as(notified(event, body), [])
-      return Effect.succeed([refusal(unknownEvent(event))])
-    }
-  }
-
-  yield* Effect.timeoutOption(pool.started, startupPatience)
-  const member = yield* joinOffice(
-    { role: "computer", office, name, ...(patient !== undefined && { patient }) },
-    (given) => ({
-      receive: receiverFor(given),
-      onJoined: Effect.sync(() => {
-        seat = given
-      }),
-      onLost: () => calls.reset
     })
-  )
+  const leave = Effect.andThen(calls.reset, seat.leave)
+
+  if (office !== undefined) {
+    yield* Effect.timeoutOption(pool.started, startupPatience)
+    yield* Effect.catchTag(
+      join({ office, ...(patient !== undefined && { patient }) }),
+      "AlreadySeated",
+      Effect.die
+    )
+  }
 
   return {
     servers: Effect.sync(pool.states),
+    changes: pool.changes,
     catalogue: Effect.sync(pool.catalogue),
     history: Effect.sync(calls.history),
-    status: SubscriptionRef.changes(member.status),
-    member
+    setup: Effect.sync(pool.setup),
+    reconfigure: (setup) => guarded(pool.apply(setup)),
+    start: (server) => guarded(pool.start(server)),
+    stop: (server) => guarded(pool.stop(server)),
+    restart: (server) => guarded(pool.restart(server)),
+    callTool: (call) => guarded(calls.callHere(call)),
+    desktop: (request) => guarded(desktop.show(request)),
+    status: seat.status,
+    office: Effect.sync(seat.office),
+    join,
+    leave,
+    member: Effect.sync(seat.member)
   }
 })
 
@@ -199,7 +140,7 @@ const make = Effect.fnUntraced(function* ({
 export class Computer extends Context.Service<Computer, ComputerShape>()(
   "a2c-smcp/application/computer/Computer"
 ) {
-  /** Starts the servers, joins the office, and stays for as long as the layer lives. */
+  /** Starts the servers, joins the office if one is given, and stays for as long as the layer lives. */
   static readonly layer = (
     options: ComputerOptions
   ): Layer.Layer<Computer, JoinFailed, TransportClient | McpConnector | Inputs> =>

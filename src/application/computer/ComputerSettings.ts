@@ -61,6 +61,12 @@ export interface ComputerSettings {
   readonly startupPatience: Duration.Duration
   /** How long listing or reading resources may take; slower ones are left out. */
   readonly readTimeout: Duration.Duration
+  /** How often an MCP server is asked for a sign of life. */
+  readonly livenessInterval: Duration.Duration
+  /** Changes that follow each other within this time are looked at, and announced, together. */
+  readonly changePause: Duration.Duration
+  /** Show windows and documents of servers, too, that do not tell when they change. */
+  readonly showUnwatched: boolean
   /** Asked before a tool runs that is not marked `auto_apply`; without it such calls fail with 4005. */
   readonly confirm: Confirm | undefined
   /** Turns documents into URIs; without it they are refused with 4011. */
@@ -77,6 +83,9 @@ export const ComputerSettings = Context.Reference<ComputerSettings>(
       connectTimeout: Duration.seconds(30),
       startupPatience: Duration.seconds(5),
       readTimeout: Duration.seconds(10),
+      livenessInterval: Duration.seconds(30),
+      changePause: Duration.millis(100),
+      showUnwatched: false,
       confirm: undefined,
       resolveDpe: undefined,
       onProgress: (report) => Effect.logDebug("tool progress", report)

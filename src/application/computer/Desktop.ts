@@ -1,21 +1,26 @@
-import { Duration, Effect } from "effect"
-import { isWindowUri, looksLikeWindow } from "../../domain/desktop/window.ts"
+import { Clock, Duration, Effect } from "effect"
 import { organizeDesktop, type WindowResource } from "../../domain/desktop/organize.ts"
+import { isWindowUri, looksLikeWindow } from "../../domain/desktop/window.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import { ComputerSettings } from "./ComputerSettings.ts"
-import { type ReadyServer, takesPart } from "./Offer.ts"
+import type { ReadyServer } from "./Offer.ts"
 import type { SessionPool } from "./SessionPool.ts"
+
+/** Which part of the desktop is wanted. */
+export interface DesktopRequest {
+  /** At most so many entries. */
+  readonly size?: number
+  /** Only the window of this exact URI. */
+  readonly window?: string
+}
 
 /** Shows what the windows of all MCP servers say. */
 export interface Desktop {
-  /** The desktop, at most `size` entries of it, or the one `window` of this exact URI (seed 001, spec §9.5). */
-  readonly show: (options: {
-    readonly size?: number
-    readonly window?: string
-  }) => Effect.Effect<ReadonlyArray<string>>
+  /** The desktop (seed 001, spec §9.5). Windows that are not there in time are left out. */
+  readonly show: (request: DesktopRequest) => Effect.Effect<ReadonlyArray<string>>
 }
 
-/** How many windows are read at once. */
+/** How many windows of one server are read at once. */
 const readers = 16
 
 const textOf = (value: unknown): string => (typeof value === "string" ? value : "")
@@ -30,57 +35,73 @@ export const makeDesktop = Effect.fnUntraced(function* (
   const left = (server: string, uri: string, reason: string) =>
     Effect.as(Effect.logWarning("window left out", { server, uri, reason }), [])
 
-  const read = (server: ReadyServer, resource: JsonObject): Effect.Effect<ReadonlyArray<WindowResource>> => {
+  /** Gives up when `deadline` has come, in milliseconds since 1970. */
+  const inTime =
+    <A, B>(deadline: number, late: Effect.Effect<B>) =>
+    (effect: Effect.Effect<A>): Effect.Effect<A | B> =>
+      Effect.flatMap(Clock.currentTimeMillis, (now) =>
+        Effect.timeoutOrElse(effect, {
+          duration: Duration.millis(Math.max(0, deadline - now)),
+          orElse: () => late
+        })
+      )
+
+  const read = (
+    server: ReadyServer,
+    resource: JsonObject,
+    deadline: number
+  ): Effect.Effect<ReadonlyArray<WindowResource>> => {
     const { name } = server.config
     const uri = textOf(resource["uri"])
+    if (!isWindowUri(uri)) return left(name, uri, "its URI is invalid")
     return server.session.readResource(uri).pipe(
       Effect.map((contents) => [{ server: name, uri, resource, contents }]),
       Effect.catch(({ message }) => left(name, uri, message)),
-      Effect.timeoutOrElse({
-        duration: readTimeout,
-        orElse: () => left(name, uri, `not read within ${Duration.toSeconds(readTimeout)} seconds`)
-      })
+      inTime(deadline, left(name, uri, `not read within ${Duration.toSeconds(readTimeout)} seconds`))
     )
   }
 
-  const readValid = (server: ReadyServer, resource: JsonObject) => {
-    const uri = textOf(resource["uri"])
-    return isWindowUri(uri) ? read(server, resource) : left(server.config.name, uri, "its URI is invalid")
-  }
-
-  const windowsOf = Effect.fnUntraced(function* (server: ReadyServer, window: string | undefined) {
-    const resources = yield* Effect.catch(pool.relist(server), ({ message }) =>
-      left(server.config.name, "*", message)
+  /** Everything a server lists; what it listed last where it does not answer in half of the time. */
+  const listed = (server: ReadyServer) =>
+    pool.relist(server).pipe(
+      Effect.timeout(Duration.times(readTimeout, 0.5)),
+      Effect.catch(({ message }) =>
+        Effect.as(
+          Effect.logWarning("windows as they were listed before", {
+            server: server.config.name,
+            reason: message
+          }),
+          server.resources
+        )
+      )
     )
+
+  const windowsOf = Effect.fnUntraced(function* (
+    server: ReadyServer,
+    window: string | undefined,
+    deadline: number
+  ) {
+    const resources = yield* listed(server)
     const wanted = resources.filter(({ uri }) =>
       window === undefined ? looksLikeWindow(textOf(uri)) : uri === window
     )
-    const windows = yield* Effect.forEach(wanted, (resource) => readValid(server, resource), {
+    const windows = yield* Effect.forEach(wanted, (resource) => read(server, resource, deadline), {
       concurrency: readers
     })
     return windows.flat()
   })
 
-  const show = Effect.fn("Desktop.show")(function* ({
-    size,
-    window
-  }: {
-    readonly size?: number
-    readonly window?: string
-  }) {
+  const show = Effect.fn("Desktop.show")(function* ({ size, window }: DesktopRequest) {
     if (size !== undefined && size <= 0) return []
-    const windows = yield* Effect.forEach(
-      pool.ready().filter(takesPart),
-      (server) => windowsOf(server, window),
-      { concurrency: "unbounded" }
-    )
+    const deadline = (yield* Clock.currentTimeMillis) + Duration.toMillis(readTimeout)
+    const windows = yield* Effect.forEach(pool.shown(), (server) => windowsOf(server, window, deadline), {
+      concurrency: "unbounded"
+    })
     const { entries, warnings } = organizeDesktop(windows.flat(), size, history())
     yield* Effect.forEach(
       warnings,
       (warning) => Effect.logWarning("window not shown in full", { ...warning }),
-      {
-        discard: true
-      }
+      { discard: true }
     )
     return entries
   })

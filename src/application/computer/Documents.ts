@@ -20,7 +20,7 @@ import type {
 import { capabilityNotSupported, codes, mcpServerNotFound, Refusal } from "../../domain/refusal.ts"
 import type { McpFailure } from "../ports/McpSession.ts"
 import { ComputerSettings } from "./ComputerSettings.ts"
-import { type ReadyServer, takesPart } from "./Offer.ts"
+import type { ReadyServer } from "./Offer.ts"
 import type { SessionPool } from "./SessionPool.ts"
 
 /** The documents and other resources of a Computer's MCP servers. */
@@ -208,7 +208,7 @@ export const makeDocuments = Effect.fnUntraced(function* (
 
   const find = Effect.fn("Documents.find")(function* (request: typeof GetFinderReq.Type) {
     const documents: ReadonlyArray<ReadonlyArray<DocumentSummary>> = yield* Effect.forEach(
-      pool.ready().filter(takesPart),
+      pool.shown(),
       documentsOf,
       { concurrency: "unbounded" }
     )

@@ -4,6 +4,7 @@ import type { JsonObject } from "../../domain/json.ts"
 import type { ServerConfig } from "../../domain/protocol/v0_2/config.ts"
 import { buildCatalogue, type Catalogue } from "../../domain/tools/catalogue.ts"
 import type { McpSession } from "../ports/McpSession.ts"
+import type { Looks } from "./Announcer.ts"
 
 /** What a running MCP server offers right now. */
 export interface ReadyServer {
@@ -17,52 +18,86 @@ export interface ReadyServer {
 
 /** Where an MCP server stands. */
 export type ServerState =
-  | { readonly _tag: "Disabled" }
-  | { readonly _tag: "Starting" }
+  /** By its configuration, or because its owner said so. */
+  | { readonly _tag: "Stopped"; readonly reason: "disabled" | "on request" }
+  /** `attempt` counts from 1, anew after every stable time. */
+  | { readonly _tag: "Starting"; readonly attempt: number }
   | ({ readonly _tag: "Ready" } & ReadyServer)
+  /** It runs and is offered, but not all is well. */
+  | ({ readonly _tag: "Degraded"; readonly reason: string } & ReadyServer)
+  /** It has ended or could not be started, and is started again at `until`, in milliseconds since 1970. */
+  | {
+      readonly _tag: "BackingOff"
+      readonly reason: string
+      readonly attempt: number
+      readonly until: number
+    }
+  /** It cannot run as it is configured; trying again would not help. */
   | { readonly _tag: "Failed"; readonly reason: string }
+
+/** States by server, in configuration order. */
+export type ServerStates = ReadonlyMap<string, ServerState>
+
+/** The states of a server that runs. */
+export type RunningState = Extract<ServerState, ReadyServer>
+
+/** Does it run? */
+export const isRunning = (state: ServerState | undefined): state is RunningState =>
+  state?._tag === "Ready" || state?._tag === "Degraded"
 
 /** Everything the office can see of the servers together. */
 export interface Offer {
-  readonly states: ReadonlyMap<string, ServerState>
+  readonly states: ServerStates
+  /** Those that run. */
   readonly ready: ReadonlyArray<ReadyServer>
+  /** Those of them whose windows and documents are shown. */
+  readonly shown: ReadonlyArray<ReadyServer>
   readonly catalogue: Catalogue
-  /** What each part looks like, for comparing; equal text means nothing has changed. */
-  readonly parts: { readonly [P in "toolList" | "desktop" | "finder"]: string }
+  /** What each part looks like, for comparing. */
+  readonly looks: Looks
 }
 
 const uriOf = (resource: JsonObject): string => (typeof resource["uri"] === "string" ? resource["uri"] : "")
 
-/** Only servers that tell about changes take part in desktop and catalogue of documents (seed 001). */
-export const takesPart = ({ session }: ReadyServer): boolean => session.info.capabilities.subscribe
-
-const uris = (server: ReadyServer, belongs: (uri: string) => boolean): ReadonlyArray<string> =>
-  takesPart(server) ? server.resources.map(uriOf).filter(belongs) : []
+const uris = ({ resources }: ReadyServer, belongs: (uri: string) => boolean): ReadonlyArray<string> =>
+  resources.map(uriOf).filter(belongs)
 
 /** Is this the URI of a document? */
 export const isDocument = (uri: string): boolean => documentUri(uri) !== undefined
 
-/** The resources of a server whose contents concern the office. */
+/** The resources of a server whose contents concern the office, where it tells when they change. */
 export const watched = (server: ReadyServer): ReadonlySet<string> =>
-  new Set(uris(server, (uri) => isWindowUri(uri) || isDocument(uri)))
+  new Set(
+    server.session.info.capabilities.subscribe
+      ? uris(server, (uri) => isWindowUri(uri) || isDocument(uri))
+      : []
+  )
 
 const asSet = (texts: ReadonlyArray<string>): string => JSON.stringify([...new Set(texts)].sort())
 
-/** What servers in these states offer together, in configuration order. */
-export const offerOf = (states: ReadonlyMap<string, ServerState>): Offer => {
-  const ready = [...states.values()].filter((state) => state._tag === "Ready")
+const isSame = (one: ReadonlyArray<unknown>, other: ReadonlyArray<unknown>): boolean =>
+  one.length === other.length && one.every((item, index) => item === other[index])
+
+/**
+ * What servers in these states offer together, in configuration order. Only those that tell about changes show their
+ * windows and documents (seed 001), unless `isLenient`. The `previous` offer is used where it still holds.
+ */
+export const offerOf = (states: ServerStates, isLenient: boolean, previous?: Offer): Offer => {
+  const ready = [...states.values()].filter(isRunning)
+  if (previous !== undefined && isSame(previous.ready, ready)) return { ...previous, states }
+  const shown = ready.filter(
+    ({ session: { info } }) => info.capabilities.subscribe || (isLenient && info.capabilities.resources)
+  )
   const catalogue = buildCatalogue(ready)
   return {
     states,
     ready,
+    shown,
     catalogue,
-    parts: {
-      toolList: JSON.stringify([...catalogue.entries.values()].map(({ tool }) => tool)),
-      desktop: asSet(ready.flatMap((server) => uris(server, isWindowUri))),
-      finder: asSet(ready.flatMap((server) => uris(server, isDocument)))
-    }
+    looks: new Map([
+      ["toolList", JSON.stringify([...catalogue.entries.values()].map(({ tool }) => tool))],
+      ["desktop", asSet(shown.flatMap((server) => uris(server, isWindowUri)))],
+      ["finder", asSet(shown.flatMap((server) => uris(server, isDocument)))]
+    ])
   }
 }
-
-/** The parts of an offer whose changes are announced. */
-export const announced = ["toolList", "desktop", "finder"] as const

@@ -1,268 +1,159 @@
-import { Duration, Effect, Exit, FiberMap, FiberSet, Ref, Result, Scope, Stream } from "effect"
-import { referencedInputs, render } from "../../domain/config/placeholders.ts"
-import { isWindowUri } from "../../domain/desktop/window.ts"
+import { Data, Effect, FiberMap, type Scope, Semaphore, type Stream } from "effect"
+import { compareSetups, type Setup, type SetupDifference } from "../../domain/config/setup.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import type { Part } from "../../domain/office/notice.ts"
-import type { ComputerConfig, ServerConfig } from "../../domain/protocol/v0_2/config.ts"
-import { readEndpoint } from "../../domain/protocol/v0_2/parameters.ts"
+import type { ServerConfig } from "../../domain/protocol/v0_2/config.ts"
 import type { Catalogue } from "../../domain/tools/catalogue.ts"
-import { McpConnector, type McpChange, McpFailure, type McpSession } from "../ports/McpSession.ts"
-import { makeRefresher } from "../Refresher.ts"
+import { type McpConnector, McpFailure } from "../ports/McpSession.ts"
 import { ComputerSettings } from "./ComputerSettings.ts"
-import { Inputs, resolveAll } from "./Inputs.ts"
-import {
-  announced,
-  isDocument,
-  type Offer,
-  offerOf,
-  type ReadyServer,
-  type ServerState,
-  watched
-} from "./Offer.ts"
-import { allPages } from "./paging.ts"
+import type { Inputs } from "./Inputs.ts"
+import { isRunning, type ReadyServer, type ServerState, type ServerStates } from "./Offer.ts"
+import { makeRoster } from "./Roster.ts"
+import type { Secrets } from "./Secrets.ts"
+import { listResources } from "./ServerSession.ts"
+import { configOf, supervise } from "./Supervision.ts"
+
+/** No MCP server of this name is configured. */
+export class UnknownServer extends Data.TaggedError("UnknownServer")<{ readonly server: string }> {
+  override get message(): string {
+    return `No MCP server '${this.server}' is configured`
+  }
+}
 
 /** The MCP servers of a Computer. */
 export interface SessionPool {
   /** Running servers, in configuration order. */
   readonly ready: () => ReadonlyArray<ReadyServer>
+  /** Those of them whose windows and documents are shown. */
+  readonly shown: () => ReadonlyArray<ReadyServer>
   /** The running server of this name. */
   readonly find: (name: string) => ReadyServer | undefined
+  /** What is configured now. */
+  readonly setup: () => Setup
   /** Every configured server and its state. */
-  readonly states: () => ReadonlyMap<string, ServerState>
+  readonly states: () => ServerStates
+  /** The states now, and after every change. */
+  readonly changes: Stream.Stream<ServerStates>
   readonly catalogue: () => Catalogue
   /** Lists a server's resources anew, so that what it did not announce is seen, too. */
   readonly relist: (server: ReadyServer) => Effect.Effect<ReadonlyArray<JsonObject>, McpFailure>
-  /** Waits until every server runs or has failed. */
+  /** Waits until no server starts for the first time any more. */
   readonly started: Effect.Effect<void>
+  /** Starts a server that does not run, even a disabled one, and waits until it runs or cannot. */
+  readonly start: (name: string) => Effect.Effect<void, UnknownServer>
+  /** Stops a server until it is started again. Its running calls end with an error. */
+  readonly stop: (name: string) => Effect.Effect<void, UnknownServer>
+  /** Stops a server and starts it again. */
+  readonly restart: (name: string) => Effect.Effect<void, UnknownServer>
+  /** Makes the servers those of another setup. Whoever did not change keeps its session. */
+  readonly apply: (setup: Setup) => Effect.Effect<SetupDifference>
 }
 
-/** Our own fault; the log says more. */
-const broken = new McpFailure({ kind: "unavailable", message: "internal error" })
+const firstState = ({ disabled }: ServerConfig): ServerState =>
+  disabled ? { _tag: "Stopped", reason: "disabled" } : { _tag: "Starting", attempt: 1 }
 
 /**
- * Starts every enabled server of a configuration, all at once, for as long as the scope. One that fails stops nobody.
- * `announce` hears which part of the Computer changed, exactly when it did.
+ * Runs every enabled server of a setup for as long as the scope, and keeps each running on its own: one that fails
+ * stops nobody. `tell` hears which part of the Computer has changed, exactly when it did.
  */
 export const makeSessionPool = Effect.fnUntraced(function* (
-  config: ComputerConfig,
-  announce: (part: Part) => Effect.Effect<void>
+  first: Setup,
+  secrets: Secrets,
+  tell: (part: Part) => Effect.Effect<void>
 ): Effect.fn.Return<SessionPool, never, Scope.Scope | McpConnector | Inputs> {
-  const connector = yield* McpConnector
-  const inputs = yield* Inputs
-  const { connectTimeout, readTimeout } = yield* ComputerSettings
-  const home = yield* Effect.scope
-  const scopes = new Set<Scope.Closeable>()
-  const close = (scope: Scope.Closeable) =>
-    Effect.andThen(
-      Effect.sync(() => scopes.delete(scope)),
-      Scope.close(scope, Exit.void)
-    )
-  yield* Effect.addFinalizer(() =>
-    Effect.forEach([...scopes], close, { concurrency: "unbounded", discard: true })
+  const context = yield* Effect.context<McpConnector | Inputs>()
+  const { readTimeout } = yield* ComputerSettings
+  let setup = first
+  const roster = yield* makeRoster(
+    new Map(Object.values(first.config.servers).map((server) => [server.name, firstState(server)])),
+    tell
   )
-  const starting = yield* FiberSet.make<void>()
+  const { change, offer, until } = roster
+  const fibers = yield* FiberMap.make<string, void>()
+  /** Which of the runs of a server speaks for it: one that is being stopped does not any more. */
+  const speakers = new Map<string, object>()
+  const commands = yield* Semaphore.make(1)
+  const stateOf = (name: string) => offer().states.get(name)
 
-  const servers = Object.values(config.servers)
-  const offer = yield* Ref.make(
-    offerOf(
-      new Map(servers.map(({ disabled, name }) => [name, { _tag: disabled ? "Disabled" : "Starting" }]))
-    )
-  )
-
-  const warnHidden = (before: Offer, after: Offer) =>
-    Effect.forEach(
-      after.catalogue.hidden.filter(
-        ({ name, reason, server }) =>
-          reason !== "forbidden" &&
-          !before.catalogue.hidden.some((one) => one.server === server && one.name === name)
-      ),
-      ({ name, original, reason, server }) =>
-        Effect.logWarning("tool hidden", { server, tool: original, name, reason }),
-      { discard: true }
-    )
-
-  /** Sets the state of a server and announces whatever the office now sees differently. */
-  const become = Effect.fnUntraced(function* (
-    name: string,
-    change: (state: ServerState | undefined) => ServerState
-  ) {
-    const [before, after] = yield* Ref.modify(offer, (current) => {
-      const next = offerOf(new Map(current.states).set(name, change(current.states.get(name))))
-      return [[current, next] as const, next]
+  const launch = (name: string) =>
+    Effect.suspend(() => {
+      const speaker = {}
+      speakers.set(name, speaker)
+      const isSpeaking = () => speakers.get(name) === speaker
+      const work = supervise({ name, setup: () => setup, isSpeaking, roster, secrets })
+      return FiberMap.run(fibers, name, Effect.provideContext(work, context))
     })
-    yield* warnHidden(before, after)
+
+  /** Ends sessions, all at once; what they offered is gone before they are. */
+  const halt = Effect.fnUntraced(function* (
+    names: ReadonlyArray<string>,
+    next: (states: ServerStates) => ServerStates
+  ) {
+    for (const name of names) speakers.delete(name)
+    yield* change(next)
+    yield* Effect.forEach(names, (name) => FiberMap.remove(fibers, name), {
+      concurrency: "unbounded",
+      discard: true
+    })
+  })
+
+  const command = (name: string, effect: Effect.Effect<unknown>): Effect.Effect<void, UnknownServer> =>
+    commands.withPermit(
+      Effect.suspend(() =>
+        configOf(setup, name) === undefined
+          ? Effect.fail(new UnknownServer({ server: name }))
+          : Effect.asVoid(effect)
+      )
+    )
+  const settled = (name: string) => until((states) => states.get(name)?._tag !== "Starting")
+  const begin = (name: string) =>
+    Effect.suspend(() =>
+      isRunning(stateOf(name)) || stateOf(name)?._tag === "Starting" ? Effect.void : launch(name)
+    )
+  const stopped: ServerState = { _tag: "Stopped", reason: "on request" }
+  const end = (name: string) => halt([name], (states) => new Map(states).set(name, stopped))
+
+  const apply = Effect.fnUntraced(function* (next: Setup) {
+    const difference = compareSetups(setup, next)
+    const { added, changed, isVisible, removed, retuned } = difference
+    const servers = Object.values(next.config.servers)
+    const anew = new Set([...added, ...changed])
+    setup = next
+    yield* halt(
+      [...removed, ...changed],
+      (states) =>
+        new Map(
+          servers.map((config) => {
+            const state = states.get(config.name)
+            if (state === undefined || anew.has(config.name)) return [config.name, firstState(config)]
+            if (!retuned.includes(config.name) || !isRunning(state)) return [config.name, state]
+            return [config.name, { ...state, config }]
+          })
+        )
+    )
+    if (isVisible) yield* roster.touch("config")
     yield* Effect.forEach(
-      announced.filter((part) => before.parts[part] !== after.parts[part]),
-      announce,
+      servers.filter(({ disabled, name }) => !disabled && anew.has(name)),
+      ({ name }) => launch(name),
       { discard: true }
     )
-  })
-
-  const listTools = ({ info, listTools: page }: McpSession) =>
-    info.capabilities.tools ? allPages(page) : Effect.succeed([])
-  const listResources = ({ info, listResources: page }: McpSession) =>
-    info.capabilities.resources ? allPages(page) : Effect.succeed([])
-
-  const endpointOf = Effect.fnUntraced(function* ({ name, parameters, type }: ServerConfig) {
-    const values = yield* resolveAll(config.inputs, referencedInputs(parameters), name)
-    const { unknown, value } = render(parameters, (id) => values.get(id))
-    for (const id of unknown) yield* Effect.logWarning("unknown input left as it is", { server: name, id })
-    return yield* Effect.mapError(
-      Effect.fromResult(readEndpoint(type, value)),
-      (message) => new McpFailure({ kind: "unavailable", message })
-    )
-  })
-
-  /** Keeps a running server's lists fresh and passes on what it tells, until its scope closes. */
-  const follow = Effect.fnUntraced(function* (
-    name: string,
-    session: McpSession,
-    changes: Stream.Stream<McpChange>
-  ) {
-    const { refresh } = yield* makeRefresher
-    const subscriptions = yield* FiberMap.make<string, void>()
-
-    const tellUpdate = (uri: string): Effect.Effect<void> => {
-      if (isWindowUri(uri)) return announce("desktop")
-      return isDocument(uri) ? announce("finder") : Effect.void
-    }
-    const onChange = (change: McpChange): Effect.Effect<void> => {
-      switch (change._tag) {
-        case "ToolsChanged":
-          return reload("tools", listTools(session), (tools) => ({ tools }))
-        case "ResourcesChanged":
-          return reload("resources", listResources(session), (resources) => ({ resources }))
-        case "ResourceUpdated":
-          return tellUpdate(change.uri)
-      }
-    }
-    const subscribe = (uri: string) =>
-      Effect.scoped(
-        Effect.flatMap(
-          session.watch({ tools: false, resources: false, uris: [uri] }),
-          Stream.runForEach(onChange)
-        )
-      ).pipe(
-        Effect.catch(({ message }) =>
-          Effect.logWarning("cannot subscribe", { server: name, uri, reason: message })
-        )
-      )
-    const resubscribe = Effect.suspend(() => {
-      const server = Ref.getUnsafe(offer).ready.find(({ config: { name: one } }) => one === name)
-      const wanted = server === undefined ? new Set<string>() : watched(server)
-      const given = [...subscriptions].map(([uri]) => uri)
-      return Effect.andThen(
-        Effect.forEach(
-          given.filter((uri) => !wanted.has(uri)),
-          (uri) => FiberMap.remove(subscriptions, uri),
-          { discard: true }
-        ),
-        Effect.forEach(
-          [...wanted],
-          (uri) => FiberMap.run(subscriptions, uri, subscribe(uri), { onlyIfMissing: true }),
-          { discard: true }
-        )
-      )
-    })
-    const reload = (
-      what: string,
-      list: Effect.Effect<ReadonlyArray<JsonObject>, McpFailure>,
-      news: (items: ReadonlyArray<JsonObject>) => Partial<ReadyServer>
-    ): Effect.Effect<void> =>
-      refresh(
-        what,
-        Effect.matchEffect(list, {
-          onFailure: ({ message }) =>
-            Effect.logWarning("cannot list", { server: name, what, reason: message }),
-          onSuccess: (items) =>
-            Effect.andThen(
-              become(name, (state) =>
-                state?._tag === "Ready" ? { ...state, ...news(items) } : (state ?? { _tag: "Starting" })
-              ),
-              resubscribe
-            )
-        })
-      )
-
-    yield* resubscribe
-    yield* Stream.runForEach(changes, onChange)
-  })
-
-  const run = Effect.fnUntraced(function* (server: ServerConfig) {
-    const { name } = server
-    const session = yield* Effect.flatMap(endpointOf(server), (endpoint) => connector.connect(name, endpoint))
-    const changes = yield* session.watch({ tools: true, resources: true, uris: [] })
-    const tools = yield* listTools(session)
-    const resources = yield* Effect.catch(listResources(session), ({ message }) =>
-      Effect.as(Effect.logWarning("cannot list resources", { server: name, reason: message }), [])
-    )
-    yield* become(name, () => ({ _tag: "Ready", config: server, session, tools, resources }))
-    yield* Effect.logInfo("MCP server ready", {
-      server: name,
-      tools: tools.length,
-      resources: resources.length
-    })
-    return { session, changes }
-  })
-
-  const fail = (name: string, reason: string) =>
-    Effect.andThen(
-      Effect.logWarning("MCP server failed", { server: name, reason }),
-      become(name, () => ({ _tag: "Failed", reason }))
-    )
-
-  const start = Effect.fnUntraced(function* (server: ServerConfig) {
-    const { name } = server
-    const scope = yield* Scope.make()
-    scopes.add(scope)
-    const late = new McpFailure({
-      kind: "unavailable",
-      message: `it did not answer within ${Duration.toSeconds(connectTimeout)} seconds`
-    })
-    const opened = yield* run(server).pipe(
-      Effect.timeoutOrElse({ duration: connectTimeout, orElse: () => Effect.fail(late) }),
-      Scope.provide(scope),
-      Effect.provideService(Inputs, inputs),
-      Effect.catchDefect((defect) =>
-        Effect.andThen(
-          Effect.logError("starting an MCP server failed", { server: name }, defect),
-          Effect.fail(broken)
-        )
-      ),
-      Effect.result
-    )
-    if (Result.isFailure(opened)) {
-      yield* close(scope)
-      return yield* fail(name, opened.failure.message)
-    }
-    const { changes, session } = opened.success
-    const living = Effect.scoped(follow(name, session, changes))
-    yield* Effect.forkIn(
-      Effect.raceFirst(Effect.andThen(living, Effect.never), session.ended).pipe(
-        Effect.flatMap(({ message }) => fail(name, message)),
-        Effect.catchDefect((defect) =>
-          Effect.andThen(
-            Effect.logError("watching an MCP server failed", { server: name }, defect),
-            fail(name, broken.message)
-          )
-        ),
-        Effect.ensuring(close(scope))
-      ),
-      home
-    )
+    return difference
   })
 
   yield* Effect.forEach(
-    servers.filter(({ disabled }) => !disabled),
-    (server) => FiberSet.run(starting, start(server)),
+    Object.values(first.config.servers).filter(({ disabled }) => !disabled),
+    ({ name }) => launch(name),
     { discard: true }
   )
 
   return {
-    ready: () => Ref.getUnsafe(offer).ready,
-    find: (name) => Ref.getUnsafe(offer).ready.find(({ config: { name: one } }) => one === name),
-    states: () => Ref.getUnsafe(offer).states,
-    catalogue: () => Ref.getUnsafe(offer).catalogue,
+    ready: () => offer().ready,
+    shown: () => offer().shown,
+    find: (name) => offer().ready.find(({ config }) => config.name === name),
+    setup: () => setup,
+    states: () => offer().states,
+    changes: roster.changes,
+    catalogue: () => offer().catalogue,
     relist: ({ config: { name }, session }) =>
       listResources(session).pipe(
         Effect.timeoutOrElse({
@@ -270,11 +161,20 @@ export const makeSessionPool = Effect.fnUntraced(function* (
           orElse: () => Effect.fail(new McpFailure({ kind: "unavailable", message: "it lists too slowly" }))
         }),
         Effect.tap((resources) =>
-          become(name, (state) =>
-            state?._tag === "Ready" ? { ...state, resources } : (state ?? { _tag: "Starting" })
-          )
+          change((states) => {
+            const state = states.get(name)
+            return isRunning(state) && state.session === session
+              ? new Map(states).set(name, { ...state, resources })
+              : states
+          })
         )
       ),
-    started: FiberSet.awaitEmpty(starting)
+    started: until((states) =>
+      [...states.values()].every((state) => state._tag !== "Starting" || state.attempt > 1)
+    ),
+    start: (name) => Effect.andThen(command(name, begin(name)), settled(name)),
+    stop: (name) => command(name, end(name)),
+    restart: (name) => Effect.andThen(command(name, Effect.andThen(end(name), launch(name))), settled(name)),
+    apply: (next) => commands.withPermit(apply(next))
   }
 })

@@ -14,6 +14,7 @@ import {
 } from "effect"
 import type { ToolCallReq } from "../../domain/protocol/v0_2/calls.ts"
 import type { ToolResult } from "../../domain/protocol/v0_2/tools.ts"
+import type { JsonObject } from "../../domain/json.ts"
 import { badRequest, codes, type Refusal } from "../../domain/refusal.ts"
 import type { CatalogueEntry } from "../../domain/tools/catalogue.ts"
 import {
@@ -26,10 +27,15 @@ import {
   toolNotFound,
   toolTimedOut
 } from "../../domain/tools/result.ts"
+import { scriptOf } from "../../domain/tools/vrl.ts"
 import type { McpFailure } from "../ports/McpSession.ts"
+import { SchemaValidator } from "../ports/SchemaValidator.ts"
+import { VrlEngine } from "../ports/VrlEngine.ts"
+import { newRequestId } from "../RequestId.ts"
 import { ComputerSettings } from "./ComputerSettings.ts"
 import type { ReadyServer } from "./Offer.ts"
 import type { SessionPool } from "./SessionPool.ts"
+import { transform } from "./Transform.ts"
 
 /** A call that reached a server, for ordering desktops by use (seed 001). */
 export interface ToolCallRecord {
@@ -40,10 +46,21 @@ export interface ToolCallRecord {
   readonly success: boolean
 }
 
+/** A call by somebody at the Computer itself. */
+export interface LocalCall {
+  /** The name the office calls the tool by. */
+  readonly tool: string
+  readonly params: JsonObject
+  /** How long it may take; a minute unless given. */
+  readonly timeout?: Duration.Duration
+}
+
 /** Runs the tools of a Computer. */
 export interface ToolCalls {
   /** Runs a call. A request repeated under the same id is the same call and has the same result (spec §6.2). */
   readonly call: (request: ToolCallReq) => Effect.Effect<ToolResult, Refusal>
+  /** Runs a call of the Computer's own people: they have consented by asking. */
+  readonly callHere: (call: LocalCall) => Effect.Effect<ToolResult>
   /** Stops the call of this request, if it runs here. */
   readonly cancel: (reqId: string) => Effect.Effect<void>
   /** Stops all calls and forgets the results of earlier ones: their Agent has gone. */
@@ -79,6 +96,12 @@ const weigh = (value: unknown, depth = 4): number => {
   if (typeof value !== "object" || value === null || depth === 0) return 8
   return Object.values(value).reduce<number>((sum, member) => sum + weigh(member, depth - 1), 0)
 }
+
+/** What a call is about, whoever made it. */
+type Call = Pick<ToolCallReq, "agent" | "params" | "reqId" | "toolName">
+
+/** How long a call of the Computer's own people may take when they do not say. */
+const usualTimeout = Duration.minutes(1)
 
 const keyOf = (agent: string, reqId: string): string => JSON.stringify([reqId, agent])
 const isFor = (key: string, reqId: string): boolean => key.startsWith(`[${JSON.stringify(reqId)},`)
@@ -118,36 +141,54 @@ export const makeToolCalls = Effect.fnUntraced(function* (
   const running = yield* FiberMap.make<string, ToolResult>()
   const known = new Map<string, Known>()
   const history = yield* Ref.make<ReadonlyArray<ToolCallRecord>>([])
+  const validator = yield* Effect.serviceOption(SchemaValidator)
+  const engine = yield* Effect.serviceOption(VrlEngine)
+  const unusable = new WeakSet<JsonObject>()
 
-  const record = ({ reqId }: ToolCallReq, { original: tool, server }: CatalogueEntry, success: boolean) =>
+  const record = ({ reqId }: Call, { original: tool, server }: CatalogueEntry, success: boolean) =>
     Effect.flatMap(Clock.currentTimeMillis, (timestamp) =>
       Ref.update(history, (records) =>
         [...records, { timestamp, reqId, server, tool, success }].slice(-historyLength)
       )
     )
 
-  const consent = Effect.fnUntraced(function* (request: ToolCallReq, { autoApply, server }: CatalogueEntry) {
+  /** Why the parameters do not fit the tool's schema; a schema that nobody can use checks nothing. */
+  const misfit = Effect.fnUntraced(function* ({ params, toolName }: Call, { tool }: CatalogueEntry) {
+    if (Option.isNone(validator)) return undefined
+    const faults = yield* Effect.catch(validator.value.check(tool.paramsSchema, params), ({ message }) => {
+      if (unusable.has(tool.paramsSchema)) return Effect.succeed([])
+      unusable.add(tool.paramsSchema)
+      const facts = { tool: toolName, reason: message }
+      return Effect.as(Effect.logWarning("parameters are not checked: the schema is unusable", facts), [])
+    })
+    if (faults.length === 0) return undefined
+    const list = faults.map((fault) => `\n- ${fault}`).join("")
+    return toolFailed(`Tool '${toolName}' was not called: its arguments do not fit its schema.${list}`)
+  })
+
+  const consent = Effect.fnUntraced(function* (
+    { agent, params, reqId, toolName: tool }: Call,
+    { autoApply, server }: CatalogueEntry
+  ) {
     if (autoApply) return undefined
     if (confirm === undefined) {
       return confirmationRequired(
-        `Tool '${request.toolName}' needs confirmation and this Computer has nobody to ask. ` +
+        `Tool '${tool}' needs confirmation and this Computer has nobody to ask. ` +
           "Its owner can approve it (auto_apply, --approve)."
       )
     }
-    const { agent, params, reqId, toolName: tool } = request
     const granted = yield* Effect.catchCause(confirm({ agent, reqId, server, tool, params }), (cause) =>
       Cause.hasInterruptsOnly(cause)
         ? Effect.interrupt
         : Effect.as(Effect.logWarning("confirmation failed", { tool }, cause), false)
     )
-    return granted ? undefined : confirmationRequired(`Tool '${request.toolName}' was not confirmed`)
+    return granted ? undefined : confirmationRequired(`Tool '${tool}' was not confirmed`)
   })
 
   const invoke = Effect.fnUntraced(
-    function* (request: ToolCallReq, entry: CatalogueEntry, server: ReadyServer) {
-      const { reqId, toolName: tool } = request
+    function* ({ params, reqId, toolName: tool }: Call, entry: CatalogueEntry, server: ReadyServer) {
       const answer = yield* Effect.result(
-        server.session.callTool(entry.original, request.params, {
+        server.session.callTool(entry.original, params, {
           onProgress: (step) => onProgress({ ...step, reqId, tool })
         })
       )
@@ -158,24 +199,48 @@ export const makeToolCalls = Effect.fnUntraced(function* (
       )
       return Result.merge(result)
     },
-    (call, request, entry) =>
-      Effect.onExit(call, (exit) => record(request, entry, Exit.isSuccess(exit) && !exit.value.isError))
+    (running, call, entry) =>
+      Effect.onExit(running, (exit) => record(call, entry, Exit.isSuccess(exit) && !exit.value.isError))
   )
 
-  const execute = Effect.fnUntraced(function* (request: ToolCallReq) {
-    const { toolName } = request
+  /** The result with what the server's script makes of it, if there is one and it is done in time. */
+  const scripted = (
+    result: ToolResult,
+    { params }: Call,
+    { original: tool }: CatalogueEntry,
+    { config }: ReadyServer,
+    limit: Duration.Duration
+  ): Effect.Effect<ToolResult> => {
+    const script = scriptOf(config.vrl)
+    if (script === undefined || Option.isNone(engine)) return Effect.succeed(result)
+    return Effect.timeoutOrElse(transform(engine.value, script, result, { tool, params }), {
+      duration: limit,
+      orElse: () => Effect.as(Effect.logWarning("result not transformed in time", { tool }), result)
+    })
+  }
+
+  const execute = Effect.fnUntraced(function* (
+    call: Call,
+    timeout: Duration.Duration,
+    agree: (entry: CatalogueEntry) => Effect.Effect<ToolResult | undefined>
+  ) {
+    const { toolName } = call
     const { entries, forbidden } = pool.catalogue()
     const entry = entries.get(toolName)
     if (entry === undefined) return forbidden.has(toolName) ? toolDisabled(toolName) : toolNotFound(toolName)
-    const deadline = (yield* Clock.currentTimeMillis) + request.timeout * 1000
+    const wrong = yield* misfit(call, entry)
+    if (wrong !== undefined) return wrong
+    const deadline = (yield* Clock.currentTimeMillis) + Duration.toMillis(timeout)
     const left = Effect.map(Clock.currentTimeMillis, (now) => Duration.millis(Math.max(0, deadline - now)))
-    const refused = yield* Effect.timeoutOption(consent(request, entry), yield* left)
+    const refused = yield* Effect.timeoutOption(agree(entry), yield* left)
     if (Option.isNone(refused)) return confirmationRequired(`Tool '${toolName}' was not confirmed in time`)
     if (refused.value !== undefined) return refused.value
     const server = pool.find(entry.server)
     if (server === undefined) return toolFailed(`MCP server '${entry.server}' is not running`)
-    const result = yield* Effect.timeoutOption(invoke(request, entry, server), yield* left)
-    return Option.getOrElse(result, () => toolTimedOut("computer"))
+    const result = yield* Effect.timeoutOption(invoke(call, entry, server), yield* left)
+    return Option.isNone(result)
+      ? toolTimedOut("computer")
+      : yield* scripted(result.value, call, entry, server, yield* left)
   })
 
   /** Forgets what is too old or too much, the oldest first; what still runs is never forgotten. */
@@ -202,7 +267,14 @@ export const makeToolCalls = Effect.fnUntraced(function* (
         ? same.fiber
         : yield* badRequest("This req_id was used for another call")
     }
-    const fiber = yield* FiberMap.run(running, key, execute(request))
+    const timeout = Duration.seconds(request.timeout)
+    const fiber = yield* FiberMap.run(
+      running,
+      key,
+      execute(request, timeout, (entry) => consent(request, entry)),
+      // Known before it starts: whatever it sets off may want to stop it.
+      { startImmediately: false }
+    )
     const entry: Known = { fingerprint, fiber, since: now, weight: 0 }
     known.set(key, entry)
     fiber.addObserver((exit) => {
@@ -220,8 +292,15 @@ export const makeToolCalls = Effect.fnUntraced(function* (
     return toolFailed("Internal error")
   })
 
+  const callHere = Effect.fnUntraced(function* ({ params, timeout = usualTimeout, tool }: LocalCall) {
+    const reqId = yield* newRequestId
+    const call = { agent: "", params, reqId, toolName: tool }
+    return yield* execute(call, timeout, () => Effect.undefined)
+  })
+
   return {
     call,
+    callHere,
     cancel: (reqId) =>
       Effect.suspend(() =>
         Effect.forEach(

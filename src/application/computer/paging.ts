@@ -16,11 +16,9 @@ export const allPages = Effect.fnUntraced(function* (
     const { items: more, nextCursor } = yield* cursor === undefined ? page() : page(cursor)
     for (const item of more) items.push(item)
     cursor = nextCursor
-    if (cursor !== undefined && (seen.has(cursor) || seen.size >= maxPages)) {
-      return yield* new McpFailure({
-        kind: "protocol",
-        message: "the listing never ends: a cursor came back twice"
-      })
+    if (cursor !== undefined && (seen.has(cursor) || seen.size >= maxPages - 1)) {
+      const why = seen.has(cursor) ? "a cursor came back" : `it has more than ${maxPages} pages`
+      return yield* new McpFailure({ kind: "protocol", message: `the listing never ends: ${why}` })
     }
     if (cursor !== undefined) seen.add(cursor)
   } while (cursor !== undefined)

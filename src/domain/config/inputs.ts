@@ -1,26 +1,37 @@
 import { Result } from "effect"
 import type { Input } from "../protocol/v0_2/config.ts"
 
+/** What an input may hold; a value that fills a whole text of the configuration keeps its type (spec §8.5). */
+export type InputValue = string | number | boolean
+
 /** Prefix of every environment variable that answers an input (spec §8.5). */
 const environmentPrefix = "A2C_SMCP_"
 
+/** A name as shells allow it for a variable. */
+const asVariable = (name: string): string => name.replaceAll(/[^A-Z0-9_]/g, "_")
+
 /**
  * The environment variables that may hold the value of an input, the most specific first:
- * `A2C_SMCP_TOKEN_GITHUB` before `A2C_SMCP_TOKEN` (spec §8.5).
+ * `A2C_SMCP_TOKEN_GIT-HUB` before `A2C_SMCP_TOKEN` (spec §8.5). Where a name holds what shells do not allow, the same
+ * name with underscores follows.
  */
 export const environmentNames = (id: string, server?: string): ReadonlyArray<string> => {
   const general = `${environmentPrefix}${id.toUpperCase()}`
-  return server === undefined ? [general] : [`${general}_${server.toUpperCase()}`, general]
+  const names = server === undefined ? [general] : [`${general}_${server.toUpperCase()}`, general]
+  return [...new Set(names.flatMap((name) => [name, asVariable(name)]))]
 }
 
-/** The value of an input that was given a text: a pick must be one of its options. */
-export const acceptInput = (input: Input, text: string): Result.Result<string, string> =>
-  input.type === "pickString" && !input.options.includes(text)
+/** The variable a person is told to set. */
+export const variableFor = (id: string): string => asVariable(`${environmentPrefix}${id.toUpperCase()}`)
+
+/** The value of an input that was given one: a pick must be among its options. */
+export const acceptInput = (input: Input, value: InputValue): Result.Result<InputValue, string> =>
+  input.type === "pickString" && !input.options.some((option) => option === value)
     ? Result.fail(`not one of the options ${input.options.map((option) => `"${option}"`).join(", ")}`)
-    : Result.succeed(text)
+    : Result.succeed(value)
 
 /** The default of an input, where it has one that counts. */
-export const defaultOf = (input: Input): string | undefined => {
+export const defaultOf = (input: Input): InputValue | undefined => {
   if (input.type === "command" || input.default === undefined) return undefined
   return Result.getOrUndefined(acceptInput(input, input.default))
 }

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Duration, Result, Schema } from "effect"
 import { readComputerConfig } from "../../../src/domain/config/config.ts"
 import { acceptInput, defaultOf, environmentNames } from "../../../src/domain/config/inputs.ts"
-import { maxRenderDepth, referencedInputs, render } from "../../../src/domain/config/placeholders.ts"
+import { maxRenderDepth, placeholders, render } from "../../../src/domain/config/placeholders.ts"
 import { ComputerConfig, type Input } from "../../../src/domain/protocol/v0_2/config.ts"
 import { readEndpoint } from "../../../src/domain/protocol/v0_2/parameters.ts"
 
@@ -101,7 +101,7 @@ describe("configuration", () => {
   it("a placeholder may stand where a number or a duration belongs, until it is rendered", () => {
     const config = loaded(oneServer("sse", { url: "${input:u}", timeout: "${input:t}" })).servers["s"]
     assert.deepStrictEqual(config?.parameters["timeout"], "${input:t}")
-    const { value } = render(config?.parameters, (id) => (id === "t" ? 7 : "http://h"))
+    const { value } = render(config?.parameters, (text) => (text === "input:t" ? 7 : "http://h"))
     const endpoint = Result.getOrThrow(readEndpoint("sse", value))
     assert.isTrue(endpoint.type === "sse" && Duration.toSeconds(endpoint.timeout) === 7)
     assert.isTrue(Result.isFailure(readEndpoint("sse", render(config?.parameters, () => "soon").value)))
@@ -113,8 +113,13 @@ describe("configuration", () => {
 })
 
 describe("placeholders", () => {
-  const values: { readonly [id: string]: unknown } = { n: 7, u: "Ann", tricky: "${input:n}$&", list: ["a"] }
-  const rendered = (value: unknown) => render(value, (id) => values[id]).value
+  const values: { readonly [text: string]: unknown } = {
+    "input:n": 7,
+    "input:u": "Ann",
+    "input:tricky": "${input:n}$&",
+    "input:list": ["a"]
+  }
+  const rendered = (value: unknown) => render(value, (text) => values[text]).value
 
   it.prop("texts without placeholders stay as they are", [Schema.Json], ([value]) => {
     const free = JSON.parse(JSON.stringify(value).replaceAll("${input:", ""))
@@ -130,9 +135,9 @@ describe("placeholders", () => {
   })
 
   it("case 207: an unknown id stays, and is reported", () => {
-    const { unknown, value } = render(["${input:missing}", "x${input:gone}y"], (id) => values[id])
+    const { unknown, value } = render(["${input:missing}", "x${input:gone}y"], (text) => values[text])
     assert.deepStrictEqual(value, ["${input:missing}", "x${input:gone}y"])
-    assert.deepStrictEqual([...unknown], ["missing", "gone"])
+    assert.deepStrictEqual([...unknown], ["input:missing", "input:gone"])
   })
 
   it("case 208: a value is not rendered again", () => {
@@ -150,7 +155,10 @@ describe("placeholders", () => {
   })
 
   it("only what is referred to needs a value", () => {
-    assert.deepStrictEqual(referencedInputs({ a: "${input:x}", b: ["${input:y}-${input:x}"] }), ["x", "y"])
+    assert.deepStrictEqual(placeholders({ a: "${input:x}", b: ["${env:Y}-${input:x}"] }), [
+      "input:x",
+      "env:Y"
+    ])
   })
 })
 
@@ -161,6 +169,7 @@ describe("inputs", () => {
     assert.deepStrictEqual(environmentNames("api_key"), ["A2C_SMCP_API_KEY"])
     assert.deepStrictEqual(environmentNames("api_key", "feishu-mcp"), [
       "A2C_SMCP_API_KEY_FEISHU-MCP",
+      "A2C_SMCP_API_KEY_FEISHU_MCP",
       "A2C_SMCP_API_KEY"
     ])
   })

@@ -78,6 +78,9 @@ const defaults: { readonly [T in ServerType]: { readonly [field: string]: unknow
   sse: { url: undefined, headers: null, timeout: 5, sse_read_timeout: 300 }
 }
 
+/** The names of all parameters of a type, as they are written. */
+export const parameterNames = (type: ServerType): ReadonlyArray<string> => Object.keys(defaults[type])
+
 /** The parameters as they go on the wire: known fields only, defaults filled in, placeholders as written. */
 export const completeParameters = (type: ServerType, given: JsonObject): JsonObject =>
   Object.fromEntries(

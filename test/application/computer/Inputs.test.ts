@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Layer } from "effect"
-import { Inputs, resolveAll } from "../../src/application/computer/Inputs.ts"
-import type { Input } from "../../src/domain/protocol/v0_2/config.ts"
+import { Inputs } from "../../../src/application/computer/Inputs.ts"
+import type { Input } from "../../../src/domain/protocol/v0_2/config.ts"
 
 const prompt = (id: string): Input => ({ type: "promptString", id, description: "" })
 
@@ -17,34 +17,35 @@ const counting = (variables: { readonly [name: string]: string }) => {
   return { looks, layer: ConfigProvider.layer(ConfigProvider.fromEnv({ env })) }
 }
 
-const resolved = (ids: ReadonlyArray<string>, server: string) => resolveAll(ids.map(prompt), ids, server)
+const valueOf = (id: string, server: string) =>
+  Inputs.use(({ resolve }) => Effect.map(resolve(prompt(id), server), ({ value }) => value))
 
 describe("Inputs", () => {
   it.effect("case 216: an input is looked up once, however often it is referred to", () => {
     const { layer, looks } = counting({ A2C_SMCP_TOKEN: "t" })
     return Effect.gen(function* () {
-      assert.deepStrictEqual([...(yield* resolved(["token"], "s"))], [["token", "t"]])
+      assert.strictEqual(yield* valueOf("token", "s"), "t")
       const once = looks.get("A2C_SMCP_TOKEN")
-      assert.deepStrictEqual([...(yield* resolved(["token"], "s"))], [["token", "t"]])
+      assert.strictEqual(yield* valueOf("token", "s"), "t")
       assert.strictEqual(looks.get("A2C_SMCP_TOKEN"), once)
-    }).pipe(Effect.provide(Layer.merge(Inputs.layerEnvironment, layer)))
+    }).pipe(Effect.provide(Layer.merge(Inputs.layer(), layer)))
   })
 
   it.effect("the variable of a server wins over the general one", () => {
     const { layer } = counting({ "A2C_SMCP_TOKEN_GIT-HUB": "special", A2C_SMCP_TOKEN: "general" })
     return Effect.gen(function* () {
-      assert.strictEqual((yield* resolved(["token"], "git-hub")).get("token"), "special")
-      assert.strictEqual((yield* resolved(["token"], "other")).get("token"), "general")
-    }).pipe(Effect.provide(Layer.merge(Inputs.layerEnvironment, layer)))
+      assert.strictEqual(yield* valueOf("token", "git-hub"), "special")
+      assert.strictEqual(yield* valueOf("token", "other"), "general")
+    }).pipe(Effect.provide(Layer.merge(Inputs.layer(), layer)))
   })
 
   it.effect("case 212: a value that is not among the options is refused without being repeated", () => {
     const { layer } = counting({ A2C_SMCP_SIZE: "s3cret" })
     const pick: Input = { type: "pickString", id: "size", description: "", options: ["S", "M"] }
     return Effect.gen(function* () {
-      const missing = yield* Effect.flip(resolveAll([pick], ["size"], "s"))
+      const missing = yield* Effect.flip(Inputs.use(({ resolve }) => resolve(pick, "s")))
       assert.include(missing.message, "A2C_SMCP_SIZE")
       assert.notInclude(missing.message, "s3cret")
-    }).pipe(Effect.provide(Layer.merge(Inputs.layerEnvironment, layer)))
+    }).pipe(Effect.provide(Layer.merge(Inputs.layer(), layer)))
   })
 })

@@ -1,0 +1,59 @@
+import { Effect, type Scope, Stream, SubscriptionRef } from "effect"
+import type { Part } from "../../domain/office/notice.ts"
+import { makeAnnouncer } from "./Announcer.ts"
+import { ComputerSettings } from "./ComputerSettings.ts"
+import { type Offer, offerOf, type ServerStates } from "./Offer.ts"
+
+/** Where every MCP server of a Computer stands, and what they offer together. */
+export interface Roster {
+  readonly offer: () => Offer
+  /** The states now, and after every change. */
+  readonly changes: Stream.Stream<ServerStates>
+  /** Changes the states, and announces whatever the office now sees differently. */
+  readonly change: (change: (states: ServerStates) => ServerStates) => Effect.Effect<void>
+  /** Announces a part that has changed in a way the states do not show. */
+  readonly touch: (part: Part) => Effect.Effect<void>
+  /** Waits until this holds. */
+  readonly until: (holds: (states: ServerStates) => boolean) => Effect.Effect<void>
+}
+
+const tellHidden = (before: Offer, after: Offer): Effect.Effect<void> =>
+  Effect.forEach(
+    after.catalogue.hidden.filter(
+      ({ name, server }) => !before.catalogue.hidden.some((one) => one.server === server && one.name === name)
+    ),
+    ({ name, original, reason, server }) => {
+      const facts = { server, tool: original, name, reason }
+      return reason === "forbidden"
+        ? Effect.logDebug("tool hidden", facts)
+        : Effect.logWarning("tool hidden", facts)
+    },
+    { discard: true }
+  )
+
+/** A roster of servers in these states; `tell` hears which part of the Computer has changed, exactly when it did. */
+export const makeRoster = Effect.fnUntraced(function* (
+  first: ServerStates,
+  tell: (part: Part) => Effect.Effect<void>
+): Effect.fn.Return<Roster, never, Scope.Scope> {
+  const { changePause, showUnwatched } = yield* ComputerSettings
+  const firstOffer = offerOf(first, showUnwatched)
+  const offers = yield* SubscriptionRef.make(firstOffer)
+  const { observe, touch } = yield* makeAnnouncer(tell, firstOffer.looks, changePause)
+  const changes = Stream.map(SubscriptionRef.changes(offers), ({ states }) => states)
+
+  return {
+    offer: () => SubscriptionRef.getUnsafe(offers),
+    changes,
+    change: Effect.fnUntraced(function* (change) {
+      const [before, after] = yield* SubscriptionRef.modify(offers, (current) => {
+        const next = offerOf(change(current.states), showUnwatched, current)
+        return [[current, next] as const, next]
+      })
+      yield* tellHidden(before, after)
+      yield* observe(after.looks)
+    }),
+    touch,
+    until: (holds) => changes.pipe(Stream.filter(holds), Stream.runHead, Effect.asVoid)
+  }
+})

@@ -1,0 +1,188 @@
+import { Duration, Effect, FiberMap, Option, type Scope, Stream } from "effect"
+import { isWindowUri } from "../../domain/desktop/window.ts"
+import type { JsonObject } from "../../domain/json.ts"
+import type { Part } from "../../domain/office/notice.ts"
+import type { Endpoint } from "../../domain/protocol/v0_2/parameters.ts"
+import { type McpChange, McpConnector, McpFailure, type McpSession } from "../ports/McpSession.ts"
+import { makeRefresher } from "../Refresher.ts"
+import { ComputerSettings } from "./ComputerSettings.ts"
+import { isDocument, type ReadyServer } from "./Offer.ts"
+import { allPages } from "./paging.ts"
+import type { Secrets } from "./Secrets.ts"
+
+/** What a server lists. */
+export type Listings = Pick<ReadyServer, "tools" | "resources">
+
+/** What one session of a server has to say to whoever keeps it. */
+export interface SessionReports {
+  /** The server runs and offers this. */
+  readonly ready: (session: McpSession, listings: Listings) => Effect.Effect<void>
+  /** It offers something else now. */
+  readonly news: (listings: Partial<Listings>) => Effect.Effect<void>
+  /** Something is wrong with it that does not end the session, or is well again. */
+  readonly trouble: (about: string, reason: string | undefined) => Effect.Effect<void>
+  /** A part of the Computer has changed in a way that listings do not show. */
+  readonly touched: (part: Part) => Effect.Effect<void>
+  /** The resources whose contents concern the office. */
+  readonly watched: () => ReadonlySet<string>
+}
+
+/** A sign of life is waited for so often before the session is given up, and this long apart once one is missing. */
+const pulse = { misses: 3, again: Duration.seconds(5), patience: Duration.seconds(10) }
+
+const listTools = ({ info, listTools: page }: McpSession) =>
+  info.capabilities.tools ? allPages(page) : Effect.succeed([])
+
+/** Everything a server lists as resources; nothing where it has none. */
+export const listResources = ({ info, listResources: page }: McpSession) =>
+  info.capabilities.resources ? allPages(page) : Effect.succeed([])
+
+/** The same session, whose failures name no secret and whose running calls are counted. */
+const guarded = (session: McpSession, { conceal }: Secrets, calls: { running: number }): McpSession => {
+  const safe = (failure: McpFailure) => new McpFailure({ ...failure, message: conceal(failure.message) })
+  const counted = <A, E>(call: Effect.Effect<A, E>) =>
+    Effect.acquireUseRelease(
+      Effect.sync(() => void calls.running++),
+      () => call,
+      () => Effect.sync(() => void calls.running--)
+    )
+  return {
+    ...session,
+    listTools: (cursor) => Effect.mapError(session.listTools(cursor), safe),
+    listResources: (cursor) => Effect.mapError(session.listResources(cursor), safe),
+    readResource: (uri) => Effect.mapError(session.readResource(uri), safe),
+    callTool: (name, args, options) => Effect.mapError(counted(session.callTool(name, args, options)), safe),
+    watch: (wanted) => Effect.mapError(session.watch(wanted), safe),
+    ping: Effect.mapError(session.ping, safe),
+    ...(session.degraded !== undefined && { degraded: Effect.map(session.degraded, conceal) }),
+    ended: Effect.map(session.ended, safe)
+  }
+}
+
+/**
+ * Opens a session with a server, reports what it offers and every change of that, and gives the reason when it has
+ * ended. Fails when it cannot be opened.
+ */
+export const runSession = Effect.fnUntraced(function* (
+  name: string,
+  endpoint: Endpoint,
+  secrets: Secrets,
+  { news, ready, touched, trouble, watched }: SessionReports
+): Effect.fn.Return<McpFailure, McpFailure, Scope.Scope | McpConnector> {
+  const connector = yield* McpConnector
+  const { changePause, connectTimeout, livenessInterval } = yield* ComputerSettings
+  const calls = { running: 0 }
+
+  const open = Effect.gen(function* () {
+    const session = guarded(yield* connector.connect(name, endpoint), secrets, calls)
+    const changes = yield* session.watch({ tools: true, resources: true, uris: [] })
+    const tools = yield* listTools(session)
+    const resources = yield* Effect.result(listResources(session))
+    return { session, changes, tools, resources }
+  })
+  const late = new McpFailure({
+    kind: "unavailable",
+    message: `it did not answer within ${Duration.toSeconds(connectTimeout)} seconds`
+  })
+  const { changes, resources, session, tools } = yield* Effect.timeoutOrElse(open, {
+    duration: connectTimeout,
+    orElse: () => Effect.fail(late)
+  }).pipe(Effect.mapError(({ kind, message }) => new McpFailure({ kind, message: secrets.conceal(message) })))
+
+  const { refresh } = yield* makeRefresher(changePause)
+  const subscriptions = yield* FiberMap.make<string, void>()
+
+  const onChange = (change: McpChange): Effect.Effect<void> => {
+    switch (change._tag) {
+      case "ToolsChanged":
+        return reload("tools", listTools(session))
+      case "ResourcesChanged":
+        return reload("resources", listResources(session))
+      case "ResourceUpdated":
+        if (isWindowUri(change.uri)) return touched("desktop")
+        return isDocument(change.uri) ? touched("finder") : Effect.void
+    }
+  }
+
+  const subscribe = (uri: string) =>
+    Effect.scoped(
+      Effect.flatMap(
+        session.watch({ tools: false, resources: false, uris: [uri] }),
+        Stream.runForEach(onChange)
+      )
+    ).pipe(
+      Effect.catch(({ message }) => trouble(uri, `no word of changes of ${uri}: ${message}`)),
+      Effect.catchDefect((defect) =>
+        Effect.logError("watching a resource failed", { server: name, uri }, defect)
+      )
+    )
+
+  const resubscribe = Effect.suspend(() => {
+    const wanted = watched()
+    const given = [...subscriptions].map(([uri]) => uri)
+    return Effect.andThen(
+      Effect.forEach(
+        given.filter((uri) => !wanted.has(uri)),
+        (uri) => Effect.andThen(FiberMap.remove(subscriptions, uri), trouble(uri, undefined)),
+        { discard: true }
+      ),
+      Effect.forEach(
+        [...wanted],
+        (uri) => FiberMap.run(subscriptions, uri, subscribe(uri), { onlyIfMissing: true }),
+        { discard: true }
+      )
+    )
+  })
+
+  const reload = (
+    what: keyof Listings,
+    list: Effect.Effect<ReadonlyArray<JsonObject>, McpFailure>
+  ): Effect.Effect<void> =>
+    refresh(
+      what,
+      Effect.matchEffect(list, {
+        onFailure: ({ message }) => trouble(what, `cannot list ${what}: ${message}`),
+        onSuccess: (items) =>
+          trouble(what, undefined).pipe(Effect.andThen(news({ [what]: items })), Effect.andThen(resubscribe))
+      })
+    )
+
+  /** Why there is no sign of life, if there is none; any answer is one. */
+  const heartbeat = session.ping.pipe(
+    Effect.timeoutOption(pulse.patience),
+    Effect.map(
+      Option.match({
+        onNone: () => `it does not answer within ${Duration.toSeconds(pulse.patience)} seconds`,
+        onSome: () => undefined
+      })
+    ),
+    Effect.catch(({ kind, message }) =>
+      Effect.succeed(kind === "protocol" || kind === "unsupported" ? undefined : message)
+    )
+  )
+
+  /** Ends when the server has given no sign of life for long; while it works on a call it may be silent. */
+  const silence = Effect.gen(function* () {
+    let missed = 0
+    while (true) {
+      yield* Effect.sleep(missed === 0 ? livenessInterval : pulse.again)
+      const reason = yield* heartbeat
+      missed = reason === undefined ? 0 : missed + 1
+      yield* trouble("liveness", reason)
+      if (reason !== undefined && missed >= pulse.misses && calls.running === 0) {
+        return new McpFailure({ kind: "unavailable", message: reason })
+      }
+    }
+  })
+
+  yield* ready(session, { tools, resources: resources._tag === "Success" ? resources.success : [] })
+  if (resources._tag === "Failure") {
+    yield* trouble("resources", `cannot list resources: ${resources.failure.message}`)
+  }
+  yield* resubscribe
+  yield* Effect.forkScoped(
+    Effect.flatMap(session.degraded ?? Effect.never, (reason) => trouble("promises", reason))
+  )
+  const listening = Effect.andThen(Stream.runForEach(changes, onChange), Effect.never)
+  return yield* Effect.raceAllFirst([listening, silence, session.ended])
+})

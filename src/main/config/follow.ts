@@ -1,0 +1,91 @@
+import { basename, dirname } from "node:path"
+import { Duration, Effect, FileSystem, Queue, Stream, SubscriptionRef } from "effect"
+import { Computer } from "../../application/computer/Computer.ts"
+import { carryOver, type Setup } from "../../domain/config/setup.ts"
+import { type Finding, readConfigFiles, spellFinding } from "./files.ts"
+
+/** What an editor does to a file when it saves it takes no longer. */
+const settling = Duration.millis(200)
+
+const hangups = Stream.callback<"SIGHUP">((queue) =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      const offer = () => void Queue.offerUnsafe(queue, "SIGHUP")
+      process.on("SIGHUP", offer)
+      return offer
+    }),
+    (offer) => Effect.sync(() => process.off("SIGHUP", offer))
+  )
+)
+
+/** Says when one of these files may have changed. Folders are watched: editors put a new file in place of the old. */
+const changesOf = Effect.fnUntraced(function* (files: ReadonlyArray<string>) {
+  const fs = yield* FileSystem.FileSystem
+  const folders = [...new Set(files.map((file) => dirname(file)))]
+  return Stream.mergeAll(
+    folders.map((folder) => {
+      const names = files.filter((file) => dirname(file) === folder).map((file) => basename(file))
+      return fs.watch(folder).pipe(
+        Stream.filter(({ path }) => names.includes(basename(path))),
+        Stream.catch(({ message }) =>
+          Stream.fromEffectDrain(
+            Effect.logWarning("configuration is not watched, send SIGHUP after a change", {
+              folder,
+              reason: message
+            })
+          )
+        )
+      )
+    }),
+    { concurrency: "unbounded" }
+  ).pipe(Stream.debounce(settling))
+})
+
+const tell = (findings: ReadonlyArray<Finding>) =>
+  Effect.forEach(
+    findings,
+    (finding) =>
+      finding.severity === "error"
+        ? Effect.logError(spellFinding(finding))
+        : Effect.logWarning(spellFinding(finding)),
+    { discard: true }
+  )
+
+/** What a Computer was started with. */
+export interface Followed {
+  readonly files: ReadonlyArray<string>
+  readonly setup: Setup
+  readonly sources: ReadonlyArray<string>
+  /** Read the files again whenever they change; otherwise only on SIGHUP. */
+  readonly isWatching: boolean
+}
+
+/** Applies what changes in the files of a Computer while it runs. A faulty edit changes nothing. */
+export const followConfig = Effect.fnUntraced(function* ({ files, isWatching, setup, sources }: Followed) {
+  const computer = yield* Computer
+  const watched = yield* SubscriptionRef.make(sources)
+  let before = setup
+
+  const reload = Effect.gen(function* () {
+    const reading = yield* readConfigFiles(files)
+    yield* tell(reading.findings)
+    yield* SubscriptionRef.update(watched, (now) =>
+      now.join() === reading.sources.join() ? now : reading.sources
+    )
+    if (reading.setup === undefined) return yield* Effect.logError("configuration not changed: it has errors")
+    const next = carryOver(yield* computer.setup, before, reading.setup)
+    before = reading.setup
+    const { added, changed, removed, retuned } = yield* computer.reconfigure(next)
+    yield* Effect.logInfo("configuration read again", {
+      added,
+      removed,
+      restarted: changed,
+      changed: retuned
+    })
+  })
+
+  const edits = isWatching
+    ? Stream.switchMap(SubscriptionRef.changes(watched), (now) => Stream.unwrap(changesOf(now)))
+    : Stream.never
+  return yield* Stream.runForEach(Stream.merge(edits, hangups), () => reload)
+})

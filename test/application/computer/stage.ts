@@ -1,0 +1,111 @@
+import {
+  ConfigProvider,
+  Context,
+  Duration,
+  Effect,
+  Layer,
+  Logger,
+  References,
+  Result,
+  type Scope
+} from "effect"
+import { Computer } from "../../../src/application/computer/Computer.ts"
+import { ComputerSettings } from "../../../src/application/computer/ComputerSettings.ts"
+import { Inputs, type InputSources } from "../../../src/application/computer/Inputs.ts"
+import type { ServerState } from "../../../src/application/computer/Offer.ts"
+import { McpConnector, McpFailure, type McpSession } from "../../../src/application/ports/McpSession.ts"
+import { TransportClient, Unreachable } from "../../../src/application/ports/Transport.ts"
+import { readComputerConfig } from "../../../src/domain/config/config.ts"
+import type { Setup, Variables } from "../../../src/domain/config/setup.ts"
+import type { JsonObject } from "../../../src/domain/json.ts"
+
+/** Something to connect to. */
+export interface Startable {
+  readonly connect: Effect.Effect<McpSession, McpFailure, Scope.Scope>
+}
+
+/** A Computer without an office, on servers in memory and virtual time. */
+export interface Staged {
+  readonly servers: { readonly [name: string]: Startable }
+  /** Settings of single servers beside their parameters. */
+  readonly configure?: { readonly [name: string]: JsonObject }
+  readonly inputs?: ReadonlyArray<JsonObject>
+  readonly sources?: InputSources
+  readonly environment?: { readonly [name: string]: string }
+  readonly variables?: Variables
+  readonly settings?: Partial<ComputerSettings>
+}
+
+/** A setup of stdio servers of these names. */
+export const setupOf = (
+  names: ReadonlyArray<string>,
+  { configure = {}, inputs = [], variables = {} }: Omit<Staged, "servers"> = {}
+): Setup => ({
+  variables,
+  config: Result.getOrThrow(
+    readComputerConfig({
+      inputs,
+      servers: Object.fromEntries(
+        names.map((name) => [
+          name,
+          { type: "stdio", server_parameters: { command: "memory" }, ...configure[name] }
+        ])
+      )
+    })
+  )
+})
+
+/** Runs a Computer that stays away from every office; what it logs is kept. */
+export const staged = Effect.fnUntraced(function* (stage: Staged) {
+  const { environment = {}, servers, settings, sources } = stage
+  const logs: Array<string> = []
+  const logger = Logger.make<unknown, void>(({ cause, message }) => {
+    logs.push(`${JSON.stringify(message)} ${String(cause)}`)
+  })
+  const context = yield* Computer.layer({ name: "pc", ...setupOf(Object.keys(servers), stage) }).pipe(
+    Layer.provide(
+      Layer.succeed(McpConnector, { connect: (name) => servers[name]?.connect ?? Effect.fail(dead) })
+    ),
+    Layer.provideMerge(Inputs.layer(sources)),
+    Layer.provide(
+      Layer.succeed(TransportClient, {
+        connect: () => Effect.fail(new Unreachable({ message: "nobody is there" }))
+      })
+    ),
+    Layer.provide(
+      Layer.succeed(ComputerSettings, {
+        ...ComputerSettings.defaultValue(),
+        changePause: Duration.zero,
+        ...settings
+      })
+    ),
+    Layer.provide(ConfigProvider.layer(ConfigProvider.fromEnv({ env: environment }))),
+    Layer.provide(
+      Layer.merge(Logger.layer([logger]), Layer.succeed(References.MinimumLogLevel, "All" as const))
+    ),
+    Layer.build
+  )
+  const computer = Context.get(context, Computer)
+  return { computer, inputs: Context.get(context, Inputs), logs }
+})
+
+/** A server that counts how often it was started, and may be kept from starting. */
+export const counted = (
+  { connect }: Startable,
+  change: (session: McpSession) => McpSession = (session) => session
+) => {
+  const starts = { count: 0, failure: undefined as McpFailure | undefined }
+  return {
+    starts,
+    connect: Effect.suspend(() => {
+      starts.count++
+      return starts.failure === undefined ? Effect.map(connect, change) : Effect.fail(starts.failure)
+    })
+  }
+}
+
+/** The state of a server in one word. */
+export const standing = (computer: Computer["Service"], name: string) =>
+  Effect.map(computer.servers, (states): ServerState["_tag"] | undefined => states.get(name)?._tag)
+
+export const dead = new McpFailure({ kind: "unavailable", message: "it does not start" })

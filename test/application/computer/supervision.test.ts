@@ -1,0 +1,236 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Clock, Deferred, Duration, Effect, Fiber, Ref, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import { makeMemoryServer } from "../../../src/adapters/memory/MemoryMcp.ts"
+import { McpFailure } from "../../../src/application/ports/McpSession.ts"
+import { resource, tool } from "../../conformance/members.ts"
+import { counted, dead, staged, standing } from "./stage.ts"
+
+const letGo = TestClock.adjust(0)
+const names = Effect.fnUntraced(function* (computer: Effect.Success<ReturnType<typeof staged>>["computer"]) {
+  return [...(yield* computer.catalogue).entries.keys()]
+})
+
+describe("supervision", () => {
+  it.effect("a server that ends loses its tools at once and comes back by itself", () =>
+    Effect.gen(function* () {
+      const memory = yield* makeMemoryServer({ tools: [tool("t")] })
+      const alpha = counted(memory)
+      const { computer } = yield* staged({ servers: { alpha } })
+      yield* letGo
+      assert.deepStrictEqual(yield* names(computer), ["t"])
+      yield* memory.crash("exit code 1")
+      yield* letGo
+      const state = (yield* computer.servers).get("alpha")
+      assert.isTrue(state?._tag === "BackingOff" && state.reason === "exit code 1")
+      assert.deepStrictEqual(yield* names(computer), [])
+      yield* TestClock.adjust("600 millis")
+      assert.deepStrictEqual(yield* names(computer), ["t"])
+      assert.strictEqual(alpha.starts.count, 2)
+    })
+  )
+
+  it.effect("waits double up to a minute, give or take a fifth", () =>
+    Effect.gen(function* () {
+      const alpha = counted(yield* makeMemoryServer())
+      alpha.starts.failure = dead
+      const { computer } = yield* staged({ servers: { alpha } })
+      const waits: Array<number> = []
+      for (let attempt = 0; attempt < 9; attempt++) {
+        yield* letGo
+        const state = (yield* computer.servers).get("alpha")
+        const now = yield* Clock.currentTimeMillis
+        const wait = state?._tag === "BackingOff" ? state.until - now : 0
+        waits.push(wait)
+        yield* TestClock.adjust(wait)
+      }
+      const ideal = [0.5, 1, 2, 4, 8, 16, 32, 60, 60].map((seconds) => seconds * 1000)
+      assert.isTrue(ideal.every((wait, index) => Math.abs((waits[index] ?? 0) - wait) <= wait * 0.2 + 1))
+      assert.isFalse(ideal.every((wait, index) => waits[index] === wait))
+    })
+  )
+
+  it.effect("a session that lasted two minutes makes the waits short again", () =>
+    Effect.gen(function* () {
+      const memory = yield* makeMemoryServer()
+      const alpha = counted(memory)
+      alpha.starts.failure = dead
+      const { computer } = yield* staged({ servers: { alpha } })
+      yield* TestClock.adjust("1 minute")
+      alpha.starts.failure = undefined
+      yield* TestClock.adjust("1 minute")
+      assert.strictEqual(yield* standing(computer, "alpha"), "Ready")
+      yield* TestClock.adjust("2 minutes")
+      yield* memory.crash("gone")
+      yield* letGo
+      const state = (yield* computer.servers).get("alpha")
+      const now = yield* Clock.currentTimeMillis
+      assert.isTrue(state?._tag === "BackingOff" && state.until - now <= 600)
+    })
+  )
+
+  it.effect("a server that asks for authorization is not tried again", () =>
+    Effect.gen(function* () {
+      const alpha = counted(yield* makeMemoryServer())
+      alpha.starts.failure = new McpFailure({ kind: "unauthorized", message: "log in first" })
+      const { computer } = yield* staged({ servers: { alpha } })
+      yield* TestClock.adjust("1 hour")
+      assert.deepStrictEqual((yield* computer.servers).get("alpha"), {
+        _tag: "Failed",
+        reason: "log in first"
+      })
+      assert.strictEqual(alpha.starts.count, 1)
+    })
+  )
+
+  it.effect("a server that never answers is given up after the connect timeout", () =>
+    Effect.gen(function* () {
+      const alpha = { connect: Effect.never }
+      const { computer } = yield* staged({ servers: { alpha } })
+      yield* TestClock.adjust("30 seconds")
+      const state = (yield* computer.servers).get("alpha")
+      assert.isTrue(state?._tag === "BackingOff" && state.reason.includes("within 30 seconds"))
+    })
+  )
+
+  it.effect("a server that gives no sign of life is first degraded, then started again", () =>
+    Effect.gen(function* () {
+      const silent = yield* Ref.make(false)
+      const alpha = counted(yield* makeMemoryServer(), (session) => ({
+        ...session,
+        ping: Effect.flatMap(Ref.get(silent), (isSilent) => (isSilent ? Effect.never : session.ping))
+      }))
+      const { computer } = yield* staged({ servers: { alpha } })
+      yield* TestClock.adjust("1 minute")
+      assert.strictEqual(yield* standing(computer, "alpha"), "Ready")
+      yield* Ref.set(silent, true)
+      yield* TestClock.adjust("40 seconds")
+      assert.strictEqual(yield* standing(computer, "alpha"), "Degraded")
+      yield* TestClock.adjust("1 minute")
+      assert.isAbove(alpha.starts.count, 1)
+    })
+  )
+
+  it.effect("a server may be silent while it works on a call", () =>
+    Effect.gen(function* () {
+      const go = yield* Deferred.make<void>()
+      const memory = yield* makeMemoryServer({
+        tools: [tool("slow", () => Effect.as(Deferred.await(go), { content: [] }))]
+      })
+      const alpha = counted(memory, (session) => ({ ...session, ping: Effect.never }))
+      const { computer } = yield* staged({ servers: { alpha } })
+      yield* letGo
+      const call = yield* Effect.forkChild(
+        computer.callTool({ tool: "slow", params: {}, timeout: Duration.minutes(10) })
+      )
+      yield* TestClock.adjust("5 minutes")
+      assert.strictEqual(alpha.starts.count, 1)
+      yield* Deferred.succeed(go, undefined)
+      assert.isFalse((yield* Fiber.join(call)).isError)
+    })
+  )
+
+  it.effect("a storm of changed lists is few listings, and the last one counts", () =>
+    Effect.gen(function* () {
+      let lists = 0
+      const memory = yield* makeMemoryServer({ tools: [tool("t0")] })
+      const alpha = counted(memory, (session) => ({
+        ...session,
+        listTools: (cursor) => Effect.suspend(() => (lists++, session.listTools(cursor)))
+      }))
+      const { computer } = yield* staged({
+        servers: { alpha },
+        settings: { changePause: Duration.millis(100) }
+      })
+      yield* letGo
+      lists = 0
+      for (let round = 1; round <= 100; round++) yield* memory.setTools([tool(`t${round}`)])
+      yield* TestClock.adjust("1 second")
+      assert.isAtMost(lists, 3)
+      assert.deepStrictEqual(yield* names(computer), ["t100"])
+    })
+  )
+
+  it.effect("windows are subscribed again after a server came back", () =>
+    Effect.gen(function* () {
+      const memory = yield* makeMemoryServer({ resources: [resource("window://com.x.app/one")] })
+      yield* staged({ servers: { alpha: memory } })
+      yield* letGo
+      assert.deepStrictEqual([...memory.subscriptions()], ["window://com.x.app/one"])
+      yield* memory.crash("gone")
+      yield* letGo
+      assert.deepStrictEqual([...memory.subscriptions()], [])
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual([...memory.subscriptions()], ["window://com.x.app/one"])
+    })
+  )
+
+  it.effect("a server whose resources cannot be listed is degraded and says why, its tools work", () =>
+    Effect.gen(function* () {
+      const memory = yield* makeMemoryServer({ tools: [tool("t")] })
+      const failure = new McpFailure({ kind: "protocol", message: "no resources today" })
+      const alpha = counted(memory, (session) => ({ ...session, listResources: () => Effect.fail(failure) }))
+      const { computer } = yield* staged({ servers: { alpha } })
+      yield* letGo
+      const state = (yield* computer.servers).get("alpha")
+      assert.isTrue(state?._tag === "Degraded" && state.reason.includes("no resources today"))
+      assert.isFalse((yield* computer.callTool({ tool: "t", params: {} })).isError)
+    })
+  )
+
+  it.effect("a server is stopped, started and restarted on request", () =>
+    Effect.gen(function* () {
+      const alpha = counted(yield* makeMemoryServer({ tools: [tool("t")] }))
+      const { computer } = yield* staged({ servers: { alpha } })
+      yield* letGo
+      yield* computer.stop("alpha")
+      assert.deepStrictEqual((yield* computer.servers).get("alpha"), {
+        _tag: "Stopped",
+        reason: "on request"
+      })
+      yield* TestClock.adjust("1 hour")
+      assert.deepStrictEqual(yield* names(computer), [])
+      yield* computer.start("alpha")
+      assert.deepStrictEqual(yield* names(computer), ["t"])
+      yield* computer.restart("alpha")
+      assert.deepStrictEqual([yield* standing(computer, "alpha"), alpha.starts.count], ["Ready", 3])
+    })
+  )
+
+  it.effect("a server that nobody configured cannot be started", () =>
+    Effect.gen(function* () {
+      const { computer } = yield* staged({ servers: {} })
+      const unknown = yield* Effect.flip(computer.start("ghost"))
+      assert.strictEqual(unknown.message, "No MCP server 'ghost' is configured")
+    })
+  )
+
+  it.effect("a disabled server runs when it is started", () =>
+    Effect.gen(function* () {
+      const alpha = counted(yield* makeMemoryServer())
+      const { computer } = yield* staged({ servers: { alpha }, configure: { alpha: { disabled: true } } })
+      yield* letGo
+      assert.strictEqual(yield* standing(computer, "alpha"), "Stopped")
+      yield* computer.start("alpha")
+      assert.strictEqual(yield* standing(computer, "alpha"), "Ready")
+    })
+  )
+
+  it.effect("everybody who looks sees every state a server goes through", () =>
+    Effect.gen(function* () {
+      const memory = yield* makeMemoryServer()
+      const { computer } = yield* staged({ servers: { alpha: memory } })
+      const seen: Array<string | undefined> = []
+      yield* Effect.forkScoped(
+        Stream.runForEach(computer.changes, (states) =>
+          Effect.sync(() => seen.push(states.get("alpha")?._tag))
+        )
+      )
+      yield* letGo
+      yield* memory.crash("gone")
+      yield* TestClock.adjust("1 second")
+      const steps = seen.filter((tag, index) => tag !== seen[index - 1])
+      assert.deepStrictEqual(steps.slice(-4), ["Ready", "BackingOff", "Starting", "Ready"])
+    })
+  )
+})

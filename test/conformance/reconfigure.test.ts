@@ -1,0 +1,73 @@
+import { assert, describe } from "@effect/vitest"
+import { Effect, Result } from "effect"
+import * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
+import { readComputerConfig } from "../../src/domain/config/config.ts"
+import { agentIn, bodiesOf, settled } from "./cast.ts"
+import { computerUnderTest, tool } from "./members.ts"
+import { conform } from "./World.ts"
+
+const setup = (servers: { readonly [name: string]: object }) => ({
+  variables: {},
+  config: Result.getOrThrow(
+    readComputerConfig({
+      servers: Object.fromEntries(
+        Object.entries(servers).map(([name, more]) => [
+          name,
+          {
+            type: "stdio",
+            server_parameters: { command: "memory" },
+            default_tool_meta: { auto_apply: true },
+            ...more
+          }
+        ])
+      )
+    })
+  )
+})
+
+describe("changing the configuration at run time", () => {
+  conform("case 217: servers that come, change and go are announced once each", (world) =>
+    Effect.gen(function* () {
+      const alpha = yield* MemoryMcp.makeMemoryServer({ tools: [tool("a")] })
+      const beta = yield* MemoryMcp.makeMemoryServer({ tools: [tool("b")] })
+      const computer = yield* computerUnderTest(world, { servers: { alpha, beta } })
+      yield* computer.reconfigure(setup({ alpha: {} }))
+      const a1 = yield* agentIn(world, "O1")
+      const changes: ReadonlyArray<{ readonly [name: string]: object }> = [
+        { alpha: {}, beta: {} },
+        { alpha: {}, beta: { forbidden_tools: ["b"] } },
+        { alpha: {} }
+      ]
+      for (const [index, servers] of changes.entries()) {
+        yield* computer.reconfigure(setup(servers))
+        assert.deepStrictEqual(yield* a1.hear("notify:update_config"), { computer: "pc-1" })
+        if (index < 2) yield* a1.hear("notify:update_tool_list")
+        const [config] = yield* a1.ask("client:get_config", {
+          computer: "pc-1",
+          agent: "agent-1",
+          req_id: `r${index}`
+        })
+        assert.deepStrictEqual(Object.keys((config as { servers: object }).servers), Object.keys(servers))
+      }
+      yield* computer.reconfigure(setup({ alpha: {} }))
+      yield* settled([a1])
+      assert.lengthOf(bodiesOf(a1, "notify:update_config"), 3)
+      assert.lengthOf(bodiesOf(a1, "notify:update_tool_list"), 2)
+    })
+  )
+
+  conform(
+    "case 146: a script that does not compile keeps its server from starting, and says where",
+    (world) =>
+      Effect.gen(function* () {
+        const alpha = yield* MemoryMcp.makeMemoryServer({ tools: [tool("a")] })
+        const computer = yield* computerUnderTest(world, {
+          servers: { alpha },
+          configure: { alpha: { vrl: ".processed = " } }
+        })
+        const state = (yield* computer.servers).get("alpha")
+        assert.match(state?._tag === "Failed" ? state.reason : "", /vrl script does not compile: line 1/)
+        assert.strictEqual((yield* computer.catalogue).entries.size, 0)
+      })
+  )
+})

@@ -1,0 +1,150 @@
+import { readFileSync } from "node:fs"
+import { inspect } from "node:util"
+import { NodeServices } from "@effect/platform-node"
+import {
+  Cause,
+  Context,
+  Duration,
+  Effect,
+  Layer,
+  Logger,
+  Option,
+  References,
+  Result,
+  Schedule,
+  type Scope,
+  Stream
+} from "effect"
+import * as AjvValidator from "../../src/adapters/ajv/AjvValidator.ts"
+import * as McpClient from "../../src/adapters/mcp/McpClient.ts"
+import * as Memory from "../../src/adapters/memory/MemoryTransport.ts"
+import { Computer } from "../../src/application/computer/Computer.ts"
+import { ComputerSettings } from "../../src/application/computer/ComputerSettings.ts"
+import { Inputs } from "../../src/application/computer/Inputs.ts"
+import type { ServerState } from "../../src/application/computer/Offer.ts"
+import { jsonBody } from "../../src/application/ports/Body.ts"
+import { TransportClient } from "../../src/application/ports/Transport.ts"
+import { Server } from "../../src/application/server/Server.ts"
+import { readComputerConfig } from "../../src/domain/config/config.ts"
+import { PROTOCOL_VERSION } from "../../src/domain/protocol/version.ts"
+
+/** A Server in this process, and what was logged by everybody who is there. */
+export interface Place {
+  readonly client: Layer.Layer<TransportClient>
+  readonly logging: Layer.Layer<never>
+  /** Warnings and worse, as text. */
+  readonly warnings: () => ReadonlyArray<string>
+}
+
+/** A Server without any network. */
+export const makePlace: Effect.Effect<Place, never, Scope.Scope> = Effect.gen(function* () {
+  const warnings: Array<string> = []
+  const logger = Logger.make(({ cause, logLevel, message }) => {
+    if (["Warn", "Error", "Fatal"].includes(logLevel)) {
+      warnings.push(`${inspect(message, { depth: 5 })} ${Cause.pretty(cause)}`)
+    }
+  })
+  const logging = Layer.merge(Logger.layer([logger]), Layer.succeed(References.MinimumLogLevel, "All"))
+  const context = yield* Server.layer.pipe(
+    Layer.provideMerge(Memory.layer()),
+    Layer.provide(logging),
+    Layer.fresh,
+    Layer.build,
+    Effect.orDie
+  )
+  return {
+    client: Layer.succeed(TransportClient, Context.get(context, TransportClient)),
+    logging,
+    warnings: () => warnings
+  }
+})
+
+/** The configuration of a server that runs as a Node process with these arguments; no tool needs confirmation. */
+export const nodeServer = (...args: ReadonlyArray<string>) => ({
+  type: "stdio",
+  server_parameters: { command: process.execPath, args },
+  default_tool_meta: { auto_apply: true }
+})
+
+/** A configuration with these servers. */
+export const configOf = (servers: object) => Result.getOrThrow(readComputerConfig({ servers }))
+
+/** A Computer that drives real MCP servers. Without an office it stays away from all of them. */
+export const makeComputer = Effect.fnUntraced(function* (
+  place: Place,
+  servers: object,
+  { office, settings = {} }: { readonly office?: string; readonly settings?: Partial<ComputerSettings> } = {}
+): Effect.fn.Return<Computer["Service"], never, Scope.Scope> {
+  const context = yield* Computer.layer({
+    name: "pc-1",
+    config: configOf(servers),
+    ...(office !== undefined && { office })
+  }).pipe(
+    Layer.provide(McpClient.layer),
+    Layer.provide(NodeServices.layer),
+    Layer.provide(AjvValidator.layer),
+    Layer.provide(Inputs.layer()),
+    Layer.provide(place.client),
+    Layer.provide(Layer.succeed(ComputerSettings, { ...ComputerSettings.defaultValue(), ...settings })),
+    Layer.provide(place.logging),
+    Layer.fresh,
+    Layer.build,
+    Effect.orDie
+  )
+  return Context.get(context, Computer)
+})
+
+/** How long anything of these tests may take; all of it is over much sooner unless it never happens. */
+export const patience = Duration.seconds(15)
+
+/** Waits until this holds. */
+export const becomes = (what: string, holds: () => boolean) =>
+  Effect.retry(
+    Effect.suspend(() => (holds() ? Effect.void : Effect.fail(`${what} has not happened`))),
+    Schedule.spaced("10 millis").pipe(Schedule.upTo({ duration: patience }))
+  )
+
+type Tagged<T extends ServerState["_tag"]> = Extract<ServerState, { readonly _tag: T }>
+
+/** Waits until a server stands like this, and this holds for it. */
+export const until = <T extends ServerState["_tag"]>(
+  { changes }: Computer["Service"],
+  server: string,
+  tag: T,
+  holds: (state: Tagged<T>) => boolean = () => true
+): Effect.Effect<Tagged<T>, string> =>
+  changes.pipe(
+    Stream.map((states) => states.get(server)),
+    Stream.filter((state): state is Tagged<T> => state?._tag === tag),
+    Stream.filter(holds),
+    Stream.runHead,
+    Effect.timeoutOption(patience),
+    Effect.map(Option.flatten),
+    Effect.flatMap(
+      Option.match({
+        onNone: () => Effect.fail(`${server} never was ${tag}`),
+        onSome: (state) => Effect.succeed(state)
+      })
+    )
+  )
+
+/** An Agent that only listens: the events that its office was told, in order. */
+export const listen = Effect.fnUntraced(function* (place: Place, office: string) {
+  const heard: Array<string> = []
+  const { connect } = yield* Effect.provide(TransportClient, place.client)
+  const link = yield* connect({
+    version: PROTOCOL_VERSION,
+    auth: { role: "agent" },
+    receive: (event) => Effect.sync(() => (heard.push(event), []))
+  })
+  yield* link.ask(
+    "server:join_office",
+    jsonBody({ role: "agent", name: "agent-1", office_id: office }),
+    patience
+  )
+  return (event: string) => heard.filter((one) => one === event).length
+})
+
+/** The lines a fixture has written. */
+export const linesOf = (file: string): ReadonlyArray<string> =>
+  readFileSync(file, "utf8").split("\n").slice(0, -1)

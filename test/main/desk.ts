@@ -1,0 +1,80 @@
+import { ConfigProvider, Console, Duration, Effect, Layer, Logger, Result } from "effect"
+import * as AjvValidator from "../../src/adapters/ajv/AjvValidator.ts"
+import * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
+import * as MemoryTransport from "../../src/adapters/memory/MemoryTransport.ts"
+import { Computer } from "../../src/application/computer/Computer.ts"
+import { ComputerSettings } from "../../src/application/computer/ComputerSettings.ts"
+import { Inputs } from "../../src/application/computer/Inputs.ts"
+import { Server } from "../../src/application/server/Server.ts"
+import { readComputerConfig } from "../../src/domain/config/config.ts"
+import { runCommands } from "../../src/main/shell/Shell.ts"
+import { resource, textResult, tool } from "../conformance/members.ts"
+
+/** A Computer in memory named pc-1 beside a Server, with servers `files` and `notes` that take so long to start. */
+export const desk = (
+  options: { readonly config?: object; readonly office?: string; readonly startsIn?: Duration.Duration } = {}
+) =>
+  Layer.unwrap(
+    Effect.gen(function* () {
+      const files = yield* MemoryMcp.makeMemoryServer({
+        tools: [
+          tool("read", (args) => Effect.succeed(textResult(JSON.stringify(args))), {
+            inputSchema: {
+              type: "object",
+              properties: { path: { type: "string" }, lines: { type: "integer" } }
+            }
+          }),
+          tool("wipe"),
+          tool("break", () => Effect.succeed(textResult("it broke", { isError: true }))),
+          tool("hang", () => Effect.never)
+        ],
+        resources: [resource("window://files/a?priority=9", ["A"]), resource("window://files/b", ["B"])]
+      })
+      const notes = yield* MemoryMcp.makeMemoryServer({ tools: [tool("write")] })
+      const stdio = { type: "stdio", server_parameters: { command: "memory" } }
+      const slowly = ({ connect }: MemoryMcp.MemoryServer) => ({
+        connect: Effect.delay(connect, options.startsIn ?? Duration.zero)
+      })
+      const config = {
+        servers: { files: { ...stdio, forbidden_tools: ["wipe"] }, notes: stdio },
+        ...options.config
+      }
+      return Computer.layer({
+        name: "pc-1",
+        config: Result.getOrThrow(readComputerConfig(config)),
+        ...(options.office !== undefined && { office: options.office })
+      }).pipe(
+        Layer.provide(
+          MemoryMcp.layer(
+            new Map([
+              ["files", slowly(files)],
+              ["notes", slowly(notes)]
+            ])
+          )
+        ),
+        Layer.provide(AjvValidator.layer),
+        Layer.provideMerge(Inputs.layer()),
+        Layer.provide(
+          Layer.succeed(ComputerSettings, {
+            ...ComputerSettings.defaultValue(),
+            changePause: Duration.zero
+          })
+        ),
+        Layer.provide(Server.layer.pipe(Layer.provideMerge(MemoryTransport.layer()))),
+        Layer.provideMerge(ConfigProvider.layer(ConfigProvider.fromEnv({ env: { A2C_SMCP_SIZE: "M" } }))),
+        Layer.provide(Logger.layer([]))
+      )
+    })
+  ).pipe(Layer.fresh)
+
+/** What commands say on stdout and on stderr, and whether they end with a failure. */
+export const say = Effect.fnUntraced(function* (...lines: ReadonlyArray<string>) {
+  const said = { stdout: "", stderr: "" }
+  const heard = {
+    ...globalThis.console,
+    log: (text: string) => void (said.stdout += `${text}\n`),
+    error: (text: string) => void (said.stderr += `${text}\n`)
+  }
+  const outcome = yield* Effect.result(Effect.provideService(runCommands(lines), Console.Console, heard))
+  return { ...said, failure: Result.isFailure(outcome) ? outcome.failure.message : undefined }
+})

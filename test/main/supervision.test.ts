@@ -1,0 +1,159 @@
+import { execFileSync } from "node:child_process"
+import { createRequire } from "node:module"
+import { fileURLToPath } from "node:url"
+import { assert, describe, it } from "@effect/vitest"
+import { Duration, Effect, Fiber, type Scope, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
+import type { Computer } from "../../src/application/computer/Computer.ts"
+import { agentUnderTest, computerUnderTest, resource } from "../conformance/members.ts"
+import { alive, gone } from "../processes.ts"
+import {
+  becomes,
+  configOf,
+  linesOf,
+  listen,
+  makeComputer,
+  makePlace,
+  nodeServer,
+  patience,
+  until
+} from "./computers.ts"
+import { temporaryFile } from "./processes.ts"
+
+const everything = createRequire(import.meta.url).resolve(
+  "@modelcontextprotocol/server-everything/dist/index.js"
+)
+const plain = fileURLToPath(new URL("../fixtures/faults/server.ts", import.meta.url))
+const office = "O1"
+
+const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
+  it.live(title, () => Effect.scoped(body), Duration.toMillis(patience) * 3)
+
+/** The one Node process that was started with this argument. */
+const pidOf = (argument: string): number => {
+  const rows = execFileSync("ps", ["-A", "-o", "pid=,args="], { encoding: "utf8" }).trim().split("\n")
+  const own = rows
+    .map((row) => row.trim().split(/\s+/))
+    .filter(([, command, ...args]) => command === process.execPath && args.includes(argument))
+  assert.strictEqual(own.length, 1)
+  return Number(own[0]?.[0])
+}
+
+describe("an MCP server that is killed", () => {
+  live(
+    "its tools vanish, it comes back by itself, the same call works again, and the office hears of it exactly twice",
+    Effect.gen(function* () {
+      const place = yield* makePlace
+      const marker = `marker-${process.hrtime.bigint()}`
+      const servers = { everything: nodeServer(everything, "stdio", marker) }
+      const settings = { startupPatience: patience }
+      const computer = yield* makeComputer(place, servers, { office, settings })
+      const agent = yield* agentUnderTest(place, { office })
+      let told = 0
+      yield* agent.events.pipe(
+        Stream.filter((event) => event._tag === "Updated" && event.part === "toolList"),
+        Stream.runForEach(() => Effect.sync(() => told++)),
+        Effect.forkScoped({ startImmediately: true })
+      )
+      const echo = agent.callTool({ computer: "pc-1", tool: "echo", params: { message: "hi" } })
+      const before = yield* agent.getTools("pc-1")
+      const answer = yield* echo
+      assert.isTrue(before.some(({ name }) => name === "echo") && !answer.isError)
+
+      const first = pidOf(marker)
+      process.kill(first, "SIGKILL")
+      yield* until(computer, "everything", "BackingOff")
+      assert.deepStrictEqual(yield* agent.getTools("pc-1"), [])
+      yield* until(computer, "everything", "Ready")
+      yield* becomes("the second notice", () => told === 2)
+      assert.deepStrictEqual(yield* agent.getTools("pc-1"), before)
+      assert.deepStrictEqual(yield* echo, answer)
+
+      const second = pidOf(marker)
+      assert.notStrictEqual(second, first)
+      // Notices come in order: had there been one more, it would come before the one of the stop.
+      yield* computer.stop("everything")
+      yield* becomes("the notice of the stop", () => told >= 3)
+      assert.strictEqual(told, 3)
+      yield* gone([first, second])
+    })
+  )
+})
+
+/** A server that notes its processes. */
+const noting = Effect.map(temporaryFile("journal", ""), (journal) => ({
+  config: nodeServer(plain, journal, "plain"),
+  changed: nodeServer(plain, journal, "plain", "changed"),
+  /** The processes it has been, the last one last. */
+  pids: () =>
+    linesOf(journal)
+      .filter((line) => line.startsWith("start"))
+      .map((line) => Number(line.split(" ")[1]))
+}))
+
+const reconfigure = (computer: Computer["Service"], servers: object) =>
+  computer.reconfigure({ config: configOf(servers), variables: {} })
+
+describe("a Computer that gets another configuration", () => {
+  live(
+    "keeps the process of every server that did not change, and tells the office of its configuration once",
+    Effect.gen(function* () {
+      const [a, b, c, d] = yield* Effect.all([noting, noting, noting, noting])
+      const place = yield* makePlace
+      const told = yield* listen(place, office)
+      const first = { a: a.config, b: b.config, c: c.config }
+      const computer = yield* makeComputer(place, first, { office })
+      yield* Effect.forEach(["a", "b", "c"], (name) => until(computer, name, "Ready"))
+      const [oldA, oldB, oldC] = [a.pids(), b.pids(), c.pids()]
+      assert.strictEqual(told("notify:update_config"), 0)
+
+      yield* reconfigure(computer, { ...first, d: d.config })
+      yield* until(computer, "d", "Ready")
+      assert.deepStrictEqual([a.pids(), b.pids(), c.pids()], [oldA, oldB, oldC])
+      assert.isTrue([...oldA, ...oldB, ...oldC].every(alive))
+      yield* becomes("the notice", () => told("notify:update_config") === 1)
+
+      const oldD = d.pids()
+      const last = { b: b.changed, c: c.config, d: d.config }
+      yield* reconfigure(computer, last)
+      yield* until(computer, "b", "Ready")
+      yield* gone([...oldA, ...oldB])
+      assert.deepStrictEqual([a.pids(), c.pids(), d.pids()], [oldA, oldC, oldD])
+      assert.isTrue([...oldC, ...oldD].every(alive))
+      assert.strictEqual(b.pids().length, 2)
+      yield* becomes("the notice", () => told("notify:update_config") === 2)
+
+      yield* reconfigure(computer, last)
+      yield* computer.stop("b")
+      assert.deepStrictEqual([...(yield* computer.servers).keys()], ["b", "c", "d"])
+      assert.strictEqual(told("notify:update_config"), 2)
+    })
+  )
+})
+
+describe("a desktop of many windows", () => {
+  it.effect("is there in time without the windows of a server that hangs", () =>
+    Effect.gen(function* () {
+      const readTimeout = Duration.seconds(10)
+      const names = Array.from({ length: 10 }, (_, index) => `s${index}`)
+      const made = yield* Effect.forEach(names, (name) =>
+        MemoryMcp.makeMemoryServer({
+          name,
+          resources: Array.from({ length: 20 }, (_, index) => {
+            const window = resource(`window://${name}/${index}`)
+            return name === "s4" ? { ...window, read: Effect.never } : window
+          })
+        })
+      )
+      const servers = Object.fromEntries(names.map((name, index) => [name, made[index] ?? assert.fail()]))
+      const place = yield* makePlace
+      const computer = yield* computerUnderTest(place, { servers, settings: { readTimeout } })
+      const fiber = yield* Effect.forkChild(computer.desktop({}), { startImmediately: true })
+      yield* TestClock.adjust(readTimeout)
+      const entries = yield* Fiber.join(fiber)
+      assert.strictEqual(entries.length, 180)
+      assert.isFalse(entries.some((entry) => entry.startsWith("window://s4/")))
+    })
+  )
+})
