@@ -40,6 +40,10 @@ const settings = {
   include: ["use.ts"]
 }
 
+const scripted = {
+  servers: { s: { type: "stdio", server_parameters: { command: "x" }, vrl: ".processed = true" } }
+}
+
 const folder = mkdtempSync(join(tmpdir(), "a2c-package-"))
 try {
   const [{ filename }] = JSON.parse(run("npm", ["pack", "--json", "--pack-destination", folder])) as [
@@ -61,8 +65,13 @@ try {
   run("tsc", ["-p", folder])
   const said = run(process.execPath, ["use.ts"], folder)
   if (said !== "0.2.0 1 Success true\ntrue\n") throw new Error(`the package says:\n${said}`)
-  const help = run(process.execPath, [join(folder, "node_modules", ".bin", "a2c"), "--help"], folder)
+  const command = join(folder, "node_modules", ".bin", "a2c")
+  const help = run(process.execPath, [command, "--help"], folder)
   if (!help.includes("a2c <subcommand>")) throw new Error(`the command says:\n${help}`)
+  // A script runs in a thread whose file must be among those that are published.
+  writeFileSync(join(folder, "mcp.json"), JSON.stringify(scripted))
+  const checked = run(process.execPath, [command, "computer", "check", "mcp.json"], folder)
+  if (!checked.includes("server s: stdio")) throw new Error(`the check says:\n${checked}`)
   process.stdout.write("the package works in an empty project\n")
 } finally {
   rmSync(folder, { recursive: true, force: true })

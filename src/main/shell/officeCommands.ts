@@ -27,7 +27,7 @@ const status: ShellCommand = {
       original === name ? reason : `${reason} as ${name}`
     ])
     return [
-      yield* seatLine(computer),
+      yield* seatLine,
       servers.length === 0 ? "no servers are configured" : columns(servers),
       ...(hidden.length === 0 ? [] : ["hidden tools:", columns(hidden)])
     ].join("\n")

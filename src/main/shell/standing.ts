@@ -1,5 +1,5 @@
 import { Clock, Effect, SubscriptionRef } from "effect"
-import type { Computer } from "../../application/computer/Computer.ts"
+import { Computer } from "../../application/computer/Computer.ts"
 import { isRunning, type ServerState } from "../../application/computer/Offer.ts"
 import { isWindowUri } from "../../domain/desktop/window.ts"
 import type { JsonObject } from "../../domain/json.ts"
@@ -61,7 +61,8 @@ export const whyNot = (state: ServerState | undefined): Effect.Effect<string | u
   )
 
 /** Where the Computer sits, in one line. */
-export const seatLine = Effect.fnUntraced(function* (computer: Computer["Service"]) {
+export const seatLine = Effect.gen(function* () {
+  const computer = yield* Computer
   const office = yield* computer.office
   if (office === undefined) return "in no office"
   const member = yield* computer.member
