@@ -1,0 +1,151 @@
+import { writeFileSync } from "node:fs"
+import { createRequire } from "node:module"
+import { fileURLToPath } from "node:url"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, type Scope } from "effect"
+import { descendants, familyOf, gone } from "../processes.ts"
+import { a2c, temporaryFile } from "./processes.ts"
+
+const require = createRequire(import.meta.url)
+const everything = require.resolve("@modelcontextprotocol/server-everything/dist/index.js")
+const memory = require.resolve("@modelcontextprotocol/server-memory/dist/index.js")
+const workspace = (name: string) => fileURLToPath(new URL(`../fixtures/workspace/${name}`, import.meta.url))
+const node = (...args: ReadonlyArray<string>) => ({ command: process.execPath, args })
+const mcp = (mcpServers: object) => JSON.stringify({ mcpServers })
+
+/** A minute: the processes of a test start slowly on a machine that is busy with others. */
+const patience = 60_000
+const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
+  it.live(title, () => Effect.scoped(body), patience)
+
+/** Runs `a2c computer` to its end. */
+const computer = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
+  const process = yield* a2c("computer", ...args)
+  return { code: yield* process.ended, stdout: process.stdout(), stderr: process.stderr() }
+})
+
+describe("a2c computer", () => {
+  live(
+    "an editor's mcp.json starts its servers as it is, and the value of its input stays secret",
+    Effect.gen(function* () {
+      const { code, stderr, stdout } = yield* computer(
+        ...["--config", workspace(".vscode/mcp.json"), "--input", "greeting=hello-there"],
+        ...["--log-level", "all", "--run", "status", "--run", "inputs", "--run", "call get-env"]
+      )
+      assert.strictEqual(code, 0)
+      const [status, shown = ""] = stdout.split("{\n", 2)
+      assert.match(status ?? "", /everything +ready +13 tools/)
+      assert.match(status ?? "", /greeting +password +everything +set \(given\)/)
+      assert.notInclude(`${status}${stderr}`, "hello-there")
+      // What a tool says of its own environment is its own affair.
+      assert.include(shown, '"GREETING": "hello-there"')
+      assert.include(shown, '"WHERE": "workspace"')
+      assert.include(shown, '"FROM_FILE": "a value of a file"')
+    })
+  )
+
+  live(
+    "a Claude configuration starts its servers as it is",
+    Effect.gen(function* () {
+      const { code, stdout } = yield* computer(
+        ...[
+          "--config",
+          workspace("claude_desktop_config.json"),
+          "--run",
+          "status",
+          "--run",
+          "call read_graph"
+        ]
+      )
+      assert.deepStrictEqual([code, /memory +ready +9 tools/.test(stdout)], [0, true])
+    })
+  )
+
+  live(
+    "an input without a value keeps its server from starting, says what to do, and nobody else cares",
+    Effect.gen(function* () {
+      const { stdout } = yield* computer(
+        ...["--config", workspace(".vscode/mcp.json"), "--config", workspace("claude_desktop_config.json")],
+        ...["--run", "status"]
+      )
+      assert.match(stdout, /everything +failed +.*A2C_SMCP_GREETING.*--input greeting=VALUE/)
+      assert.match(stdout, /memory +ready/)
+    })
+  )
+
+  live(
+    "an edit that adds a server leaves the others' processes alone, a faulty one changes nothing, SIGHUP works",
+    Effect.gen(function* () {
+      const file = yield* temporaryFile("mcp.json", mcp({ everything: node(everything) }))
+      const shell = yield* a2c("server", "--port", "0")
+      const url = (yield* shell.says("listening on ")).replace("listening on ", "")
+      const desk = yield* a2c("computer", "--server", url, "--office", "o", "--config", file)
+      yield* desk.says("joined office")
+      const before = descendants(desk.pid)
+      writeFileSync(file, mcp({ everything: node(everything), memory: node(memory) }))
+      yield* desk.says("server=memory", "stderr")
+      const both = yield* familyOf(desk.pid, before.length + 1)
+      assert.includeMembers([...both], [...before])
+      writeFileSync(file, "{ nonsense")
+      yield* desk.says("configuration not changed: it has errors", "stderr")
+      assert.includeMembers([...descendants(desk.pid)], [...both])
+      writeFileSync(file, mcp({ everything: node(everything) }))
+      yield* desk.says('removed=["memory"]', "stderr")
+      yield* gone(both.filter((pid) => !before.includes(pid)))
+      assert.includeMembers([...descendants(desk.pid)], [...before])
+      yield* desk.signal("SIGHUP")
+      yield* desk.says("added=[] removed=[] restarted=[] changed=[]", "stderr")
+      yield* desk.signal("SIGTERM")
+      yield* gone(before)
+    })
+  )
+
+  live(
+    "check explains a configuration",
+    Effect.gen(function* () {
+      const { code, stderr, stdout } = yield* computer("check", workspace(".vscode/mcp.json"))
+      assert.deepStrictEqual([code, stderr], [0, ""])
+      assert.deepStrictEqual(stdout.split("\n").slice(1), [
+        "  server everything: stdio, npx",
+        "input greeting: promptString, from A2C_SMCP_GREETING, or asked for at a terminal",
+        ""
+      ])
+    })
+  )
+
+  live(
+    "check says everything that is wrong, for machines too, and exits with 1",
+    Effect.gen(function* () {
+      const file = yield* temporaryFile(
+        "mcp.json",
+        '{"servers": {"s": {"type": "stdio", "server_parameters": {"command": "x"}, "vrl": ".a = "}}}'
+      )
+      const { code, stderr, stdout } = yield* computer("check", "--json", file)
+      const report = JSON.parse(stdout) as {
+        ok: boolean
+        findings: ReadonlyArray<{ path: unknown; line: number }>
+      }
+      assert.deepStrictEqual([code, stderr, report.ok], [1, "a2c: 1 error\n", false])
+      assert.deepStrictEqual(
+        report.findings.map(({ line, path }) => [path, line]),
+        [[["servers", "s", "vrl"], 1]]
+      )
+    })
+  )
+
+  live(
+    "a way to give documents that does not exist is refused with those that do",
+    Effect.gen(function* () {
+      const help = yield* computer(
+        "--dpe",
+        "ftp",
+        "--config",
+        workspace("claude_desktop_config.json"),
+        "--office",
+        "o"
+      )
+      assert.include(help.stderr, 'a2c: --dpe: expected cache, cache:FOLDER, http or http:PORT, got "ftp"')
+      assert.strictEqual(help.code, 1)
+    })
+  )
+})

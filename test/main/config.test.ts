@@ -1,0 +1,147 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { homedir, tmpdir } from "node:os"
+import { dirname, join } from "node:path"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, Redacted } from "effect"
+import { readConfigFiles, spellFinding } from "../../src/main/config/files.ts"
+
+/** A folder with these files, as long as the scope. */
+const folderWith = (files: { readonly [path: string]: string }) =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      const folder = mkdtempSync(join(tmpdir(), "a2c-config-"))
+      for (const [path, text] of Object.entries(files)) {
+        mkdirSync(dirname(join(folder, path)), { recursive: true })
+        writeFileSync(join(folder, path), text)
+      }
+      return folder
+    }),
+    (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
+  )
+
+/** Reads files of a folder that holds them alone; findings without the folder. */
+const reading = Effect.fnUntraced(function* (files: { readonly [path: string]: string }) {
+  const folder = yield* folderWith(files)
+  const paths = Object.keys(files).filter((path) => path.endsWith(".json"))
+  const read = yield* readConfigFiles(paths.map((path) => join(folder, path)))
+  return {
+    ...read,
+    folder,
+    said: read.findings.map((finding) => spellFinding(finding).replaceAll(`${folder}/`, ""))
+  }
+})
+
+const server = { type: "stdio", server_parameters: { command: "x" } }
+const a2c = (name: string) => JSON.stringify({ servers: { [name]: server } })
+
+describe("configuration files", () => {
+  layer(NodeServices.layer)((it) => {
+    it.effect("a syntax error is told with its line and column", () =>
+      Effect.gen(function* () {
+        const { said, setup } = yield* reading({ "a.json": '{\n  "servers": {\n    "x" 1\n  }\n}' })
+        assert.strictEqual(said[0], "a.json:3:9: error: not JSON: colon expected")
+        assert.isUndefined(setup)
+      })
+    )
+
+    it.effect("comments, trailing commas and a byte order mark are fine", () =>
+      Effect.gen(function* () {
+        const text = `\u{feff}// mine\n{"servers": {"s": ${JSON.stringify(server)},},}`
+        const { said, setup } = yield* reading({ "a.json": text })
+        assert.deepStrictEqual([said, Object.keys(setup?.config.servers ?? {})], [[], ["s"]])
+      })
+    )
+
+    it.effect("a member that stands twice is an error: one of the two would be lost", () =>
+      Effect.gen(function* () {
+        const { said } = yield* reading({ "a.json": `{"servers": {\n"s": {},\n"s": {}\n}}` })
+        assert.deepStrictEqual(said, ["a.json:3:1: error: servers.s: stands here twice"])
+      })
+    )
+
+    it.effect("a fault is told where it stands, in the words of the file's own dialect", () =>
+      Effect.gen(function* () {
+        const { said } = yield* reading({
+          "a.json": '{"mcpServers": {\n  "s": {"command": "x", "type": "telnet"}\n}}'
+        })
+        assert.match(said[0] ?? "", /^a\.json:2:25: error: mcpServers\.s\.type: /)
+      })
+    )
+
+    it.effect("unknown fields are reported and do no harm", () =>
+      Effect.gen(function* () {
+        const { said, setup } = yield* reading({
+          "a.json": '{"servers": {\n  "s": {"command": "x", "colour": 1}\n}}'
+        })
+        assert.deepStrictEqual(said, ["a.json:2:25: warning: servers.s.colour: unknown field, left out"])
+        assert.isDefined(setup)
+      })
+    )
+
+    it.effect("files are put together in their order", () =>
+      Effect.gen(function* () {
+        const { setup } = yield* reading({ "a.json": a2c("one"), "b.json": a2c("two") })
+        assert.deepStrictEqual(Object.keys(setup?.config.servers ?? {}), ["one", "two"])
+      })
+    )
+
+    it.effect("a clash names both files", () =>
+      Effect.gen(function* () {
+        const { said, setup, folder } = yield* reading({ "a.json": a2c("s"), "b.json": a2c("s") })
+        assert.deepStrictEqual(
+          said.map((text) => text.replace(folder, "")),
+          ['b.json:1:13: error: servers.s: server "s" is defined in a.json too']
+        )
+        assert.isUndefined(setup)
+      })
+    )
+
+    it.effect("a file that is not there is an error, the others are read all the same", () =>
+      Effect.gen(function* () {
+        const folder = yield* folderWith({ "a.json": a2c("s") })
+        const { files, findings } = yield* readConfigFiles([join(folder, "a.json"), join(folder, "b.json")])
+        assert.deepStrictEqual(
+          findings.map(({ issue }) => issue),
+          ["there is no such file"]
+        )
+        assert.isDefined(files[0]?.config)
+      })
+    )
+
+    it.effect("the workspace of an editor's file is the folder above the editor's own", () =>
+      Effect.gen(function* () {
+        const text = JSON.stringify({ servers: { s: { command: "x" } } })
+        const { folder, setup } = yield* reading({ ".vscode/mcp.json": text })
+        assert.strictEqual(setup?.variables["s"]?.["workspaceFolder"], folder)
+        assert.strictEqual(setup?.variables["s"]?.["userHome"], homedir())
+        assert.strictEqual(setup?.config.servers["s"]?.parameters["cwd"], "${workspaceFolder}")
+      })
+    )
+
+    it.effect("variables of a file reach the server as placeholders, their values stay hidden", () =>
+      Effect.gen(function* () {
+        const text = JSON.stringify({
+          servers: { s: { command: "x", env: { KEY: "own" }, envFile: "${workspaceFolder}/.env" } }
+        })
+        const { setup, sources } = yield* reading({ "mcp.json": text, ".env": 'TOKEN="abc"\nKEY=theirs\n' })
+        assert.deepStrictEqual(setup?.config.servers["s"]?.parameters["env"], {
+          KEY: "own",
+          TOKEN: "${envFile:TOKEN}"
+        })
+        const token = setup?.variables["s"]?.["envFile:TOKEN"]
+        assert.strictEqual(Redacted.isRedacted(token) ? Redacted.value(token) : token, "abc")
+        assert.notInclude(JSON.stringify(setup), "abc")
+        assert.lengthOf(sources, 2)
+      })
+    )
+
+    it.effect("a file of variables that is missing is an error at its place", () =>
+      Effect.gen(function* () {
+        const text = JSON.stringify({ servers: { s: { command: "x", envFile: "none.env" } } })
+        const { said } = yield* reading({ "mcp.json": text })
+        assert.deepStrictEqual(said, ["mcp.json:1:32: error: servers.s.envFile: there is no such file"])
+      })
+    )
+  })
+})
