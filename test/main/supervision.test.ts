@@ -1,5 +1,6 @@
-import { execFileSync } from "node:child_process"
+import { execFileSync, spawn } from "node:child_process"
 import { createRequire } from "node:module"
+import { createServer } from "node:net"
 import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Fiber, type Scope, Stream } from "effect"
@@ -77,6 +78,71 @@ describe("an MCP server that is killed", () => {
       yield* becomes("the notice of the stop", () => told >= 3)
       assert.strictEqual(told, 3)
       yield* gone([first, second])
+    })
+  )
+})
+
+/** A port of this machine that is free now. */
+const freePort = Effect.callback<number>((resume) => {
+  const probe = createServer().listen(0, "127.0.0.1", () => {
+    const address = probe.address()
+    const port = address !== null && typeof address === "object" ? address.port : 0
+    probe.close(() => resume(Effect.succeed(port)))
+  })
+})
+
+/** A real MCP server on Streamable HTTP, killed with the scope if it still runs. */
+const httpServer = Effect.fnUntraced(function* (port: number) {
+  const child = yield* Effect.acquireRelease(
+    Effect.sync(() =>
+      spawn(process.execPath, [everything, "streamableHttp"], {
+        env: { ...process.env, PORT: String(port) },
+        stdio: ["ignore", "ignore", "pipe"]
+      })
+    ),
+    (one) => Effect.sync(() => one.kill("SIGKILL"))
+  )
+  yield* Effect.callback<void>((resume) => {
+    child.stderr.setEncoding("utf8").on("data", (text: string) => {
+      if (text.includes("listening on port")) resume(Effect.void)
+    })
+  })
+  return child
+})
+
+describe("an MCP server on HTTP that is restarted on its port", () => {
+  live(
+    "its tools vanish, it is found again, the same call works, and the office hears of it exactly twice",
+    Effect.gen(function* () {
+      const port = yield* freePort
+      const first = yield* httpServer(port)
+      const place = yield* makePlace
+      const told = yield* listen(place, office)
+      const servers = {
+        web: {
+          type: "streamable",
+          server_parameters: { url: `http://127.0.0.1:${port}/mcp` },
+          default_tool_meta: { auto_apply: true }
+        }
+      }
+      const computer = yield* makeComputer(place, servers, {
+        office,
+        settings: { startupPatience: patience }
+      })
+      const echo = computer.callTool({ tool: "echo", params: { message: "hi" } })
+      const answer = yield* echo
+      assert.isFalse(answer.isError)
+      first.kill("SIGKILL")
+      yield* until(computer, "web", "BackingOff")
+      assert.strictEqual((yield* computer.catalogue).entries.size, 0)
+      yield* httpServer(port)
+      yield* until(computer, "web", "Ready")
+      assert.deepStrictEqual(yield* echo, answer)
+      yield* becomes("the second notice", () => told("notify:update_tool_list") === 2)
+      // Notices come in order: had there been one more, it would come before the one of the stop.
+      yield* computer.stop("web")
+      yield* becomes("the notice of the stop", () => told("notify:update_tool_list") >= 3)
+      assert.strictEqual(told("notify:update_tool_list"), 3)
     })
   )
 })
