@@ -55,7 +55,7 @@ export interface ProgressReport extends McpProgress {
 
 /** What a host may set about a Computer. */
 export interface ComputerSettings {
-  /** How long an MCP server may take to start and answer. */
+  /** How long an MCP server may take to start and answer; the first start of one may download it. */
   readonly connectTimeout: Duration.Duration
   /** How long the Computer waits for its servers before it joins the office; late ones are announced. */
   readonly startupPatience: Duration.Duration
@@ -80,7 +80,7 @@ export const ComputerSettings = Context.Reference<ComputerSettings>(
   "a2c-smcp/application/computer/ComputerSettings",
   {
     defaultValue: () => ({
-      connectTimeout: Duration.seconds(30),
+      connectTimeout: Duration.minutes(1),
       startupPatience: Duration.seconds(5),
       readTimeout: Duration.seconds(10),
       livenessInterval: Duration.seconds(30),

@@ -78,6 +78,17 @@ const asSet = (texts: ReadonlyArray<string>): string => JSON.stringify([...new S
 const isSame = (one: ReadonlyArray<unknown>, other: ReadonlyArray<unknown>): boolean =>
   one.length === other.length && one.every((item, index) => item === other[index])
 
+/** Everything the catalogue is made of. */
+const ingredients = ({ ready }: Pick<Offer, "ready">) => ready.flatMap(({ config, tools }) => [config, tools])
+
+const catalogueOf = (ready: Offer["ready"], previous: Offer | undefined) => {
+  if (previous !== undefined && isSame(ingredients(previous), ingredients({ ready }))) {
+    return { catalogue: previous.catalogue, look: previous.looks.get("toolList") ?? "" }
+  }
+  const catalogue = buildCatalogue(ready)
+  return { catalogue, look: JSON.stringify([...catalogue.entries.values()].map(({ tool }) => tool)) }
+}
+
 /**
  * What servers in these states offer together, in configuration order. Only those that tell about changes show their
  * windows and documents (seed 001), unless `isLenient`. The `previous` offer is used where it still holds.
@@ -88,14 +99,14 @@ export const offerOf = (states: ServerStates, isLenient: boolean, previous?: Off
   const shown = ready.filter(
     ({ session: { info } }) => info.capabilities.subscribe || (isLenient && info.capabilities.resources)
   )
-  const catalogue = buildCatalogue(ready)
+  const { catalogue, look } = catalogueOf(ready, previous)
   return {
     states,
     ready,
     shown,
     catalogue,
     looks: new Map([
-      ["toolList", JSON.stringify([...catalogue.entries.values()].map(({ tool }) => tool))],
+      ["toolList", look],
       ["desktop", asSet(shown.flatMap((server) => uris(server, isWindowUri)))],
       ["finder", asSet(shown.flatMap((server) => uris(server, isDocument)))]
     ])

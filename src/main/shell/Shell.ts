@@ -13,17 +13,13 @@ interface Screen {
 
 const console: Screen = { print: Console.log, complain: Console.error }
 
-/** How long commands that nobody types wait for the servers to be up: longer than a server may take. */
-const patience = "35 seconds"
-
-/** Waits until every server runs or has failed to, so that commands find what is configured. */
+/** Waits until every server runs or has failed to, so that commands find what is configured. It always comes to that. */
 const started = Computer.use(({ changes }) =>
   changes.pipe(
     Stream.filter((states) =>
       [...states.values()].every((state) => state._tag !== "Starting" || state.attempt > 1)
     ),
     Stream.runHead,
-    Effect.timeoutOption(patience),
     Effect.asVoid
   )
 )

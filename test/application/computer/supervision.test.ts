@@ -87,9 +87,9 @@ describe("supervision", () => {
     Effect.gen(function* () {
       const alpha = { connect: Effect.never }
       const { computer } = yield* staged({ servers: { alpha } })
-      yield* TestClock.adjust("30 seconds")
+      yield* TestClock.adjust("1 minute")
       const state = (yield* computer.servers).get("alpha")
-      assert.isTrue(state?._tag === "BackingOff" && state.reason.includes("within 30 seconds"))
+      assert.isTrue(state?._tag === "BackingOff" && state.reason.includes("within 60 seconds"))
     })
   )
 
