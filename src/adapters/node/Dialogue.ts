@@ -151,14 +151,21 @@ export const make = ({ input, output, quit }: Terminal): Effect.Effect<Dialogue>
  * A dialogue with the person who types the lines that somebody reads. A question waits until the line that is being
  * typed is entered: what stands there was not meant for it.
  */
-export const overReader = ({ ask, complain, log }: LineReader, columns?: number): Effect.Effect<Dialogue> =>
+export const overReader = (
+  { ask, complain, isReading, log }: LineReader,
+  columns?: number
+): Effect.Effect<Dialogue> =>
   Effect.map(Semaphore.make(1), (turns) => ({
     talk: (matter, withdrawn = "the question is withdrawn") =>
       Effect.suspend(() =>
         matter({
           columns: widthOf(columns),
           say: (...lines) => complain(lines.join("\n")),
-          line: ({ hidden = false, prompt }) => ask(prompt, { hidden })
+          line: ({ hidden = false, prompt }) =>
+            Effect.andThen(
+              Effect.suspend(() => (isReading() ? complain("(press Enter to answer)") : Effect.void)),
+              ask(prompt, { hidden })
+            )
         })
       ).pipe(
         Effect.onInterrupt(() => complain(`(${withdrawn})`)),

@@ -43,6 +43,8 @@ export interface LineReader {
     question: string,
     options: { readonly hidden: boolean }
   ) => Effect.Effect<Option.Option<string>>
+  /** Does somebody wait for a line, so that the next question has to wait, too? */
+  readonly isReading: () => boolean
   /** While this runs, Ctrl-C is for whoever reads or waits for {@link interruption}, and not for the process. */
   readonly attended: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   /** Ends at a Ctrl-C that comes after the last line was read; never where nobody types. */
@@ -223,6 +225,7 @@ export const openLineReader = Effect.fnUntraced(function* ({
             line._tag === "Line" && line.text !== "" ? Option.some(line.text) : Option.none()
           )
         : Effect.succeedNone,
+    isReading: () => reading !== undefined,
     attended: (effect) =>
       Effect.acquireUseRelease(
         Effect.sync(() => {
