@@ -29,8 +29,18 @@ describe("a2c computer", () => {
     "an editor's mcp.json starts its servers as it is, and the value of its input stays secret",
     Effect.gen(function* () {
       const { code, stderr, stdout } = yield* computer(
-        ...["--config", workspace(".vscode/mcp.json"), "--input", "greeting=hello-there"],
-        ...["--log-level", "all", "--run", "status", "--run", "inputs", "--run", "call get-env"]
+        "--config",
+        workspace(".vscode/mcp.json"),
+        "--input",
+        "greeting=hello-there",
+        "--log-level",
+        "all",
+        "--run",
+        "status",
+        "--run",
+        "inputs",
+        "--run",
+        "call get-env"
       )
       assert.strictEqual(code, 0)
       const [status, shown = ""] = stdout.split("{\n", 2)
@@ -48,14 +58,12 @@ describe("a2c computer", () => {
     "a Claude configuration starts its servers as it is",
     Effect.gen(function* () {
       const { code, stdout } = yield* computer(
-        ...[
-          "--config",
-          workspace("claude_desktop_config.json"),
-          "--run",
-          "status",
-          "--run",
-          "call read_graph"
-        ]
+        "--config",
+        workspace("claude_desktop_config.json"),
+        "--run",
+        "status",
+        "--run",
+        "call read_graph"
       )
       assert.deepStrictEqual([code, /memory +ready +9 tools/.test(stdout)], [0, true])
     })
@@ -65,8 +73,12 @@ describe("a2c computer", () => {
     "an input without a value keeps its server from starting, says what to do, and nobody else cares",
     Effect.gen(function* () {
       const { stdout } = yield* computer(
-        ...["--config", workspace(".vscode/mcp.json"), "--config", workspace("claude_desktop_config.json")],
-        ...["--run", "status"]
+        "--config",
+        workspace(".vscode/mcp.json"),
+        "--config",
+        workspace("claude_desktop_config.json"),
+        "--run",
+        "status"
       )
       assert.match(stdout, /everything +failed +.*A2C_SMCP_GREETING.*--input greeting=VALUE/)
       assert.match(stdout, /memory +ready/)
