@@ -323,9 +323,21 @@ const root = Command.make("a2c").pipe(
   Command.withSubcommands([demo, server, computerCommand, agent.pipe(Command.withSubcommands(agentCommands))])
 )
 
+/** What kept the results from being written, unless nobody wants to read on: `a2c … | head -1` is no failure. */
+const writeFailure = (failure: NodeJS.ErrnoException | null | undefined): string | undefined =>
+  failure === null || failure === undefined || failure.code === "EPIPE" ? undefined : failure.message
+
 /** Ends the process as soon as everything is closed and said; idle HTTP connections would hold it for seconds. */
 const leave: Runtime.Teardown = (exit) =>
-  Runtime.defaultTeardown(exit, (code) => process.stdout.write("", () => process.exit(code)))
+  Runtime.defaultTeardown(exit, (code) => {
+    const { stderr, stdout } = process
+    stdout.on("error", () => undefined)
+    stdout.write("", (failure) => {
+      const reason = writeFailure(failure ?? stdout.errored)
+      if (reason === undefined || code !== 0) return process.exit(code)
+      stderr.write(`a2c: The results could not be written: ${reason}\n`, () => process.exit(1))
+    })
+  })
 
 /** Help that nobody asked for goes to stderr: scripts read results from stdout. */
 const presenter = CliOutput.layerPresenter({

@@ -264,6 +264,15 @@ describe("a2c", () => {
         "o",
         "members"
       )
+      yield* says(
+        /No A2C-SMCP server is at http:.*\/elsewhere/,
+        "agent",
+        "--server",
+        `${url}/elsewhere`,
+        "--office",
+        "o",
+        "members"
+      )
       yield* says(/No Computer is in this office/, "agent", "--server", url, "--office", "o", "tools")
       yield* says(
         /^a2c: --args is not JSON\n$/,
