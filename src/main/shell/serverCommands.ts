@@ -6,10 +6,10 @@ import { inputsOf } from "../../domain/config/setup.ts"
 import { explainFaults, type Fault } from "../../domain/explain.ts"
 import type { ServerConfig } from "../../domain/protocol/v0_2/config.ts"
 import { columns } from "../commands/show.ts"
-import { failed } from "../failure.ts"
+import { failed, refuse } from "../failure.ts"
 import { readJson } from "./readJson.ts"
 import { knownServer, serverNames } from "./serverNames.ts"
-import { refuse, type ShellCommand } from "./ShellCommand.ts"
+import type { ShellCommand } from "./ShellCommand.ts"
 import { stateOffer, stateWord, whyNot } from "./standing.ts"
 
 const textOf = (value: unknown): string => (typeof value === "string" ? value : "")

@@ -3,11 +3,11 @@ import { Computer } from "../../application/computer/Computer.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json.ts"
 import type { CatalogueEntry } from "../../domain/tools/catalogue.ts"
 import { brief, columns, json, showResult } from "../commands/show.ts"
-import { CommandFailed } from "../failure.ts"
+import { CommandFailed, refuse } from "../failure.ts"
 import { meant } from "./nearest.ts"
 import { readJson } from "./readJson.ts"
 import { knownServer, serverNames } from "./serverNames.ts"
-import { refuse, type ShellCommand } from "./ShellCommand.ts"
+import type { ShellCommand } from "./ShellCommand.ts"
 
 const catalogue = Computer.use(({ catalogue: offered }) => offered)
 const toolNames = Effect.map(catalogue, ({ entries }) => [...entries.keys()])
