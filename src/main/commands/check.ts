@@ -8,6 +8,7 @@ import { type Setup, usersOf, variableOf } from "../../domain/config/setup.ts"
 import type { ComputerConfig, Input, ServerConfig } from "../../domain/protocol/v0_2/config.ts"
 import { scriptOf } from "../../domain/tools/vrl.ts"
 import { type ConfigFile, type Finding, readConfigFiles, spellFinding } from "../config/files.ts"
+import { placeOf } from "../config/placeOf.ts"
 import { strayInputs } from "../config/strayInputs.ts"
 import { CommandFailed } from "../failure.ts"
 
@@ -34,25 +35,15 @@ interface InputLine {
   readonly value: string
 }
 
-/** The address, where it is one that an MCP server can have. */
-const httpUrl = (url: string): URL | undefined => {
-  const parsed = URL.canParse(url) ? new URL(url) : undefined
-  return parsed?.protocol === "http:" || parsed?.protocol === "https:" ? parsed : undefined
-}
+/** Is this an address that an MCP server can have? */
+const isHttpUrl = (url: string): boolean =>
+  URL.canParse(url) && ["http:", "https:"].includes(new URL(url).protocol)
 
-/** An address without what may be secret in it. */
-const spellUrl = (url: string): string => {
-  const parsed = httpUrl(url)
-  return parsed === undefined
-    ? url.replace(/[?#].*$/s, "").replace(/^.*@/s, "")
-    : `${parsed.origin}${parsed.pathname}`
-}
-
-const serverLine = ({ disabled, name, parameters, type }: ServerConfig): ServerLine => ({
-  name,
-  type,
-  target: type === "stdio" ? String(parameters["command"]) : spellUrl(String(parameters["url"])),
-  disabled
+const serverLine = (server: ServerConfig): ServerLine => ({
+  name: server.name,
+  type: server.type,
+  target: placeOf(server),
+  disabled: server.disabled
 })
 
 const sources = {
@@ -105,7 +96,7 @@ const deepFindings = Effect.fnUntraced(function* (
       )
     }
     const url = String(server.parameters["url"])
-    if (server.type !== "stdio" && placeholders(url).length === 0 && httpUrl(url) === undefined) {
+    if (server.type !== "stdio" && placeholders(url).length === 0 && !isHttpUrl(url)) {
       found("error", "no http or https URL", ...(dialect === "A2C" ? ["server_parameters"] : []), "url")
     }
     const script = scriptOf(server.vrl)

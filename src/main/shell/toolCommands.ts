@@ -16,10 +16,13 @@ const knownTool = Effect.fnUntraced(function* (name: string) {
   const { entries, hidden } = yield* catalogue
   const entry = entries.get(name)
   if (entry !== undefined) return entry
+  const states = yield* Computer.use(({ servers }) => servers)
+  const starting = [...states].filter(([, { _tag }]) => _tag === "Starting").map(([server]) => server)
+  const later = starting.length === 0 ? "" : `; still starting: ${starting.join(", ")}`
   const banned = hidden.find((tool) => tool.name === name || tool.original === name)
   return yield* refuse(
     banned === undefined
-      ? `No tool '${name}' is here${meant(name, [...entries.keys()])}`
+      ? `No tool '${name}' is here${meant(name, [...entries.keys()]) || later}`
       : `The tool '${name}' of ${banned.server} is hidden: ${banned.reason}`
   )
 })
