@@ -2,7 +2,7 @@
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Config, Console, Effect, Layer, Runtime } from "effect"
-import { Argument, Command, Flag } from "effect/cli"
+import { Argument, CliOutput, Command, Flag } from "effect/cli"
 import * as TerminalLog from "../adapters/node/TerminalLog.ts"
 import { defaultMaxMessageBytes, defaultPath, mostMessageBytes } from "../adapters/socketio/limits.ts"
 import { version } from "../version.ts"
@@ -10,16 +10,20 @@ import type * as agentModule from "./commands/agent.ts"
 import type { AgentPlace } from "./commands/agent.ts"
 import { agentName, computer, computerName, inputValues, office, serverUrl } from "./flags.ts"
 
+/** Is this what a browser sends as the origin of a page? Anything else would never match. */
+const isOrigin = (text: string): boolean =>
+  text === "*" || text === "null" || (URL.canParse(text) && new URL(text).origin === text)
+
 const server = Command.make(
   "server",
   {
     host: Flag.String("host").pipe(
-      Flag.withDescription("address to listen on [env A2C_HOST]"),
+      Flag.withDescription("address to listen on [env A2C_HOST; default: 127.0.0.1]"),
       Flag.withFallbackConfig(Config.String("A2C_HOST")),
       Flag.withDefault("127.0.0.1")
     ),
     port: Flag.Int("port").pipe(
-      Flag.withDescription("port to listen on, 0 for a free one [env A2C_PORT]"),
+      Flag.withDescription("port to listen on, 0 for a free one [env A2C_PORT; default: 7070]"),
       Flag.withFallbackConfig(Config.Int("A2C_PORT")),
       Flag.withDefault(7070),
       Flag.filter(
@@ -28,7 +32,7 @@ const server = Command.make(
       )
     ),
     path: Flag.String("path").pipe(
-      Flag.withDescription("HTTP path of Socket.IO [env A2C_PATH]"),
+      Flag.withDescription(`HTTP path of Socket.IO [env A2C_PATH; default: ${defaultPath}]`),
       Flag.withFallbackConfig(Config.String("A2C_PATH")),
       Flag.withDefault(defaultPath),
       Flag.filter(
@@ -37,7 +41,9 @@ const server = Command.make(
       )
     ),
     maxMessageBytes: Flag.Int("max-message-bytes").pipe(
-      Flag.withDescription("largest message, in bytes [env A2C_MAX_MESSAGE_BYTES]"),
+      Flag.withDescription(
+        `largest message, in bytes [env A2C_MAX_MESSAGE_BYTES; default: ${defaultMaxMessageBytes}]`
+      ),
       Flag.withFallbackConfig(Config.Int("A2C_MAX_MESSAGE_BYTES")),
       Flag.withDefault(defaultMaxMessageBytes),
       Flag.filter(
@@ -48,6 +54,7 @@ const server = Command.make(
     allowedOrigins: Flag.String("allow-origin").pipe(
       Flag.withMetavar("ORIGIN"),
       Flag.withDescription("origin whose pages may connect, * for any; may be repeated"),
+      Flag.filter(isOrigin, () => "an origin like https://example.org, or *"),
       Flag.atLeast(0)
     ),
     requireRole: Flag.Boolean("require-role").pipe(
@@ -106,7 +113,9 @@ const computerCommand = Command.make(
     ),
     input: inputValues,
     watch: Flag.Boolean("watch").pipe(
-      Flag.withDescription("apply changes of the configuration while it runs; SIGHUP does so, too"),
+      Flag.withDescription(
+        "apply changes of the configuration while it runs; with --no-watch only on SIGHUP [default: on]"
+      ),
       Flag.withDefault(true)
     ),
     interactive: Flag.Boolean("interactive").pipe(
@@ -217,7 +226,7 @@ const agentCommands = [
       ),
       timeout: Flag.Int("timeout").pipe(
         Flag.withMetavar("SECONDS"),
-        Flag.withDescription("how long the call may take, 1 to 3600"),
+        Flag.withDescription("how long the call may take, 1 to 3600 [default: 60]"),
         Flag.withDefault(60)
       )
     },
@@ -235,7 +244,14 @@ const agentCommands = [
     "desktop",
     {
       computer,
-      size: Flag.Int("size").pipe(Flag.withDescription("at most so many windows"), Flag.optional),
+      size: Flag.Int("size").pipe(
+        Flag.withDescription("at most so many windows"),
+        Flag.filter(
+          (size) => size >= 1,
+          () => "a number from 1"
+        ),
+        Flag.optional
+      ),
       window: Flag.String("window").pipe(
         Flag.withMetavar("URI"),
         Flag.withDescription("only the window of this exact URI"),
@@ -278,7 +294,10 @@ const agentCommands = [
       ),
       computer,
       fileType: Flag.String("file-type").pipe(Flag.withDescription("only files of this type"), Flag.optional),
-      limit: Flag.Int("limit").pipe(Flag.withDescription("at most so many"), Flag.withDefault(20)),
+      limit: Flag.Int("limit").pipe(
+        Flag.withDescription("at most so many [default: 20]"),
+        Flag.withDefault(20)
+      ),
       offset: Flag.Int("offset").pipe(Flag.withDescription("leave out so many"), Flag.withDefault(0))
     },
     acting((run, place, given) => run.find(place, given))
@@ -304,13 +323,38 @@ const root = Command.make("a2c").pipe(
   Command.withSubcommands([demo, server, computerCommand, agent.pipe(Command.withSubcommands(agentCommands))])
 )
 
+/** What kept the results from being written, unless nobody wants to read on: `a2c … | head -1` is no failure. */
+const writeFailure = (failure: NodeJS.ErrnoException | null | undefined): string | undefined =>
+  failure === null || failure === undefined || failure.code === "EPIPE" ? undefined : failure.message
+
 /** Ends the process as soon as everything is closed and said; idle HTTP connections would hold it for seconds. */
 const leave: Runtime.Teardown = (exit) =>
-  Runtime.defaultTeardown(exit, (code) => process.stdout.write("", () => process.exit(code)))
+  Runtime.defaultTeardown(exit, (code) => {
+    const { stderr, stdout } = process
+    stdout.on("error", () => undefined)
+    stdout.write("", (failure) => {
+      const reason = writeFailure(failure ?? stdout.errored)
+      if (reason === undefined || code !== 0) return process.exit(code)
+      stderr.write(`a2c: The results could not be written: ${reason}\n`, () => process.exit(1))
+    })
+  })
+
+/** Help that nobody asked for goes to stderr: scripts read results from stdout. */
+const presenter = CliOutput.layerPresenter({
+  present: (event) => {
+    const shown = CliOutput.defaultPresenter.present(event)
+    return event._tag === "InvalidInvocation"
+      ? Effect.provideService(shown, Console.Console, {
+          ...globalThis.console,
+          log: (...words) => globalThis.console.error(...words)
+        })
+      : shown
+  }
+})
 
 root.pipe(
   Command.run({ version }),
   Effect.tapErrorTag("CommandFailed", ({ message }) => Console.error(`a2c: ${message}`)),
-  Effect.provide(Layer.merge(NodeServices.layer, TerminalLog.layer)),
+  Effect.provide(Layer.mergeAll(NodeServices.layer, TerminalLog.layer, presenter)),
   NodeRuntime.runMain({ teardown: leave })
 )

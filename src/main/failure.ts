@@ -11,6 +11,10 @@ export class CommandFailed extends Data.TaggedError("CommandFailed")<{
   override readonly [Runtime.errorReported] = false
 }
 
+/** Fails with what a person is told. */
+export const refuse = (message: string): Effect.Effect<never, CommandFailed> =>
+  Effect.fail(new CommandFailed({ message }))
+
 /** A failure in the words of the error that caused it. */
 export const failed = (error: { readonly message: string }): CommandFailed =>
   new CommandFailed({ message: error.message })

@@ -1,11 +1,18 @@
 import { hostname } from "node:os"
-import { Config } from "effect"
+import { Config, Schema } from "effect"
 import { Flag } from "effect/cli"
+import { Identifier } from "../domain/protocol/v0_2/fields.ts"
+
+/** Offices and members are named by texts that the protocol takes. */
+const named = Flag.filter(Schema.is(Identifier), () => "a text that is not empty, of at most 256 characters")
 
 /** Where the Server is. */
 export const serverUrl = Flag.String("server").pipe(
   Flag.withMetavar("URL"),
-  Flag.withDescription("URL of the Server, with its path where that is not /smcp [env A2C_SERVER]"),
+  Flag.withDescription(
+    "URL of the Server, with its path where that is not /smcp " +
+      "[env A2C_SERVER; default: http://127.0.0.1:7070]"
+  ),
   Flag.withFallbackConfig(Config.String("A2C_SERVER")),
   Flag.withDefault("http://127.0.0.1:7070")
 )
@@ -14,15 +21,17 @@ export const serverUrl = Flag.String("server").pipe(
 export const office = Flag.String("office").pipe(
   Flag.withMetavar("ID"),
   Flag.withDescription("office to join [env A2C_OFFICE]"),
-  Flag.withFallbackConfig(Config.String("A2C_OFFICE"))
+  Flag.withFallbackConfig(Config.String("A2C_OFFICE")),
+  named
 )
 
 /** The name of a member; an Agent at a terminal seldom needs one of its own. */
 export const agentName = Flag.String("name").pipe(
   Flag.withMetavar("NAME"),
-  Flag.withDescription("name of this Agent [env A2C_NAME]"),
+  Flag.withDescription("name of this Agent [env A2C_NAME; default: a2c-agent]"),
   Flag.withFallbackConfig(Config.String("A2C_NAME")),
-  Flag.withDefault("a2c-agent")
+  Flag.withDefault("a2c-agent"),
+  named
 )
 
 /** The name under which a Computer is called. */
@@ -32,7 +41,8 @@ export const computerName = Flag.String("name").pipe(
     "name of this Computer, unique in its office [env A2C_NAME; default: the host's name]"
   ),
   Flag.withFallbackConfig(Config.String("A2C_NAME")),
-  Flag.withDefault(hostname())
+  Flag.withDefault(hostname()),
+  named
 )
 
 /** Which Computer is meant; all of them, or the one that fits, when it is left out. */

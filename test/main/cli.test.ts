@@ -231,7 +231,8 @@ describe("a2c", () => {
         assert.strictEqual(yield* process.ended, 1)
         assert.match(process.stderr(), expected)
         assert.notMatch(process.stderr(), /\n\s+at /)
-        assert.notInclude(process.stdout(), "joined")
+        // A script that takes stdout for a result must not get help instead.
+        assert.strictEqual(process.stdout(), "")
       })
       const broken = yield* temporaryFile("broken.json", "{ nonsense")
       const wrong = yield* temporaryFile("wrong.json", JSON.stringify({ servers: { s: { type: "telnet" } } }))
@@ -263,9 +264,32 @@ describe("a2c", () => {
         "o",
         "members"
       )
+      yield* says(
+        /No A2C-SMCP server is at http:.*\/elsewhere/,
+        "agent",
+        "--server",
+        `${url}/elsewhere`,
+        "--office",
+        "o",
+        "members"
+      )
       yield* says(/No Computer is in this office/, "agent", "--server", url, "--office", "o", "tools")
-      yield* says(/--args is not JSON/, "agent", "--server", url, "--office", "o", "call", "x", "--args", "{")
+      yield* says(
+        /^a2c: --args is not JSON\n$/,
+        "agent",
+        "--server",
+        url,
+        "--office",
+        "o",
+        "call",
+        "x",
+        "--args",
+        "{"
+      )
       yield* says(/--office/, "agent", "--server", url, "members")
+      yield* says(/--office.*not empty/, "agent", "--server", url, "--office", "", "members")
+      yield* says(/an origin like/, "server", "--port", "0", "--allow-origin", "example.org")
+      yield* says(/--interactive or --run, not both/, "computer", "--interactive", "--run", "status")
       yield* serving.signal("SIGINT")
       yield* serving.ended
     })

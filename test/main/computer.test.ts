@@ -146,6 +146,26 @@ describe("a2c computer", () => {
   )
 
   live(
+    "check finds an address no MCP server can have, and a value for an input that is not there",
+    Effect.gen(function* () {
+      const file = yield* temporaryFile("mcp.json", '{"mcpServers": {"s": {"url": "localhost:3000/mcp"}}}')
+      const { code, stdout } = yield* computer("check", file, "--input", "token=secret")
+      assert.deepStrictEqual(
+        [code, stdout.replaceAll(file, "mcp.json").split("\n").slice(1)],
+        [
+          1,
+          [
+            "  server s: streamable, localhost:3000/mcp",
+            "mcp.json:1:23: error: mcpServers.s.url: no http or https URL",
+            "command line: warning: --input token: no input of this id is configured",
+            ""
+          ]
+        ]
+      )
+    })
+  )
+
+  live(
     "a way to give documents that does not exist is refused with those that do",
     Effect.gen(function* () {
       const help = yield* computer(

@@ -45,6 +45,48 @@ describe("configuration files", () => {
       })
     )
 
+    it.effect("a text that is no JSON at all is told apart from an empty file", () =>
+      Effect.gen(function* () {
+        const { said } = yield* reading({ "a.json": "servers: {}", "b.json": " \n" })
+        assert.deepStrictEqual(said, ["a.json:1:1: error: not JSON", "b.json:1:1: error: the file is empty"])
+      })
+    )
+
+    it.effect("a text that ends too soon is one fault, however many levels are open", () =>
+      Effect.gen(function* () {
+        const { said } = yield* reading({ "a.json": '{"servers":{' })
+        assert.deepStrictEqual(said, ["a.json:1:13: error: not JSON: close brace expected"])
+      })
+    )
+
+    it.effect("a folder is told apart from a file that cannot be read", () =>
+      Effect.gen(function* () {
+        const folder = yield* folderWith({})
+        const { findings } = yield* readConfigFiles([folder])
+        assert.deepStrictEqual(
+          findings.map(({ issue }) => issue),
+          ["it is a folder"]
+        )
+      })
+    )
+
+    it.effect("what holds no servers is in no dialect", () =>
+      Effect.gen(function* () {
+        const { files } = yield* reading({ "a.json": "[]" })
+        assert.deepStrictEqual(
+          files.map(({ dialect }) => dialect),
+          [undefined]
+        )
+      })
+    )
+
+    it.effect("an entry of mcpServers with nothing in it lacks a command", () =>
+      Effect.gen(function* () {
+        const { said } = yield* reading({ "a.json": '{"mcpServers": {"s": {}}}' })
+        assert.deepStrictEqual(said, ["a.json:1:17: error: mcpServers.s.command: Missing key"])
+      })
+    )
+
     it.effect("comments, trailing commas and a byte order mark are fine", () =>
       Effect.gen(function* () {
         const text = `\u{feff}// mine\n{"servers": {"s": ${JSON.stringify(server)},},}`
@@ -140,7 +182,8 @@ describe("configuration files", () => {
       Effect.gen(function* () {
         const text = JSON.stringify({ servers: { s: { command: "x", envFile: "none.env" } } })
         const { said } = yield* reading({ "mcp.json": text })
-        assert.deepStrictEqual(said, ["mcp.json:1:32: error: servers.s.envFile: there is no such file"])
+        const issue = "none.env: there is no such file"
+        assert.deepStrictEqual(said, [`mcp.json:1:32: error: servers.s.envFile: ${issue}`])
       })
     )
   })

@@ -42,7 +42,7 @@ const MismatchBody = Schema.Struct({
 const readMismatch = Schema.decodeUnknownOption(MismatchBody)
 
 /** What the body of a refused handshake says; anything that is not the protocol's is an ordinary failure. */
-const refusalOf = (status: number, text: string): ConnectFailed => {
+const refusalOf = (url: string, status: number, text: string): ConnectFailed => {
   const body = parse(text)
   const mismatch = Option.getOrUndefined(readMismatch(body))
   if (mismatch !== undefined) {
@@ -51,9 +51,10 @@ const refusalOf = (status: number, text: string): ConnectFailed => {
   }
   const code = isJsonObject(body) && typeof body["code"] === "number" ? body["code"] : status
   const message = isJsonObject(body) && typeof body["message"] === "string" ? body["message"] : ""
+  if (status === 404) return new AdmissionRefused({ code, message: `No A2C-SMCP server is at ${url}` })
   return status >= 400 && status < 500
     ? new AdmissionRefused({ code, message: message || `The server answered with HTTP ${status}` })
-    : new Unreachable({ message: `The server answered with HTTP ${status}` })
+    : unreachable(url, `the server answered with HTTP ${status}`)
 }
 
 const versionRefused = (mismatch: VersionMismatch): VersionRefused =>
@@ -115,7 +116,7 @@ const probe = (url: string, version: string): Effect.Effect<ConnectFailed> => {
     Effect.match({
       onFailure: () => unreachable(url, "no answer"),
       onSuccess: ({ status, text }) =>
-        status === 200 ? unreachable(url, "WebSocket refused") : refusalOf(status, text)
+        status === 200 ? unreachable(url, "WebSocket refused") : refusalOf(url, status, text)
     })
   )
 }
@@ -130,7 +131,7 @@ const explainError = (url: string, version: string, error: RawConnectError): Eff
     return Effect.succeed(new AdmissionRefused({ code: data["code"], message: said }))
   }
   const status = typeof description === "number" ? description : (context?.status ?? 0)
-  if (status >= 400) return Effect.succeed(refusalOf(status, context?.responseText ?? ""))
+  if (status >= 400) return Effect.succeed(refusalOf(url, status, context?.responseText ?? ""))
   if (message === "websocket error") return probe(url, version)
   if (message === "Invalid namespace") {
     return Effect.succeed(new AdmissionRefused({ code: 404, message: `${url} is no A2C-SMCP server` }))

@@ -100,7 +100,11 @@ const make = Effect.fnUntraced(function* ({
             Effect.forEach(found.computers.keys(), newcomer, { discard: true })
           )
         },
-        onFailure: (error) => Effect.logWarning("members not known", { reason: error.message })
+        // A link that closed is told by the status, and the next one learns everything anew.
+        onFailure: (error) =>
+          error._tag === "Disconnected"
+            ? Effect.void
+            : Effect.logWarning("members not known", { reason: error.message })
       })
     )
     const notice = Effect.fnUntraced(function* (given: Notice) {

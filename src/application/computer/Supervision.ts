@@ -158,7 +158,7 @@ export const supervise = Effect.fnUntraced(function* (
     const until = now + Duration.toMillis(wait)
     yield* say({ _tag: "BackingOff", reason, attempt, until })
     const seconds = Duration.toSeconds(wait)
-    yield* Effect.logWarning("MCP server ended, starting it again", { server: name, reason, seconds })
+    yield* Effect.logWarning("MCP server does not run, starting it again", { server: name, reason, seconds })
     return until
   })
 

@@ -175,6 +175,7 @@ export const joinOffice = Effect.fnUntraced(function* (
       yield* onLost(reason)
       yield* Scope.close(seat.scope, Exit.void)
       seat = yield* trying((error) => !isFinal(error))
+      yield* Effect.logInfo("back in the office", { office })
     }
   })
 

@@ -5,7 +5,8 @@ import { type Dialect, translate } from "./dialects.ts"
 
 /** What a configuration says. Paths are those of the original, whatever its dialect. */
 export interface ConfigReading {
-  readonly dialect: Dialect
+  /** Missing when it is written in none of them. */
+  readonly dialect: Dialect | undefined
   /** Missing exactly when there are faults. */
   readonly config: ComputerConfig | undefined
   readonly faults: ReadonlyArray<Fault>

@@ -7,7 +7,8 @@ export type Dialect = "A2C" | "VS Code" | "mcpServers"
 
 /** A configuration in A2C's own words, and what it takes to speak of it in the words it was written in. */
 export interface Translation {
-  readonly dialect: Dialect
+  /** Missing when it is written in none of them. */
+  readonly dialect: Dialect | undefined
   /** What A2C's schema is to read. */
   readonly value: unknown
   readonly faults: ReadonlyArray<Fault>
@@ -74,8 +75,11 @@ const inputWarnings = (inputs: unknown): ReadonlyArray<Fault> =>
       })
     : []
 
-const isFlat = (server: unknown): server is JsonObject =>
-  isJsonObject(server) && !("server_parameters" in server) && ("command" in server || "url" in server)
+/** Do the parameters of a server stand beside its settings? In `mcpServers` they do wherever they are missing, too. */
+const isFlat = (server: unknown, root: string): server is JsonObject =>
+  isJsonObject(server) &&
+  !("server_parameters" in server) &&
+  (root === "mcpServers" || "command" in server || "url" in server)
 
 const httpNames = ["http", "streamable", "streamable-http", "streamableHttp"]
 
@@ -153,8 +157,8 @@ const editorWarnings = (inputs: unknown): ReadonlyArray<Fault> =>
       )
     : []
 
-const refuse = (dialect: Dialect, value: unknown, issue: string): Translation => ({
-  dialect,
+const refuse = (value: unknown, issue: string): Translation => ({
+  dialect: undefined,
   value,
   faults: [{ path: [], issue }],
   warnings: [],
@@ -165,7 +169,7 @@ const refuse = (dialect: Dialect, value: unknown, issue: string): Translation =>
 const translateServer = (root: string, dialect: Dialect, name: string, server: unknown) => {
   const path = [root, name]
   const named = isJsonObject(server) ? { name, ...server } : server
-  if (isFlat(named)) {
+  if (isFlat(named, root)) {
     const { value, warnings } = unfold(named, path, dialect)
     return { value, warnings: [...warnings, ...toolMetaWarnings(named, path)] }
   }
@@ -189,16 +193,16 @@ const translateServer = (root: string, dialect: Dialect, name: string, server: u
  * VS Code has it, or `{mcpServers}` as Claude and Cursor do. Nothing is left out without a warning.
  */
 export const translate = (value: unknown): Translation => {
-  if (!isJsonObject(value)) return refuse("A2C", value, "expected an object")
+  if (!isJsonObject(value)) return refuse(value, "expected an object")
   const root = "mcpServers" in value ? "mcpServers" : "servers"
   if (root === "mcpServers" && "servers" in value) {
-    return refuse("A2C", value, "holds both servers and mcpServers: keep one of them")
+    return refuse(value, "holds both servers and mcpServers: keep one of them")
   }
   const { inputs, [root]: servers } = value
-  if (servers === undefined) return refuse("A2C", value, "neither servers nor mcpServers are here")
-  if (!isJsonObject(servers)) return refuse("A2C", value, `${root}: expected an object`)
+  if (servers === undefined) return refuse(value, "neither servers nor mcpServers are here")
+  if (!isJsonObject(servers)) return refuse(value, `${root}: expected an object`)
   const entries = Object.entries(servers)
-  const flat = new Set(entries.filter(([, server]) => isFlat(server)).map(([name]) => name))
+  const flat = new Set(entries.filter(([, server]) => isFlat(server, root)).map(([name]) => name))
   const dialect = root === "mcpServers" ? root : flat.size > 0 ? "VS Code" : "A2C"
   const translated = entries.map(
     ([name, server]) => [name, translateServer(root, dialect, name, server)] as const

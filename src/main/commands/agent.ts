@@ -3,7 +3,7 @@ import { Agent, type AgentEvent } from "../../application/agent/Agent.ts"
 import type { AgentError } from "../../application/agent/AgentRequests.ts"
 import type { OfficeView } from "../../application/agent/OfficeView.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json.ts"
-import { CommandFailed, failed, untilEnded } from "../failure.ts"
+import { CommandFailed, failed, refuse, untilEnded } from "../failure.ts"
 import { agentLayer } from "../layers.ts"
 import { brief, columns, json, showResult } from "./show.ts"
 
@@ -17,8 +17,6 @@ export interface AgentPlace {
 
 /** A command of an Agent: what it does once it sits in the office. */
 type Act<R = never> = Effect.Effect<void, AgentError | CommandFailed, Agent | R>
-
-const refuse = (message: string) => Effect.fail(new CommandFailed({ message }))
 
 const explain = (error: AgentError | CommandFailed): CommandFailed => {
   if (error._tag === "CommandFailed") return error
@@ -75,7 +73,7 @@ export const tools = (place: AgentPlace, computer: Option.Option<string>): Act =
     const rows = found
       .flat()
       .map(({ computer: name, description, name: tool }) => [name, tool, brief(description)])
-    yield* print(place, found.flat(), columns(rows))
+    yield* print(place, found.flat(), rows.length === 0 ? "no tools" : columns(rows))
   })
 
 /** The one Computer that has a tool; what to do otherwise is said. */
@@ -193,7 +191,7 @@ export const resources = (
         String(resource["uri"]),
         brief(typeof resource["name"] === "string" ? resource["name"] : "")
       ])
-    yield* print(place, found.flat(2), columns(rows))
+    yield* print(place, found.flat(2), rows.length === 0 ? "no resources" : columns(rows))
   })
 
 /** Every page of a server's resources. */

@@ -8,6 +8,8 @@ import { type Setup, usersOf, variableOf } from "../../domain/config/setup.ts"
 import type { ComputerConfig, Input, ServerConfig } from "../../domain/protocol/v0_2/config.ts"
 import { scriptOf } from "../../domain/tools/vrl.ts"
 import { type ConfigFile, type Finding, readConfigFiles, spellFinding } from "../config/files.ts"
+import { placeOf } from "../config/placeOf.ts"
+import { strayInputs } from "../config/strayInputs.ts"
 import { CommandFailed } from "../failure.ts"
 
 /** What the command line says about the check. */
@@ -33,17 +35,15 @@ interface InputLine {
   readonly value: string
 }
 
-/** An address without what may be secret in it. */
-const spellUrl = (url: string): string => {
-  const parsed = URL.canParse(url) ? new URL(url) : undefined
-  return parsed === undefined ? url.replace(/[?#].*$/s, "") : `${parsed.origin}${parsed.pathname}`
-}
+/** Is this an address that an MCP server can have? */
+const isHttpUrl = (url: string): boolean =>
+  URL.canParse(url) && ["http:", "https:"].includes(new URL(url).protocol)
 
-const serverLine = ({ disabled, name, parameters, type }: ServerConfig): ServerLine => ({
-  name,
-  type,
-  target: type === "stdio" ? String(parameters["command"]) : spellUrl(String(parameters["url"])),
-  disabled
+const serverLine = (server: ServerConfig): ServerLine => ({
+  name: server.name,
+  type: server.type,
+  target: placeOf(server),
+  disabled: server.disabled
 })
 
 const sources = {
@@ -95,6 +95,10 @@ const deepFindings = Effect.fnUntraced(function* (
           : `nothing stands for \${${text}}: it is left as it is`
       )
     }
+    const url = String(server.parameters["url"])
+    if (server.type !== "stdio" && placeholders(url).length === 0 && !isHttpUrl(url)) {
+      found("error", "no http or https URL", ...(dialect === "A2C" ? ["server_parameters"] : []), "url")
+    }
     const script = scriptOf(server.vrl)
     if (script === undefined) continue
     const faults = yield* Effect.match(
@@ -116,9 +120,12 @@ export const runCheck = Effect.fnUntraced(function* ({ files, given, json }: Che
   const tools = Layer.merge(Inputs.layer({ given }), VerelEngine.layer())
   const { findings, inputs } = yield* Effect.gen(function* () {
     if (setup === undefined) return { findings: reading.findings, inputs: [] }
+    const stray = strayInputs(setup.config, given).map(
+      (issue): Finding => ({ severity: "warning", file: "command line", path: [], issue })
+    )
     const deep = yield* Effect.forEach(reading.files, (file) => deepFindings(setup, file))
     return {
-      findings: [...reading.findings, ...deep.flat()],
+      findings: [...reading.findings, ...deep.flat(), ...stray],
       inputs: yield* Effect.forEach(setup.config.inputs, (input) => inputLine(setup.config, input))
     }
   }).pipe(Effect.provide(tools))

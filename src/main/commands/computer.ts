@@ -9,6 +9,7 @@ import { usersOf } from "../../domain/config/setup.ts"
 import type { ComputerConfig } from "../../domain/protocol/v0_2/config.ts"
 import { readConfigFiles, spellFinding } from "../config/files.ts"
 import { followConfig } from "../config/follow.ts"
+import { strayInputs } from "../config/strayInputs.ts"
 import { documentResolver } from "../documents.ts"
 import { CommandFailed, failed, untilEnded } from "../failure.ts"
 import { type Front, quietFront, shellFront } from "../front.ts"
@@ -61,6 +62,12 @@ const withComputer = Effect.fnUntraced(function* <A, E, R>(
 ) {
   const { approve, config: files, dpe, dpeUrl, input: given, name, server, watch } = command
   const { setup, sources } = yield* loadConfig(files)
+  yield* Effect.forEach(strayInputs(setup.config, given), (stray) => Effect.logWarning(stray), {
+    discard: true
+  })
+  if (Option.isSome(dpeUrl) && !Option.exists(dpe, (how) => how.startsWith("http"))) {
+    yield* Effect.logWarning("--dpe-url means nothing without --dpe http")
+  }
   const resolveDpe = Option.isSome(dpe)
     ? yield* documentResolver(dpe.value, Option.getOrUndefined(dpeUrl))
     : undefined
@@ -124,6 +131,9 @@ const interact = Effect.fnUntraced(function* (command: ComputerCommand) {
 export const runComputer = Effect.fnUntraced(
   function* (command: ComputerCommand) {
     const { config, interactive, office, run } = command
+    if (interactive && run.length > 0) {
+      return yield* new CommandFailed({ message: "Give --interactive or --run, not both" })
+    }
     if (interactive) return yield* interact(command)
     const front = yield* quietFront
     if (run.length > 0) return yield* Effect.provide(runOnce(command, front), front.log)

@@ -86,9 +86,11 @@ interface Reading extends ConfigFile {
 const readText = Effect.fnUntraced(function* (file: string) {
   const fs = yield* FileSystem.FileSystem
   return yield* Effect.result(
-    Effect.mapError(fs.readFileString(file), ({ message, reason }) =>
-      reason._tag === "NotFound" ? "there is no such file" : `cannot be read: ${message}`
-    )
+    Effect.mapError(fs.readFileString(file), ({ message, reason }) => {
+      if (reason._tag === "NotFound") return "there is no such file"
+      const code = reason.cause instanceof Error && "code" in reason.cause ? reason.cause.code : undefined
+      return code === "EISDIR" ? "it is a folder" : `cannot be read: ${message}`
+    })
   )
 })
 
@@ -137,7 +139,9 @@ const readFile = Effect.fnUntraced(function* (
     sources.push(path)
     const environment = yield* readText(path)
     if (Result.isFailure(environment)) {
-      findings.push(found("error", { path: [root, name, "envFile"], issue: environment.failure }))
+      findings.push(
+        found("error", { path: [root, name, "envFile"], issue: `${path}: ${environment.failure}` })
+      )
       continue
     }
     const entries = Object.entries(parseEnv(environment.success))

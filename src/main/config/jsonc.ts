@@ -38,6 +38,13 @@ const spell = ({ error }: ParseError): string =>
     .trim()
     .toLowerCase()}`
 
+/** Each error once: a text that ends too soon lacks the same thing at every level that is open. */
+const distinct = (errors: ReadonlyArray<ParseError>): ReadonlyArray<ParseError> =>
+  errors.filter(
+    ({ error, offset }, index) =>
+      errors.findIndex((other) => other.error === error && other.offset === offset) === index
+  )
+
 /** Members that stand twice in the same object: the first would be lost without a word. */
 const repeated = (
   node: Node,
@@ -65,7 +72,7 @@ export const readJsonc = (given: string): JsoncDocument => {
   if (root === undefined) {
     return {
       value: undefined,
-      faults: [{ path: [], issue: "the file is empty", ...start }],
+      faults: [{ path: [], issue: text.trim() === "" ? "the file is empty" : "not JSON", ...start }],
       locate: () => start
     }
   }
@@ -80,7 +87,7 @@ export const readJsonc = (given: string): JsoncDocument => {
   return {
     value: getNodeValue(root),
     faults: [
-      ...errors.map((error) => ({ path: [], issue: spell(error), ...at(error.offset) })),
+      ...distinct(errors).map((error) => ({ path: [], issue: spell(error), ...at(error.offset) })),
       ...repeated(root).map(({ issue, offset, path }) => ({ path, issue, ...at(offset) }))
     ],
     locate

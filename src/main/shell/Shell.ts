@@ -1,9 +1,9 @@
 import { Cause, Console, Effect, Exit, Result, Stream } from "effect"
 import type { LineReader } from "../../adapters/node/LineReader.ts"
 import { Computer } from "../../application/computer/Computer.ts"
-import type { CommandFailed } from "../failure.ts"
+import { type CommandFailed, refuse } from "../failure.ts"
 import { complete, isPrivate, readLine } from "./commands.ts"
-import { Asking, refuse, type ShellServices } from "./ShellCommand.ts"
+import { Asking, type ShellServices } from "./ShellCommand.ts"
 
 /** Where results and complaints go. */
 interface Screen {

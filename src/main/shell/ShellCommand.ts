@@ -1,7 +1,7 @@
 import { Context, Effect, type Option } from "effect"
 import type { Computer } from "../../application/computer/Computer.ts"
 import type { Inputs } from "../../application/computer/Inputs.ts"
-import { CommandFailed } from "../failure.ts"
+import type { CommandFailed } from "../failure.ts"
 
 /** What a command works on. */
 export type ShellServices = Computer | Inputs
@@ -37,10 +37,6 @@ export type Asking = (
 export const Asking = Context.Reference<Asking>("a2c-smcp/main/shell/Asking", {
   defaultValue: () => () => Effect.succeedNone
 })
-
-/** Fails with what a person is told. */
-export const refuse = (message: string): Effect.Effect<never, CommandFailed> =>
-  Effect.fail(new CommandFailed({ message }))
 
 /** How a command is written. */
 export const usage = ({ name, takes }: ShellCommand): string => [name, takes].filter(Boolean).join(" ")

@@ -5,8 +5,9 @@ import { acceptInput, defaultOf } from "../../domain/config/inputs.ts"
 import { usersOf } from "../../domain/config/setup.ts"
 import type { Input } from "../../domain/protocol/v0_2/config.ts"
 import { columns } from "../commands/show.ts"
+import { refuse } from "../failure.ts"
 import { meant } from "./nearest.ts"
-import { Asking, refuse, type ShellCommand } from "./ShellCommand.ts"
+import { Asking, type ShellCommand } from "./ShellCommand.ts"
 
 const config = Computer.use(({ setup }) => Effect.map(setup, (now) => now.config))
 const inputIds = Effect.map(config, ({ inputs }) => inputs.map(({ id }) => id))

@@ -1,8 +1,8 @@
 import { Clock, Effect, Result } from "effect"
 import { Computer } from "../../application/computer/Computer.ts"
 import { columns } from "../commands/show.ts"
-import { failed } from "../failure.ts"
-import { refuse, type ShellCommand } from "./ShellCommand.ts"
+import { failed, refuse } from "../failure.ts"
+import type { ShellCommand } from "./ShellCommand.ts"
 import { seatLine, stateOffer, stateReason, stateWord } from "./standing.ts"
 
 const status: ShellCommand = {

@@ -4,23 +4,13 @@ import type { UnknownServer } from "../../application/computer/SessionPool.ts"
 import { readConfig } from "../../domain/config/config.ts"
 import { inputsOf } from "../../domain/config/setup.ts"
 import { explainFaults, type Fault } from "../../domain/explain.ts"
-import type { ServerConfig } from "../../domain/protocol/v0_2/config.ts"
 import { columns } from "../commands/show.ts"
-import { failed } from "../failure.ts"
+import { placeOf } from "../config/placeOf.ts"
+import { failed, refuse } from "../failure.ts"
 import { readJson } from "./readJson.ts"
 import { knownServer, serverNames } from "./serverNames.ts"
-import { refuse, type ShellCommand } from "./ShellCommand.ts"
+import type { ShellCommand } from "./ShellCommand.ts"
 import { stateOffer, stateWord, whyNot } from "./standing.ts"
-
-const textOf = (value: unknown): string => (typeof value === "string" ? value : "")
-
-/** Where a server is, without what may be secret in it: no arguments, no query, no password. */
-const placeOf = ({ parameters, type }: ServerConfig): string =>
-  type === "stdio"
-    ? textOf(parameters["command"])
-    : textOf(parameters["url"])
-        .replace(/[?#].*$/s, "")
-        .replace(/\/\/[^/]*@/, "//")
 
 const servers: ShellCommand = {
   name: "servers",

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { Computer } from "../../application/computer/Computer.ts"
+import { refuse } from "../failure.ts"
 import { meant } from "./nearest.ts"
-import { refuse } from "./ShellCommand.ts"
 
 /** The servers that are configured now, in their order. */
 export const serverNames = Computer.use(({ setup }) =>

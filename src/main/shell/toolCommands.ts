@@ -3,11 +3,11 @@ import { Computer } from "../../application/computer/Computer.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json.ts"
 import type { CatalogueEntry } from "../../domain/tools/catalogue.ts"
 import { brief, columns, json, showResult } from "../commands/show.ts"
-import { CommandFailed } from "../failure.ts"
+import { CommandFailed, refuse } from "../failure.ts"
 import { meant } from "./nearest.ts"
 import { readJson } from "./readJson.ts"
 import { knownServer, serverNames } from "./serverNames.ts"
-import { refuse, type ShellCommand } from "./ShellCommand.ts"
+import type { ShellCommand } from "./ShellCommand.ts"
 
 const catalogue = Computer.use(({ catalogue: offered }) => offered)
 const toolNames = Effect.map(catalogue, ({ entries }) => [...entries.keys()])
@@ -16,10 +16,13 @@ const knownTool = Effect.fnUntraced(function* (name: string) {
   const { entries, hidden } = yield* catalogue
   const entry = entries.get(name)
   if (entry !== undefined) return entry
+  const states = yield* Computer.use(({ servers }) => servers)
+  const starting = [...states].filter(([, { _tag }]) => _tag === "Starting").map(([server]) => server)
+  const later = starting.length === 0 ? "" : `; still starting: ${starting.join(", ")}`
   const banned = hidden.find((tool) => tool.name === name || tool.original === name)
   return yield* refuse(
     banned === undefined
-      ? `No tool '${name}' is here${meant(name, [...entries.keys()])}`
+      ? `No tool '${name}' is here${meant(name, [...entries.keys()]) || later}`
       : `The tool '${name}' of ${banned.server} is hidden: ${banned.reason}`
   )
 })
