@@ -47,7 +47,10 @@ const longestDelay = 2 ** 31 - 1
 
 const millis = (duration: Duration.Duration): number => Math.min(Duration.toMillis(duration), longestDelay)
 
-const bodiless = new Set([101, 204, 205, 304])
+const bodiless = new Set([204, 205, 304])
+
+/** The numbers that a response may have; a peer can send any of three digits. */
+const statuses = { least: 200, most: 599 } as const
 
 /** What of the JSON-RPC message in a POST matters here. */
 interface Posted {
@@ -167,6 +170,9 @@ export const makeHttpFetch = Effect.fnUntraced(function* ({
 
       if (posted.id !== undefined) running.set(posted.id, request)
       request.on("close", () => {
+        clearTimeout(timer)
+        // Only where nothing else was said: when the server has switched to another protocol, unasked.
+        reject(new Error("the MCP server gave no HTTP answer"))
         if (running.get(posted.id) === request) running.delete(posted.id)
         // The server knows that nobody waits for the answer any more: what it was to come on is of no use.
         if (posted.cancels !== undefined) running.get(posted.cancels)?.destroy()
@@ -179,6 +185,9 @@ export const makeHttpFetch = Effect.fnUntraced(function* ({
       request.on("response", (incoming) => {
         clearTimeout(timer)
         const status = incoming.statusCode ?? 500
+        if (status < statuses.least || status > statuses.most) {
+          return request.destroy(new Error(`the MCP server answered with HTTP status ${status}`))
+        }
         tell({ _tag: "Answered", sent, status })
         if (bodiless.has(status)) {
           incoming.resume()

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Queue, type Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { McpChange, McpSession } from "../../../src/application/ports/McpSession.ts"
-import { type Asked, json, makeHttpPeer, open, stream } from "./HttpPeer.ts"
+import { type Asked, json, makeHttpPeer, makeRawPeer, open, stream } from "./HttpPeer.ts"
 
 const done = { result: { content: [{ type: "text", text: "done" }] } }
 
@@ -265,6 +265,25 @@ describe("a Streamable HTTP server that fails", () => {
       assert.include(peer.asked, "DELETE")
     })
   )
+})
+
+describe("a peer whose answers are no HTTP that fetch knows", () => {
+  const answers = [
+    ["a status beyond all classes", "HTTP/1.1 999 No\r\nContent-Length: 0\r\n\r\n"],
+    [
+      "another protocol that nobody asked for",
+      "HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n"
+    ]
+  ] as const
+  for (const [what, answer] of answers) {
+    live(
+      `one that answers with ${what} is unavailable`,
+      Effect.gen(function* () {
+        const url = yield* makeRawPeer(() => answer)
+        assert.strictEqual((yield* Effect.flip(open({ url }))).kind, "unavailable")
+      })
+    )
+  }
 })
 
 describe("a Streamable HTTP server that tells less than it promises", () => {
