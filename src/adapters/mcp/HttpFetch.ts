@@ -73,11 +73,11 @@ const readPosted = (body: string | undefined): Posted => {
 const mark = "a2c/unanswered"
 
 /** The error that stands for the answer a stream never gave, as the last event of that stream. */
-const standIn = (id: unknown, { reason, silent }: BodyEnd): string => {
+const standIn = (id: unknown, { givenUp, reason }: BodyEnd): string => {
   const error = {
     code: -32000,
     message: `no answer came: ${reason}`,
-    data: { [mark]: silent ? "silent" : "cut" }
+    data: { [mark]: givenUp ? "given up" : "cut" }
   }
   // The empty line ends whatever event was cut in the middle.
   return `\n\ndata: ${JSON.stringify({ jsonrpc: "2.0", id, error })}\n\n`
@@ -91,7 +91,7 @@ export const isCut = ({ data }: { readonly data?: unknown }): boolean =>
 export const unanswered = (error: { readonly data?: unknown }, message: string): McpFailure | undefined => {
   if (isCut(error)) return new McpFailure({ kind: "closed", message })
   const { data } = error
-  return isJsonObject(data) && data[mark] === "silent"
+  return isJsonObject(data) && data[mark] === "given up"
     ? new McpFailure({ kind: "unavailable", message })
     : undefined
 }
@@ -197,10 +197,13 @@ export const makeHttpFetch = Effect.fnUntraced(function* ({
         const stream = readBody(incoming, {
           silence,
           signal,
+          streams,
           onEnd: (end) => {
             if (!streams) return undefined
             tell({ _tag: "StreamEnded", sent, reason: end.reason })
-            return posted.id === undefined || (resumable && end.hasIds) ? undefined : standIn(posted.id, end)
+            return posted.id === undefined || (resumable && end.resumable)
+              ? undefined
+              : standIn(posted.id, end)
           }
         })
         resolve(responseOf(incoming, stream))

@@ -6,9 +6,7 @@ import { McpFailure } from "../../application/ports/McpSession.ts"
 import type { StdioParameters } from "../../domain/protocol/v0_2/parameters.ts"
 import { makeLineCodec } from "./encodings.ts"
 import { type Line, makeLineSplitter, newline } from "./LineSplitter.ts"
-
-/** Largest message a server may send, in bytes. */
-const maxMessageBytes = 64 * 1024 * 1024
+import { maxMessageBytes } from "./reading.ts"
 
 /** How many messages may wait to be written; a server that reads nothing holds up its callers, not our memory. */
 const writeBacklog = 64

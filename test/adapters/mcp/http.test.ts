@@ -7,6 +7,9 @@ import { type Asked, json, makeHttpPeer, makeRawPeer, open, stream } from "./Htt
 
 const done = { result: { content: [{ type: "text", text: "done" }] } }
 
+/** More than any message may hold. */
+const tooMuch = "x".repeat(64 * 1024 * 1024)
+
 /** How long the SDK waits before it takes up a stream, in milliseconds: the server may say. */
 const soon = "retry: 10\n\n"
 
@@ -54,6 +57,10 @@ const makeServer = Effect.fnUntraced(function* ({
         return response.destroy()
       case "resume":
         return stream(response, `${soon}id: mark\ndata:\n\n`).end()
+      case "huge event":
+        return stream(response, `data: "${tooMuch}`).end('"\n\n')
+      case "huge":
+        return json(response, id, { result: { content: [{ type: "text", text: tooMuch }] } })
       case "change":
         contents = "new"
         return json(response, id, done)
@@ -254,6 +261,19 @@ describe("a Streamable HTTP server that fails", () => {
       yield* session.ping
     })
   )
+
+  for (const what of ["huge", "huge event"]) {
+    live(
+      `one that sends more than a message may hold is not read on, and the session lives (${what})`,
+      Effect.gen(function* () {
+        const session = yield* open(yield* makeServer())
+        const failure = yield* Effect.flip(session.callTool(what, {}))
+        assert.strictEqual(failure.kind, "unavailable")
+        assert.include(failure.message, "larger than")
+        assert.deepStrictEqual(yield* session.callTool("ok", {}), done.result)
+      })
+    )
+  }
 
   live(
     "it is told when a session is closed, if terminate_on_close says so",
