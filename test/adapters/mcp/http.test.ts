@@ -328,7 +328,34 @@ describe("a Streamable HTTP server that tells less than it promises", () => {
   }
 })
 
+describe("headers that no request can carry", () => {
+  for (const type of ["streamable", "sse"] as const) {
+    live(
+      `their values are not told (${type})`,
+      Effect.gen(function* () {
+        const peer = yield* makeHttpPeer((_, response) => response.writeHead(500).end())
+        const times = type === "sse" ? { timeout: 5, sse_read_timeout: 300 } : {}
+        const headers = { Authorization: "Bearer s3c\nret" }
+        const { message } = yield* Effect.flip(open(peer, { ...times, headers }, type))
+        assert.include(message, "Authorization")
+        assert.notInclude(message, "s3c")
+      })
+    )
+  }
+})
+
 describe("an HTTP server with SSE that fails", () => {
+  live(
+    "one that does not run is told at once",
+    Effect.gen(function* () {
+      const peer = yield* makeHttpPeer(() => undefined)
+      yield* peer.stop
+      const failure = yield* Effect.flip(open(peer, { timeout: 5, sse_read_timeout: 300 }, "sse"))
+      assert.strictEqual(failure.kind, "unavailable")
+      assert.include(failure.message, "refused")
+    })
+  )
+
   live(
     "one whose stream ends, ends the session and its calls",
     Effect.gen(function* () {
