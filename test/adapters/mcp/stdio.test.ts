@@ -62,7 +62,7 @@ describe("MCP servers as child processes", () => {
         Effect.provide(Logger.layer([logger])),
         Effect.provideService(References.MinimumLogLevel, "Debug")
       )
-      assert.match(failure.message, /code 9: x+$/)
+      assert.include(failure.message, "code 9")
       assert.isBelow(Math.max(...lines), 1000)
     })
   )
