@@ -33,19 +33,35 @@ export const layer: Layer.Layer<SchemaValidator> = Layer.sync(SchemaValidator, (
   const recent = new Ajv2020(options)
   formats.default(old)
   formats.default(recent)
+  /** The drafts themselves, and what else a validator knows by name. */
+  const own = new Map([old, recent].map((ajv) => [ajv, [{ ...ajv.schemas }, { ...ajv.refs }]] as const))
   const compiled = new WeakMap<JsonObject, ValidateFunction | SchemaUnusable>()
+
+  /** Forgets every name but the validator's own: what is compiled stays usable without. */
+  const forgetNames = (ajv: Ajv): void => {
+    const [schemas = {}, refs = {}] = own.get(ajv) ?? []
+    for (const [names, kept] of [
+      [ajv.schemas, schemas],
+      [ajv.refs, refs]
+    ] as const) {
+      for (const name of Object.keys(names)) if (!Object.hasOwn(kept, name)) delete names[name]
+      Object.assign(names, kept)
+    }
+  }
 
   const compile = (schema: JsonObject): ValidateFunction | SchemaUnusable => {
     const ajv = isOldDraft(schema) ? old : recent
-    // The draft is chosen here: a name that the validator does not know must not keep it from its work.
-    const { $schema: _draft, ...rules } = schema
+    // The draft is chosen here: a name that the validator does not know must not keep it from its work. Its own word
+    // `$async` would make every fault the rejection of a promise.
+    const { $async: _async, $schema: _draft, ...rules } = schema
     try {
       return ajv.compile(rules)
     } catch (error) {
       return new SchemaUnusable({ message: error instanceof Error ? error.message : String(error) })
     } finally {
-      // What is compiled stays usable; kept by name it would clash with the next schema of that name.
+      // Kept by name it would clash with the next schema of that name, or take away one of the validator's own.
       ajv.removeSchema(rules)
+      forgetNames(ajv)
     }
   }
 

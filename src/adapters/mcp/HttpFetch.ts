@@ -47,7 +47,10 @@ const longestDelay = 2 ** 31 - 1
 
 const millis = (duration: Duration.Duration): number => Math.min(Duration.toMillis(duration), longestDelay)
 
-const bodiless = new Set([101, 204, 205, 304])
+const bodiless = new Set([204, 205, 304])
+
+/** The numbers that a response may have; a peer can send any of three digits. */
+const statuses = { least: 200, most: 599 } as const
 
 /** What of the JSON-RPC message in a POST matters here. */
 interface Posted {
@@ -70,11 +73,11 @@ const readPosted = (body: string | undefined): Posted => {
 const mark = "a2c/unanswered"
 
 /** The error that stands for the answer a stream never gave, as the last event of that stream. */
-const standIn = (id: unknown, { reason, silent }: BodyEnd): string => {
+const standIn = (id: unknown, { givenUp, reason }: BodyEnd): string => {
   const error = {
     code: -32000,
     message: `no answer came: ${reason}`,
-    data: { [mark]: silent ? "silent" : "cut" }
+    data: { [mark]: givenUp ? "given up" : "cut" }
   }
   // The empty line ends whatever event was cut in the middle.
   return `\n\ndata: ${JSON.stringify({ jsonrpc: "2.0", id, error })}\n\n`
@@ -88,7 +91,7 @@ export const isCut = ({ data }: { readonly data?: unknown }): boolean =>
 export const unanswered = (error: { readonly data?: unknown }, message: string): McpFailure | undefined => {
   if (isCut(error)) return new McpFailure({ kind: "closed", message })
   const { data } = error
-  return isJsonObject(data) && data[mark] === "silent"
+  return isJsonObject(data) && data[mark] === "given up"
     ? new McpFailure({ kind: "unavailable", message })
     : undefined
 }
@@ -167,6 +170,9 @@ export const makeHttpFetch = Effect.fnUntraced(function* ({
 
       if (posted.id !== undefined) running.set(posted.id, request)
       request.on("close", () => {
+        clearTimeout(timer)
+        // Only where nothing else was said: when the server has switched to another protocol, unasked.
+        reject(new Error("the MCP server gave no HTTP answer"))
         if (running.get(posted.id) === request) running.delete(posted.id)
         // The server knows that nobody waits for the answer any more: what it was to come on is of no use.
         if (posted.cancels !== undefined) running.get(posted.cancels)?.destroy()
@@ -179,6 +185,9 @@ export const makeHttpFetch = Effect.fnUntraced(function* ({
       request.on("response", (incoming) => {
         clearTimeout(timer)
         const status = incoming.statusCode ?? 500
+        if (status < statuses.least || status > statuses.most) {
+          return request.destroy(new Error(`the MCP server answered with HTTP status ${status}`))
+        }
         tell({ _tag: "Answered", sent, status })
         if (bodiless.has(status)) {
           incoming.resume()
@@ -188,10 +197,13 @@ export const makeHttpFetch = Effect.fnUntraced(function* ({
         const stream = readBody(incoming, {
           silence,
           signal,
+          streams,
           onEnd: (end) => {
             if (!streams) return undefined
             tell({ _tag: "StreamEnded", sent, reason: end.reason })
-            return posted.id === undefined || (resumable && end.hasIds) ? undefined : standIn(posted.id, end)
+            return posted.id === undefined || (resumable && end.resumable)
+              ? undefined
+              : standIn(posted.id, end)
           }
         })
         resolve(responseOf(incoming, stream))

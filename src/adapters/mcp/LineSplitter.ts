@@ -7,7 +7,8 @@ export type Line =
 /** How much of either end of a line that is too long is kept, in bytes. */
 const edgeBytes = 256
 
-const newline = 10
+/** The byte that ends a line. */
+export const newline = 10
 
 /**
  * Where the next line ends. With two bytes to a unit either order of them will do: U+0A00, the newline read in the

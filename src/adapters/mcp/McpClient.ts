@@ -1,4 +1,4 @@
-import { Effect, Exit, Layer, Scope } from "effect"
+import { Effect, Exit, Layer, Result, Scope } from "effect"
 import { ChildProcessSpawner } from "effect/process"
 import type { CredentialStore } from "../../application/ports/CredentialStore.ts"
 import { McpConnector, McpFailure, type McpSession } from "../../application/ports/McpSession.ts"
@@ -19,11 +19,22 @@ const unsupportedProtocolVersion = -32022
 /** What one may answer that does not even know it: method not found, invalid parameters, or a header is missing. */
 const handshakeUnknown = [-32601, -32602, -32020]
 
-const parseUrl = (url: string): Effect.Effect<URL, McpFailure> =>
-  Effect.try({
-    try: () => new URL(url),
-    catch: () => new McpFailure({ kind: "unavailable", message: "its url is no URL" })
-  })
+const unavailable = (message: string) => new McpFailure({ kind: "unavailable", message })
+
+/** Its URL, once it is certain that its headers can be sent: the platform would quote the value of one that cannot. */
+const addressOf = Effect.fnUntraced(function* ({
+  headers,
+  url
+}: Pick<StreamableParameters, "headers" | "url">): Effect.fn.Return<URL, McpFailure> {
+  for (const header of Object.entries(headers ?? {})) {
+    if (Result.isFailure(Result.try(() => new Headers([header])))) {
+      return yield* unavailable(
+        `its header ${JSON.stringify(header[0])} cannot be sent: check name and value`
+      )
+    }
+  }
+  return yield* Effect.try({ try: () => new URL(url), catch: () => unavailable("its url is no URL") })
+})
 
 const stdio = Effect.fnUntraced(function* (server: string, parameters: StdioParameters) {
   const { exited, transport } = yield* makeStdioTransport(server, parameters)
@@ -35,7 +46,7 @@ const stdio = Effect.fnUntraced(function* (server: string, parameters: StdioPara
  * client of the younger one is loaded only where it is needed.
  */
 const streamable = Effect.fnUntraced(function* (parameters: StreamableParameters, wrap: WrapFetch) {
-  const url = yield* parseUrl(parameters.url)
+  const url = yield* addressOf(parameters)
   const first = yield* Scope.fork(yield* Effect.scope)
   return yield* Effect.flatMap(makeStreamable(url, parameters, wrap), openSession).pipe(
     Scope.provide(first),
@@ -53,7 +64,7 @@ const streamable = Effect.fnUntraced(function* (parameters: StreamableParameters
 })
 
 const sse = Effect.fnUntraced(function* (parameters: SseParameters, wrap: WrapFetch) {
-  return yield* openSession(yield* makeSse(yield* parseUrl(parameters.url), parameters, wrap))
+  return yield* openSession(yield* makeSse(yield* addressOf(parameters), parameters, wrap))
 })
 
 const make = (around: Authorizer["around"]) =>

@@ -25,6 +25,25 @@ export interface Draft {
 /** How long an authorization server may take for one answer, in milliseconds. */
 const answerTimeout = 10_000
 
+/** Largest answer of an authorization server, in bytes: what it says of itself, and tokens, are a few thousand. */
+const maxAnswerBytes = 1024 * 1024
+
+/** The same response, which fails to be read where it is too large. */
+const bounded = (response: Response): Response => {
+  if (response.body === null) return response
+  let size = 0
+  const body = response.body.pipeThrough(
+    new TransformStream<Uint8Array, Uint8Array>({
+      transform: (chunk, controller) => {
+        size += chunk.byteLength
+        if (size > maxAnswerBytes) controller.error(new Error(`more than ${maxAnswerBytes} bytes`))
+        else controller.enqueue(chunk)
+      }
+    })
+  )
+  return new Response(body, response)
+}
+
 /** The SDK takes a provider without a redirect URL for one that needs no person at all. */
 const nowhere = "http://127.0.0.1/callback"
 
@@ -107,7 +126,7 @@ export const converse = ({
       down = true
       const response = await fetch(target, { ...init, signal: AbortSignal.timeout(answerTimeout) })
       down = isDown(response)
-      return response
+      return bounded(response)
     }
     return Effect.tryPromise({
       try: () =>

@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto"
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto"
 import { createServer, type ServerResponse } from "node:http"
 import { Deferred, Effect, Exit, type Scope } from "effect"
 import { McpFailure } from "../../application/ports/McpSession.ts"
@@ -31,6 +31,11 @@ const pages = {
   missing: [404, "There is nothing here."]
 } as const
 
+/** How long a browser may take to send its request, in milliseconds; who is slower must not keep its place. */
+const sending = { headersTimeout: 10_000, requestTimeout: 10_000 }
+
+const digest = (text: string): Buffer => createHash("sha256").update(text).digest()
+
 /** Answers a browser, then does what follows from it. */
 const show = (response: ServerResponse, page: keyof typeof pages, then: () => void = () => undefined) => {
   const [status, text] = pages[page]
@@ -51,14 +56,15 @@ export const listenForRedirect: Effect.Effect<RedirectListener, McpFailure, Scop
   function* () {
     const answer = yield* Deferred.make<string, McpFailure>()
     const state = randomBytes(stateBytes).toString("base64url")
+    const ours = digest(state)
     const declined = new McpFailure({ kind: "unauthorized", message: "the authorization was declined" })
 
-    const http = createServer((request, response) => {
+    const http = createServer(sending, (request, response) => {
       const target = URL.parse(request.url ?? "/", `http://${host}`)
       if (request.method !== "GET" || target?.pathname !== path) return show(response, "missing")
       const { searchParams: query } = target
       const code = query.get("code")
-      if (query.get("state") !== state) return show(response, "foreign")
+      if (!timingSafeEqual(digest(query.get("state") ?? ""), ours)) return show(response, "foreign")
       if (query.has("error")) {
         return show(response, "declined", () => Deferred.doneUnsafe(answer, Exit.fail(declined)))
       }
@@ -68,7 +74,8 @@ export const listenForRedirect: Effect.Effect<RedirectListener, McpFailure, Scop
     http.maxConnections = maxConnections
 
     const listening = Effect.callback<number, McpFailure>((resume) => {
-      http.once("error", ({ message }) => {
+      // Also hears what goes wrong with single connections later on, which is no reason to give up.
+      http.on("error", ({ message }) => {
         const why = `cannot wait for the authorization: ${message}`
         resume(Effect.fail(new McpFailure({ kind: "unavailable", message: why })))
       })

@@ -141,6 +141,12 @@ export const openSession = Effect.fnUntraced(function* ({
     try: (signal) => client.connect(transport, { signal, timeout: noTimeout }),
     catch: toFailure
   }).pipe(
+    // A beginning over SSE that is closed under way never ends. What the SDK closes by itself, it ends with a reason.
+    Effect.raceFirst(
+      Effect.flatMap(Deferred.await(closed), (why) =>
+        why === closedByServer ? Effect.never : Effect.fail(why)
+      )
+    ),
     Effect.catchIf(
       ({ kind }) => kind === "closed",
       (failure) =>

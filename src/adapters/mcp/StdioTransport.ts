@@ -5,16 +5,14 @@ import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import { McpFailure } from "../../application/ports/McpSession.ts"
 import type { StdioParameters } from "../../domain/protocol/v0_2/parameters.ts"
 import { makeLineCodec } from "./encodings.ts"
-import { type Line, makeLineSplitter } from "./LineSplitter.ts"
-
-/** Largest message a server may send, in bytes. */
-const maxMessageBytes = 64 * 1024 * 1024
+import { type Line, makeLineSplitter, newline } from "./LineSplitter.ts"
+import { maxMessageBytes } from "./reading.ts"
 
 /** How many messages may wait to be written; a server that reads nothing holds up its callers, not our memory. */
 const writeBacklog = 64
 
-/** How much of what a server complains about is kept, in lines of at most so many characters. */
-const complaints = { lines: 50, characters: 500 }
+/** How much of what a server complains about is kept: the last line, in characters; one of more bytes is cut. */
+const complaints = { characters: 500, bytes: 64 * 1024 }
 
 /** How long a server may take to end by itself when its input ends, and after it was told to terminate. */
 const patience = { input: "300 millis", terminate: "2 seconds" } as const
@@ -100,6 +98,14 @@ const readMessage = (text: string): Result.Result<JSONRPCMessage, string> => {
   )
 }
 
+const unstartable = (defect: unknown): McpFailure => {
+  const code = defect instanceof Error && "code" in defect ? defect.code : undefined
+  return new McpFailure({
+    kind: "unavailable",
+    message: `the process cannot be started${typeof code === "string" ? `: ${code}` : ""}`
+  })
+}
+
 /** A transport of the MCP SDK over a child process, and how that child ended. */
 export interface StdioTransport {
   readonly transport: Transport
@@ -124,12 +130,13 @@ export const makeStdioTransport = Effect.fnUntraced(function* (
   )
   const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
   const run = Effect.runPromiseWith(yield* Effect.context<never>())
-  const child = yield* Effect.mapError(
-    spawner.spawn(commandOf(parameters, process.env)),
-    ({ message }) => new McpFailure({ kind: "unavailable", message })
+  const child = yield* spawner.spawn(commandOf(parameters, process.env)).pipe(
+    Effect.mapError(({ message }) => new McpFailure({ kind: "unavailable", message })),
+    // Node throws some errors of the system where it tells others, such as arguments that are too long.
+    Effect.catchDefect((defect) => Effect.fail(unstartable(defect)))
   )
   const outgoing = yield* Queue.bounded<Uint8Array, Cause.Done>(writeBacklog)
-  const said: Array<string> = []
+  let said: string | undefined
 
   const started = yield* Deferred.make<void>()
 
@@ -178,24 +185,24 @@ export const makeStdioTransport = Effect.fnUntraced(function* (
     Effect.ignore,
     Effect.forkScoped
   )
-  yield* child.stderr.pipe(
-    Stream.decodeText(),
-    Stream.splitLines,
-    Stream.runForEach((line) =>
-      Effect.suspend(() => {
-        said.push(line.slice(0, complaints.characters))
-        if (said.length > complaints.lines) said.shift()
-        return Effect.logDebug("stderr", { server, line })
-      })
-    ),
+  const splitComplaints = makeLineSplitter(complaints.bytes)
+  const complain = (line: Line) =>
+    Effect.suspend(() => {
+      const text = new TextDecoder().decode(line._tag === "Line" ? line.bytes : line.edges).trimEnd()
+      if (text === "") return Effect.void
+      said = text.slice(0, complaints.characters)
+      return Effect.logDebug("stderr", { server, line: text })
+    })
+  // Last words may lack the end of their line.
+  yield* Stream.concat(child.stderr, Stream.succeed(Uint8Array.of(newline))).pipe(
+    Stream.runForEach((chunk) => Effect.forEach(splitComplaints(chunk), complain, { discard: true })),
     Effect.ignore,
     Effect.forkScoped
   )
   yield* Stream.fromQueue(outgoing).pipe(Stream.run(child.stdin), Effect.ignore, Effect.forkScoped)
 
   const exited = Effect.map(Effect.exit(child.exitCode), (exit) => {
-    const last = said.at(-1)
-    const quote = last === undefined ? "" : `: ${last}`
+    const quote = said === undefined ? "" : `: ${said}`
     if (Exit.isFailure(exit)) return `the process was killed${quote}`
     return exit.value === 127
       ? `command "${parameters.command}" not found`

@@ -10,6 +10,9 @@ import { isJsonObject, type JsonObject } from "../../domain/json.ts"
 /** How many changes wait for a watcher that lags. */
 export const changeBacklog = 1024
 
+/** Largest message a server may send, in bytes. */
+export const maxMessageBytes = 64 * 1024 * 1024
+
 /** The JSON-RPC number for a method the peer does not know. */
 export const methodNotFound = -32601
 

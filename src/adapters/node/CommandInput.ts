@@ -57,8 +57,12 @@ export const make = (
 ): Effect.Effect<NonNullable<InputSources["run"]>, never, ChildProcessSpawner.ChildProcessSpawner> =>
   Effect.map(ChildProcessSpawner.ChildProcessSpawner, (spawner) => ({ args = {}, command }) => {
     const value = Effect.gen(function* () {
-      const child = yield* Effect.mapError(spawner.spawn(shellOf(command, args)), () =>
-        failed("could not be started: it needs /bin/sh")
+      const child = yield* spawner.spawn(shellOf(command, args)).pipe(
+        Effect.mapError(() => failed("could not be started: it needs /bin/sh")),
+        // Node throws what the system has against long arguments.
+        Effect.catchDefect(() =>
+          Effect.fail(failed("could not be started: is it, or an argument, too long?"))
+        )
       )
       const text = yield* readText(child.stdout)
       const code = yield* Effect.mapError(child.exitCode, () => failed("was ended by a signal"))

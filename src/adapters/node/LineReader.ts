@@ -152,10 +152,13 @@ export const openLineReader = Effect.fnUntraced(function* ({
     const [latest = ""] = history
     if (isHidden || isPrivate(latest)) history.shift()
   })
-  lines.on("close", () => {
+  const end = () => {
     isClosed = true
     settle({ _tag: "Ended" })
-  })
+  }
+  lines.on("close", end)
+  // A terminal that was hung up: nothing more comes from it.
+  lines.on("error", end)
   lines.on("SIGINT", () => {
     if (reading !== undefined) {
       const isEmpty = lines.line === ""

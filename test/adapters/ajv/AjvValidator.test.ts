@@ -54,6 +54,34 @@ describe("checking parameters", () => {
       })
     )
 
+    it.effect("a schema that calls itself by the name of a draft harms no other", () =>
+      Effect.gen(function* () {
+        const thief = { $id: "https://json-schema.org/draft/2020-12/schema", type: "object" }
+        yield* Effect.flip(check(thief, {}))
+        assert.lengthOf(yield* check({ type: "string", title: "after it" }, 1), 1)
+      })
+    )
+
+    it.effect("names inside a schema are its own, even where another one has them, too", () =>
+      Effect.gen(function* () {
+        const item = (type: string) => ({
+          $id: "https://example.com/order",
+          $defs: { item: { $id: "item", type } },
+          $ref: "item"
+        })
+        assert.lengthOf(yield* check(item("string"), "a"), 0)
+        assert.lengthOf(yield* check(item("number"), 1), 0)
+        const borrowed = { $ref: "https://example.com/item" }
+        assert.include((yield* Effect.flip(check(borrowed, 1))).message, "https://example.com/item")
+      })
+    )
+
+    it.effect("a schema cannot ask for an answer later on, as the validator lets it", () =>
+      Effect.gen(function* () {
+        assert.lengthOf(yield* check({ $async: true, type: "object" }, "text"), 1)
+      })
+    )
+
     it.effect("a draft nobody knows, unknown words and formats are no obstacle", () =>
       Effect.gen(function* () {
         const odd = { $schema: "https://example.com/mine", type: "object", "x-order": 1, format: "colour" }

@@ -1,5 +1,5 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http"
-import type { AddressInfo } from "node:net"
+import { type AddressInfo, createServer as createTcpServer, type Socket } from "node:net"
 import { text } from "node:stream/consumers"
 import { NodeServices } from "@effect/platform-node"
 import { Effect, Layer, Queue, Result, type Scope } from "effect"
@@ -71,6 +71,28 @@ export const makeHttpPeer = Effect.fnUntraced(function* (
     start
   }
 })
+
+/** Starts a peer that answers whatever it is sent with these bytes; gives its URL. */
+export const makeRawPeer = (answer: () => string): Effect.Effect<string, never, Scope.Scope> => {
+  const sockets = new Set<Socket>()
+  const tcp = createTcpServer((socket) => {
+    sockets.add(socket)
+    socket.on("error", () => undefined)
+    socket.on("data", () => void socket.write(answer()))
+  })
+  return Effect.acquireRelease(
+    Effect.callback<string>((resume) => {
+      tcp.listen(0, "127.0.0.1", () => {
+        resume(Effect.succeed(`http://127.0.0.1:${(tcp.address() as AddressInfo).port}/mcp`))
+      })
+    }),
+    () =>
+      Effect.callback<void>((resume) => {
+        tcp.close(() => resume(Effect.void))
+        for (const socket of sockets) socket.destroy()
+      })
+  )
+}
 
 /** Answers with one JSON document. */
 export const json = (response: ServerResponse, id: unknown, answer: object, status = 200, headers = {}) =>

@@ -3,9 +3,12 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Queue, type Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { McpChange, McpSession } from "../../../src/application/ports/McpSession.ts"
-import { type Asked, json, makeHttpPeer, open, stream } from "./HttpPeer.ts"
+import { type Asked, json, makeHttpPeer, makeRawPeer, open, stream } from "./HttpPeer.ts"
 
 const done = { result: { content: [{ type: "text", text: "done" }] } }
+
+/** More than any message may hold. */
+const tooMuch = "x".repeat(64 * 1024 * 1024)
 
 /** How long the SDK waits before it takes up a stream, in milliseconds: the server may say. */
 const soon = "retry: 10\n\n"
@@ -54,6 +57,10 @@ const makeServer = Effect.fnUntraced(function* ({
         return response.destroy()
       case "resume":
         return stream(response, `${soon}id: mark\ndata:\n\n`).end()
+      case "huge event":
+        return stream(response, `data: "${tooMuch}`).end('"\n\n')
+      case "huge":
+        return json(response, id, { result: { content: [{ type: "text", text: tooMuch }] } })
       case "change":
         contents = "new"
         return json(response, id, done)
@@ -255,6 +262,19 @@ describe("a Streamable HTTP server that fails", () => {
     })
   )
 
+  for (const what of ["huge", "huge event"]) {
+    live(
+      `one that sends more than a message may hold is not read on, and the session lives (${what})`,
+      Effect.gen(function* () {
+        const session = yield* open(yield* makeServer())
+        const failure = yield* Effect.flip(session.callTool(what, {}))
+        assert.strictEqual(failure.kind, "unavailable")
+        assert.include(failure.message, "larger than")
+        assert.deepStrictEqual(yield* session.callTool("ok", {}), done.result)
+      })
+    )
+  }
+
   live(
     "it is told when a session is closed, if terminate_on_close says so",
     Effect.gen(function* () {
@@ -265,6 +285,25 @@ describe("a Streamable HTTP server that fails", () => {
       assert.include(peer.asked, "DELETE")
     })
   )
+})
+
+describe("a peer whose answers are no HTTP that fetch knows", () => {
+  const answers = [
+    ["a status beyond all classes", "HTTP/1.1 999 No\r\nContent-Length: 0\r\n\r\n"],
+    [
+      "another protocol that nobody asked for",
+      "HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n"
+    ]
+  ] as const
+  for (const [what, answer] of answers) {
+    live(
+      `one that answers with ${what} is unavailable`,
+      Effect.gen(function* () {
+        const url = yield* makeRawPeer(() => answer)
+        assert.strictEqual((yield* Effect.flip(open({ url }))).kind, "unavailable")
+      })
+    )
+  }
 })
 
 describe("a Streamable HTTP server that tells less than it promises", () => {
@@ -289,7 +328,34 @@ describe("a Streamable HTTP server that tells less than it promises", () => {
   }
 })
 
+describe("headers that no request can carry", () => {
+  for (const type of ["streamable", "sse"] as const) {
+    live(
+      `their values are not told (${type})`,
+      Effect.gen(function* () {
+        const peer = yield* makeHttpPeer((_, response) => response.writeHead(500).end())
+        const times = type === "sse" ? { timeout: 5, sse_read_timeout: 300 } : {}
+        const headers = { Authorization: "Bearer s3c\nret" }
+        const { message } = yield* Effect.flip(open(peer, { ...times, headers }, type))
+        assert.include(message, "Authorization")
+        assert.notInclude(message, "s3c")
+      })
+    )
+  }
+})
+
 describe("an HTTP server with SSE that fails", () => {
+  live(
+    "one that does not run is told at once",
+    Effect.gen(function* () {
+      const peer = yield* makeHttpPeer(() => undefined)
+      yield* peer.stop
+      const failure = yield* Effect.flip(open(peer, { timeout: 5, sse_read_timeout: 300 }, "sse"))
+      assert.strictEqual(failure.kind, "unavailable")
+      assert.include(failure.message, "refused")
+    })
+  )
+
   live(
     "one whose stream ends, ends the session and its calls",
     Effect.gen(function* () {

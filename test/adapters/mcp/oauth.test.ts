@@ -423,6 +423,13 @@ describe("a server that asks for authorization", () => {
     })
   )
 
+  given("whose authorization server answers without end is not listened to", (world) =>
+    Effect.gen(function* () {
+      world.behaviour.tokens = "floods"
+      assert.include((yield* Effect.flip(world.open())).message, "authorization server does not let us in")
+    })
+  )
+
   given("whose authorization server registers nobody says so", (world) =>
     Effect.gen(function* () {
       world.behaviour.registers = false

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Layer, Scope } from "effect"
+import { Effect, Exit, Layer, Logger, References, Scope } from "effect"
 import * as McpClient from "../../../src/adapters/mcp/McpClient.ts"
 import { McpConnector } from "../../../src/application/ports/McpSession.ts"
 import type { ChildProcessSpawner } from "effect/process"
@@ -51,6 +51,23 @@ describe("MCP servers as child processes", () => {
   )
 
   live(
+    "of what a server says on stderr no more is kept than a line may be long",
+    Effect.gen(function* () {
+      const lines: Array<number> = []
+      const logger = Logger.make(({ message }) => void lines.push(JSON.stringify(message).length))
+      const shell = parameters("sh", "-c", "head -c 1000000 /dev/zero | tr '\\0' x >&2; exit 9")
+      const failure = yield* Effect.flip(
+        McpConnector.use(({ connect }) => connect("x", { type: "stdio", ...shell }))
+      ).pipe(
+        Effect.provide(Logger.layer([logger])),
+        Effect.provideService(References.MinimumLogLevel, "Debug")
+      )
+      assert.include(failure.message, "code 9")
+      assert.isBelow(Math.max(...lines), 1000)
+    })
+  )
+
+  live(
     "a command that does not exist, and a directory that does not",
     Effect.gen(function* () {
       const { connect } = yield* McpConnector
@@ -61,6 +78,8 @@ describe("MCP servers as child processes", () => {
         (yield* Effect.flip(connect("x", { type: "stdio", ...nowhere }))).kind,
         "unavailable"
       )
+      const file = { ...parameters(process.execPath, peer), cwd: peer }
+      assert.include((yield* Effect.flip(connect("x", { type: "stdio", ...file }))).message, "ENOTDIR")
       const babel = { ...parameters(process.execPath, peer), encoding: "klingon" }
       assert.include((yield* Effect.flip(connect("x", { type: "stdio", ...babel }))).message, "klingon")
     })

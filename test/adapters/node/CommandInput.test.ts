@@ -52,6 +52,13 @@ describe("command inputs", () => {
     }).pipe(Effect.provide(inputs))
   )
 
+  it.live("a command with an argument that no system takes is reported", () =>
+    Effect.gen(function* () {
+      const { message } = yield* Effect.flip(run("echo", { long: "x".repeat(1024 * 1024) }))
+      assert.include(message, "too long")
+    })
+  )
+
   it.live("case 215: nothing of a command or its output is logged", () => {
     const lines: Array<string> = []
     const logger = Logger.layer([Logger.make(({ message }) => void lines.push(JSON.stringify(message)))])

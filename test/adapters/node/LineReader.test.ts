@@ -40,6 +40,20 @@ describe("LineReader", () => {
     }).pipe(Effect.scoped)
   )
 
+  for (const isTerminal of [false, true]) {
+    it.live(
+      `ends where reading fails, ${isTerminal ? "as when a terminal is hung up" : "as from a pipe"}`,
+      () =>
+        Effect.gen(function* () {
+          const { input, reader } = yield* open(isTerminal)
+          const reading = yield* Effect.forkChild(reader.read({ text: "> " }), { startImmediately: true })
+          input.destroy(new Error("EIO"))
+          assert.deepStrictEqual(yield* Fiber.join(reading), { _tag: "Ended" })
+          assert.deepStrictEqual(yield* reader.read({ text: "> " }), { _tag: "Ended" })
+        }).pipe(Effect.scoped)
+    )
+  }
+
   it.live("keeps a Ctrl-C for whoever waits for the next one", () =>
     Effect.gen(function* () {
       const { reader, type } = yield* open(true)
