@@ -27,6 +27,9 @@ const spell = ({ instancePath, keyword, message = "does not fit", params }: Erro
   }
 }
 
+const unusable = (error: unknown): SchemaUnusable =>
+  new SchemaUnusable({ message: error instanceof Error ? error.message : String(error) })
+
 /** A validator that compiles each schema once, for as long as the schema is in use. */
 export const layer: Layer.Layer<SchemaValidator> = Layer.sync(SchemaValidator, () => {
   const old = new Ajv(options)
@@ -37,15 +40,18 @@ export const layer: Layer.Layer<SchemaValidator> = Layer.sync(SchemaValidator, (
 
   const compile = (schema: JsonObject): ValidateFunction | SchemaUnusable => {
     const ajv = isOldDraft(schema) ? old : recent
-    // The draft is chosen here: a name that the validator does not know must not keep it from its work.
-    const { $schema: _draft, ...rules } = schema
+    // The draft is chosen here: a name that the validator does not know must not keep it from its work. What calls
+    // itself asynchronous would be answered by a promise, which counts as yes and rejects unheard.
+    const { $async: _never, $schema: _draft, ...rules } = schema
     try {
-      return ajv.compile(rules)
+      try {
+        return ajv.compile(rules)
+      } finally {
+        // What is compiled stays usable; kept by name it would clash with the next schema of that name.
+        ajv.removeSchema(rules)
+      }
     } catch (error) {
-      return new SchemaUnusable({ message: error instanceof Error ? error.message : String(error) })
-    } finally {
-      // What is compiled stays usable; kept by name it would clash with the next schema of that name.
-      ajv.removeSchema(rules)
+      return unusable(error)
     }
   }
 
@@ -55,7 +61,11 @@ export const layer: Layer.Layer<SchemaValidator> = Layer.sync(SchemaValidator, (
         const known = compiled.get(schema) ?? compile(schema)
         compiled.set(schema, known)
         if (known instanceof SchemaUnusable) return Effect.fail(known)
-        return Effect.succeed(known(value) ? [] : (known.errors ?? []).slice(0, mostFaults).map(spell))
+        return Effect.try({
+          // A schema that refers to itself without end fails only here.
+          try: () => (known(value) ? [] : (known.errors ?? []).slice(0, mostFaults).map(spell)),
+          catch: unusable
+        })
       })
   })
 })
