@@ -23,8 +23,8 @@ export interface SessionReports {
   readonly trouble: (about: string, reason: string | undefined) => Effect.Effect<void>
   /** A part of the Computer has changed in a way that listings do not show. */
   readonly touched: (part: Part) => Effect.Effect<void>
-  /** The resources whose contents concern the office. */
-  readonly watched: () => ReadonlySet<string>
+  /** The resources whose contents concern the office, once it is ready and after every change of its listing. */
+  readonly watched: Stream.Stream<ReadonlySet<string>>
 }
 
 /** A sign of life is waited for so often before the session is given up, and this long apart once one is missing. */
@@ -84,10 +84,10 @@ export const runSession = Effect.fnUntraced(function* (
     kind: "unavailable",
     message: `it did not answer within ${Duration.toSeconds(connectTimeout)} seconds`
   })
-  const { changes, resources, session, tools } = yield* Effect.timeoutOrElse(open, {
-    duration: connectTimeout,
-    orElse: () => Effect.fail(late)
-  }).pipe(Effect.mapError(({ kind, message }) => new McpFailure({ kind, message: secrets.conceal(message) })))
+  const inTime = Effect.timeoutOrElse({ duration: connectTimeout, orElse: () => Effect.fail(late) })
+  const { changes, resources, session, tools } = yield* inTime(open).pipe(
+    Effect.mapError(({ kind, message }) => new McpFailure({ kind, message: secrets.conceal(message) }))
+  )
 
   const { refresh } = yield* makeRefresher(changePause)
   const subscriptions = yield* FiberMap.make<string, void>()
@@ -106,9 +106,9 @@ export const runSession = Effect.fnUntraced(function* (
 
   const subscribe = (uri: string) =>
     Effect.scoped(
-      Effect.flatMap(
-        session.watch({ tools: false, resources: false, uris: [uri] }),
-        Stream.runForEach(onChange)
+      session.watch({ tools: false, resources: false, uris: [uri] }).pipe(
+        Effect.tap(() => trouble(uri, undefined)),
+        Effect.flatMap(Stream.runForEach(onChange))
       )
     ).pipe(
       Effect.catch(({ message }) => trouble(uri, `no word of changes of ${uri}: ${message}`)),
@@ -117,22 +117,22 @@ export const runSession = Effect.fnUntraced(function* (
       )
     )
 
-  const resubscribe = Effect.suspend(() => {
-    const wanted = watched()
-    const given = [...subscriptions].map(([uri]) => uri)
-    return Effect.andThen(
-      Effect.forEach(
-        given.filter((uri) => !wanted.has(uri)),
-        (uri) => Effect.andThen(FiberMap.remove(subscriptions, uri), trouble(uri, undefined)),
-        { discard: true }
-      ),
-      Effect.forEach(
-        [...wanted],
-        (uri) => FiberMap.run(subscriptions, uri, subscribe(uri), { onlyIfMissing: true }),
-        { discard: true }
+  const resubscribe = (wanted: ReadonlySet<string>) =>
+    Effect.suspend(() => {
+      const given = [...subscriptions].map(([uri]) => uri)
+      return Effect.andThen(
+        Effect.forEach(
+          given.filter((uri) => !wanted.has(uri)),
+          (uri) => Effect.andThen(FiberMap.remove(subscriptions, uri), trouble(uri, undefined)),
+          { discard: true }
+        ),
+        Effect.forEach(
+          [...wanted],
+          (uri) => FiberMap.run(subscriptions, uri, subscribe(uri), { onlyIfMissing: true }),
+          { discard: true }
+        )
       )
-    )
-  })
+    })
 
   const reload = (
     what: keyof Listings,
@@ -140,10 +140,9 @@ export const runSession = Effect.fnUntraced(function* (
   ): Effect.Effect<void> =>
     refresh(
       what,
-      Effect.matchEffect(list, {
+      Effect.matchEffect(inTime(list), {
         onFailure: ({ message }) => trouble(what, `cannot list ${what}: ${message}`),
-        onSuccess: (items) =>
-          trouble(what, undefined).pipe(Effect.andThen(news({ [what]: items })), Effect.andThen(resubscribe))
+        onSuccess: (items) => Effect.andThen(trouble(what, undefined), news({ [what]: items }))
       })
     )
 
@@ -179,7 +178,7 @@ export const runSession = Effect.fnUntraced(function* (
   if (resources._tag === "Failure") {
     yield* trouble("resources", `cannot list resources: ${resources.failure.message}`)
   }
-  yield* resubscribe
+  yield* Effect.forkScoped(Stream.runForEach(watched, resubscribe))
   yield* Effect.forkScoped(
     Effect.flatMap(session.degraded ?? Effect.never, (reason) => trouble("promises", reason))
   )
