@@ -91,6 +91,8 @@ export const runSession = Effect.fnUntraced(function* (
 
   const { refresh } = yield* makeRefresher(changePause)
   const subscriptions = yield* FiberMap.make<string, void>()
+  /** Those that have failed. */
+  const refused = new Set<string>()
 
   const onChange = (change: McpChange): Effect.Effect<void> => {
     switch (change._tag) {
@@ -104,14 +106,22 @@ export const runSession = Effect.fnUntraced(function* (
     }
   }
 
+  const well = (uri: string) =>
+    Effect.suspend(() => (refused.delete(uri) ? trouble(uri, undefined) : Effect.void))
+
   const subscribe = (uri: string) =>
     Effect.scoped(
       session.watch({ tools: false, resources: false, uris: [uri] }).pipe(
-        Effect.tap(() => trouble(uri, undefined)),
+        Effect.tap(() => well(uri)),
         Effect.flatMap(Stream.runForEach(onChange))
       )
     ).pipe(
-      Effect.catch(({ message }) => trouble(uri, `no word of changes of ${uri}: ${message}`)),
+      Effect.catch(({ message }) =>
+        Effect.suspend(() => {
+          refused.add(uri)
+          return trouble(uri, `no word of changes of ${uri}: ${message}`)
+        })
+      ),
       Effect.catchDefect((defect) =>
         Effect.logError("watching a resource failed", { server: name, uri }, defect)
       )
@@ -119,11 +129,11 @@ export const runSession = Effect.fnUntraced(function* (
 
   const resubscribe = (wanted: ReadonlySet<string>) =>
     Effect.suspend(() => {
-      const given = [...subscriptions].map(([uri]) => uri)
+      const given = [...[...subscriptions].map(([uri]) => uri), ...refused]
       return Effect.andThen(
         Effect.forEach(
           given.filter((uri) => !wanted.has(uri)),
-          (uri) => Effect.andThen(FiberMap.remove(subscriptions, uri), trouble(uri, undefined)),
+          (uri) => Effect.andThen(FiberMap.remove(subscriptions, uri), well(uri)),
           { discard: true }
         ),
         Effect.forEach(

@@ -303,6 +303,25 @@ describe("supervision", () => {
     })
   )
 
+  it.effect("a window that cannot be subscribed is no trouble any more once it is gone", () =>
+    Effect.gen(function* () {
+      const memory = yield* makeMemoryServer({ resources: [resource("window://com.x.app/one")] })
+      const alpha = counted(memory, (session) => ({
+        ...session,
+        watch: (wanted) =>
+          wanted.uris.length > 0
+            ? Effect.fail(new McpFailure({ kind: "protocol", message: "never" }))
+            : session.watch(wanted)
+      }))
+      const { computer } = yield* staged({ servers: { alpha } })
+      yield* letGo
+      assert.strictEqual(yield* standing(computer, "alpha"), "Degraded")
+      yield* memory.setResources([])
+      yield* letGo
+      assert.strictEqual(yield* standing(computer, "alpha"), "Ready")
+    })
+  )
+
   it.effect("a listing that never ends is given up, and the next one counts", () =>
     Effect.gen(function* () {
       let hangs = false
