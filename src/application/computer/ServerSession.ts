@@ -3,7 +3,13 @@ import { isWindowUri } from "../../domain/desktop/window.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import type { Part } from "../../domain/office/notice.ts"
 import type { Endpoint } from "../../domain/protocol/v0_2/parameters.ts"
-import { type McpChange, McpConnector, McpFailure, type McpSession } from "../ports/McpSession.ts"
+import {
+  type McpChange,
+  McpConnector,
+  McpFailure,
+  type McpProgress,
+  type McpSession
+} from "../ports/McpSession.ts"
 import { makeRefresher } from "../Refresher.ts"
 import { ComputerSettings } from "./ComputerSettings.ts"
 import { isDocument, type ReadyServer } from "./Offer.ts"
@@ -51,7 +57,16 @@ const guarded = (session: McpSession, { conceal }: Secrets, calls: { running: nu
     listTools: (cursor) => Effect.mapError(session.listTools(cursor), safe),
     listResources: (cursor) => Effect.mapError(session.listResources(cursor), safe),
     readResource: (uri) => Effect.mapError(session.readResource(uri), safe),
-    callTool: (name, args, options) => Effect.mapError(counted(session.callTool(name, args, options)), safe),
+    callTool: (name, args, { onProgress } = {}) => {
+      const told =
+        onProgress === undefined
+          ? {}
+          : {
+              onProgress: ({ message, ...step }: McpProgress) =>
+                onProgress({ ...step, ...(message !== undefined && { message: conceal(message) }) })
+            }
+      return Effect.mapError(counted(session.callTool(name, args, told)), safe)
+    },
     watch: (wanted) => Effect.mapError(session.watch(wanted), safe),
     ping: Effect.mapError(session.ping, safe),
     ...(session.degraded !== undefined && { degraded: Effect.map(session.degraded, conceal) }),

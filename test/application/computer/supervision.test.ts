@@ -58,7 +58,7 @@ describe("supervision", () => {
       const { computer } = yield* staged({ servers: { alpha } })
       yield* TestClock.adjust("1 minute")
       alpha.starts.failure = undefined
-      yield* TestClock.adjust("1 minute")
+      yield* TestClock.adjust("2 minutes")
       assert.strictEqual(yield* standing(computer, "alpha"), "Ready")
       yield* TestClock.adjust("2 minutes")
       yield* memory.crash("gone")
