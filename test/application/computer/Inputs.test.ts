@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { ConfigProvider, Deferred, Effect, Fiber, Layer } from "effect"
+import { ConfigProvider, Deferred, Effect, Fiber, Layer, Option } from "effect"
 import { TestClock } from "effect/testing"
 import { Inputs } from "../../../src/application/computer/Inputs.ts"
 import type { Input } from "../../../src/domain/protocol/v0_2/config.ts"
@@ -77,5 +77,20 @@ describe("Inputs", () => {
         assert.strictEqual(questions, 1)
       }).pipe(Effect.provide(Layer.merge(Inputs.layer({ ask }), counting({}).layer)))
     })
+  })
+
+  it.effect("what is forgotten is looked for anew, and nothing else", () => {
+    const asked: Array<string> = []
+    const ask = ({ id }: Input) => Effect.sync(() => (asked.push(id), Option.some(`answered ${id}`)))
+    return Effect.gen(function* () {
+      const { forget, give } = yield* Inputs
+      yield* give("one", "given")
+      assert.strictEqual(yield* valueOf("one", "s"), "given")
+      yield* valueOf("two", "s")
+      yield* forget("one")
+      assert.strictEqual(yield* valueOf("one", "s"), "answered one")
+      yield* valueOf("two", "s")
+      assert.deepStrictEqual(asked, ["two", "one"])
+    }).pipe(Effect.provide(Layer.merge(Inputs.layer({ ask }), counting({}).layer)))
   })
 })

@@ -266,6 +266,74 @@ describe("supervision", () => {
     })
   )
 
+  it.effect("a server that forbids us in is not tried again", () =>
+    Effect.gen(function* () {
+      const alpha = counted(yield* makeMemoryServer())
+      alpha.starts.failure = new McpFailure({ kind: "forbidden", message: "not you" })
+      const { computer } = yield* staged({ servers: { alpha } })
+      yield* TestClock.adjust("1 hour")
+      assert.deepStrictEqual([yield* standing(computer, "alpha"), alpha.starts.count], ["Failed", 1])
+    })
+  )
+
+  it.effect("a server that does not know pings is alive", () =>
+    Effect.gen(function* () {
+      const unknown = new McpFailure({ kind: "protocol", message: "method not found" })
+      const alpha = counted(yield* makeMemoryServer(), (session) => ({
+        ...session,
+        ping: Effect.fail(unknown)
+      }))
+      const { computer } = yield* staged({ servers: { alpha } })
+      yield* TestClock.adjust("1 hour")
+      assert.deepStrictEqual([yield* standing(computer, "alpha"), alpha.starts.count], ["Ready", 1])
+    })
+  )
+
+  it.effect("a session that gives less than was promised says what is missing", () =>
+    Effect.gen(function* () {
+      const alpha = counted(yield* makeMemoryServer(), (session) => ({
+        ...session,
+        degraded: Effect.succeed("no changes are told")
+      }))
+      const { computer } = yield* staged({ servers: { alpha } })
+      yield* letGo
+      const state = (yield* computer.servers).get("alpha")
+      assert.strictEqual(state?._tag === "Degraded" ? state.reason : "", "no changes are told")
+    })
+  )
+
+  it.effect("the owner is warned of a tool whose name is taken", () =>
+    Effect.gen(function* () {
+      const alpha = yield* makeMemoryServer({ tools: [tool("t")] })
+      const beta = yield* makeMemoryServer({ tools: [tool("t")] })
+      const { logs } = yield* staged({ servers: { alpha, beta } })
+      yield* letGo
+      assert.lengthOf(
+        logs.filter((line) => line.includes("tool hidden") && line.includes("beta")),
+        1
+      )
+    })
+  )
+
+  it.effect("what a server that is being stopped offered is gone before its session is closed", () =>
+    Effect.gen(function* () {
+      let isSlow = true
+      const memory = yield* makeMemoryServer({ tools: [tool("t")] })
+      const connect = Effect.andThen(
+        Effect.addFinalizer(() => Effect.sleep(isSlow ? "10 seconds" : 0)),
+        memory.connect
+      )
+      const { computer } = yield* staged({ servers: { alpha: { connect } } })
+      yield* letGo
+      const stopping = yield* Effect.forkChild(computer.stop("alpha"), { startImmediately: true })
+      yield* letGo
+      assert.deepStrictEqual(yield* names(computer), [])
+      yield* TestClock.adjust("1 minute")
+      yield* Fiber.join(stopping)
+      isSlow = false
+    })
+  )
+
   it.effect("a window that only looking has found is subscribed, too", () =>
     Effect.gen(function* () {
       const memory = yield* makeMemoryServer({ resources: [resource("window://com.x.app/one")] })
