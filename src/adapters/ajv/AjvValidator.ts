@@ -27,6 +27,9 @@ const spell = ({ instancePath, keyword, message = "does not fit", params }: Erro
   }
 }
 
+const unusable = (error: unknown): SchemaUnusable =>
+  new SchemaUnusable({ message: error instanceof Error ? error.message : String(error) })
+
 /** A validator that compiles each schema once, for as long as the schema is in use. */
 export const layer: Layer.Layer<SchemaValidator> = Layer.sync(SchemaValidator, () => {
   const old = new Ajv(options)
@@ -51,17 +54,22 @@ export const layer: Layer.Layer<SchemaValidator> = Layer.sync(SchemaValidator, (
 
   const compile = (schema: JsonObject): ValidateFunction | SchemaUnusable => {
     const ajv = isOldDraft(schema) ? old : recent
-    // The draft is chosen here: a name that the validator does not know must not keep it from its work. Its own word
-    // `$async` would make every fault the rejection of a promise.
-    const { $async: _async, $schema: _draft, ...rules } = schema
+    // The draft is chosen here: a name that the validator does not know must not keep it from its work. What calls
+    // itself asynchronous would be answered by a promise, which counts as yes and rejects unheard.
+    const { $async: _never, $schema: _draft, ...rules } = schema
     try {
-      return ajv.compile(rules)
+      try {
+        return ajv.compile(rules)
+      } finally {
+        // Kept by name it would clash with the next schema of that name, or take away one of the validator's own.
+        try {
+          ajv.removeSchema(rules)
+        } finally {
+          forgetNames(ajv)
+        }
+      }
     } catch (error) {
-      return new SchemaUnusable({ message: error instanceof Error ? error.message : String(error) })
-    } finally {
-      // Kept by name it would clash with the next schema of that name, or take away one of the validator's own.
-      ajv.removeSchema(rules)
-      forgetNames(ajv)
+      return unusable(error)
     }
   }
 
@@ -71,7 +79,11 @@ export const layer: Layer.Layer<SchemaValidator> = Layer.sync(SchemaValidator, (
         const known = compiled.get(schema) ?? compile(schema)
         compiled.set(schema, known)
         if (known instanceof SchemaUnusable) return Effect.fail(known)
-        return Effect.succeed(known(value) ? [] : (known.errors ?? []).slice(0, mostFaults).map(spell))
+        return Effect.try({
+          // A schema that refers to itself without end fails only here.
+          try: () => (known(value) ? [] : (known.errors ?? []).slice(0, mostFaults).map(spell)),
+          catch: unusable
+        })
       })
   })
 })

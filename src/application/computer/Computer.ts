@@ -105,7 +105,8 @@ const make = Effect.fnUntraced(function* ({
         onLost: () => calls.reset
       }
     })
-  const leave = Effect.andThen(calls.reset, seat.leave)
+  // Once more afterwards: a call may have come while others were ending.
+  const leave = calls.reset.pipe(Effect.andThen(seat.leave), Effect.andThen(calls.reset))
 
   if (office !== undefined) {
     yield* Effect.timeoutOption(pool.started, startupPatience)

@@ -128,7 +128,9 @@ export const makeDocuments = Effect.fnUntraced(function* (
     const listed = resource?.["mimeType"] ?? contents[0]?.["mimeType"]
     const mimeType = typeof listed === "string" ? listed : undefined
     const found = yield* Effect.catchCause(
-      resolver({ uri, contents, resource, hint: { mcpServerName: name, mimeType, agent, reqId } }),
+      Effect.suspend(() =>
+        resolver({ uri, contents, resource, hint: { mcpServerName: name, mimeType, agent, reqId } })
+      ),
       (cause) =>
         Effect.andThen(
           Effect.logWarning("document resolver failed", { uri }, cause),

@@ -89,10 +89,11 @@ export class Inputs extends Context.Service<Inputs, InputsShape>()("a2c-smcp/app
           if (gift !== undefined) {
             return Option.some(yield* accept(input, gift, "given", `the value of input "${input.id}"`))
           }
-          const answer = known.get(keyOf(input, server)) ?? known.get(keyOf(input))
+          const answer = known.get(keyOf(input, server))
           if (answer !== undefined) return Option.some(answer)
           const found = yield* fromEnvironment(input, server)
-          if (Option.isSome(found)) known.set(keyOf(input, server), found.value)
+          if (Option.isNone(found)) return Option.fromUndefinedOr(known.get(keyOf(input)))
+          known.set(keyOf(input, server), found.value)
           return found
         })
 
@@ -120,14 +121,12 @@ export class Inputs extends Context.Service<Inputs, InputsShape>()("a2c-smcp/app
           )
         })
 
-        /** Outlives whoever asks: others may wait for the same answer. */
+        /** Outlives whoever asks: others may wait for the same answer, or will need it later. */
         const askOnce = Effect.fnUntraced(function* (input: Input) {
           const key = keyOf(input)
           const running = Option.getOrUndefined(FiberMap.getUnsafe(asking, key))
-          const fiber = running ?? (yield* FiberMap.run(asking, key, obtain(input)))
-          const answer = yield* Fiber.join(fiber)
-          known.set(key, answer)
-          return answer
+          const obtained = Effect.tap(obtain(input), (answer) => Effect.sync(() => known.set(key, answer)))
+          return yield* Fiber.join(running ?? (yield* FiberMap.run(asking, key, obtained)))
         })
 
         return Inputs.of({

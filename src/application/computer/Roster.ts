@@ -17,8 +17,9 @@ export interface Roster {
   readonly until: (holds: (states: ServerStates) => boolean) => Effect.Effect<void>
 }
 
-const tellHidden = (before: Offer, after: Offer): Effect.Effect<void> =>
-  Effect.forEach(
+const tellHidden = (before: Offer, after: Offer): Effect.Effect<void> => {
+  if (before.catalogue === after.catalogue) return Effect.void
+  return Effect.forEach(
     after.catalogue.hidden.filter(
       ({ name, server }) => !before.catalogue.hidden.some((one) => one.server === server && one.name === name)
     ),
@@ -30,6 +31,7 @@ const tellHidden = (before: Offer, after: Offer): Effect.Effect<void> =>
     },
     { discard: true }
   )
+}
 
 /** A roster of servers in these states; `tell` hears which part of the Computer has changed, exactly when it did. */
 export const makeRoster = Effect.fnUntraced(function* (

@@ -1,5 +1,4 @@
 import { Cause, Effect, Logger } from "effect"
-import { isJsonObject } from "../../domain/json.ts"
 
 /** Keeps values that nobody may see, and takes them out of whatever is about to be said. */
 export interface Secrets {
@@ -18,6 +17,9 @@ const shortest = 4
 /** How deep a log message is searched. */
 const depth = 8
 
+/** What stands for what lies deeper. */
+const tooDeep = "<nested too deeply>"
+
 /** The ways in which a value may be spelled inside a text: as it is, as JSON, as part of a URL. */
 const spellings = (value: string): ReadonlyArray<string> => [
   value,
@@ -29,7 +31,9 @@ const spellings = (value: string): ReadonlyArray<string> => [
 export const makeSecrets = (): Secrets => {
   let kept: ReadonlyArray<string> = []
   return {
-    keep: (value) => {
+    keep: (given) => {
+      // What is sent is often trimmed on the way.
+      const value = given.trim()
       if (value.length < shortest) return
       // The longest first: one value may hold another.
       kept = [...new Set([...kept, ...spellings(value)])].sort((one, other) => other.length - one.length)
@@ -38,31 +42,73 @@ export const makeSecrets = (): Secrets => {
   }
 }
 
-const concealError = (error: Error, { conceal }: Secrets): Error => {
-  const message = conceal(error.message)
-  const stack = conceal(error.stack ?? "")
-  if (message === error.message && stack === (error.stack ?? "")) return error
-  const safe = new Error(message)
-  safe.name = error.name
-  safe.stack = stack
-  return safe
+/** Members of an error that a copy of it needs no definition for. */
+const ownWords = ["message", "name", "stack"]
+
+/** Conceals a value wherever it may hold text; what holds no secret stays the very same. */
+const concealIn = (root: unknown, { conceal }: Secrets): unknown => {
+  const known = new Map<object, unknown>()
+
+  const concealError = (error: Error, left: number): Error => {
+    const stack = error.stack ?? ""
+    const [message, trace] = [conceal(error.message), conceal(stack)]
+    const members = Object.getOwnPropertyNames(error)
+      .filter((key) => !ownWords.includes(key))
+      .map((key): readonly [string, unknown, unknown] => {
+        const member: unknown = Reflect.get(error, key)
+        return [key, member, walk(member, left - 1)]
+      })
+    const isSafe =
+      message === error.message && trace === stack && members.every(([, member, safe]) => member === safe)
+    if (isSafe) return error
+    const copy = new Error(message)
+    copy.name = error.name
+    copy.stack = trace
+    for (const [key, , value] of members)
+      Object.defineProperty(copy, key, { value, enumerable: key !== "cause" })
+    return copy
+  }
+  const concealObject = (value: object, left: number): unknown => {
+    if (value instanceof Error) return concealError(value, left)
+    if (Array.isArray(value) || value instanceof Map || value instanceof Set) {
+      const items: ReadonlyArray<unknown> = value instanceof Map ? [...value].flat() : [...value]
+      const safe = items.map((item) => walk(item, left - 1))
+      return safe.every((item, index) => item === items[index]) ? value : safe
+    }
+    const entries = Object.entries(value)
+    const safe = entries.map(([key, member]) => [conceal(key), walk(member, left - 1)] as const)
+    return safe.every(([key, member], index) => key === entries[index]?.[0] && member === entries[index]?.[1])
+      ? value
+      : Object.fromEntries(safe)
+  }
+  const walk = (value: unknown, left: number): unknown => {
+    if (typeof value === "string") return conceal(value)
+    if (typeof value !== "object" || value === null) return value
+    if (left === 0) return tooDeep
+    const before = known.get(value)
+    if (before !== undefined) return before
+    // A value inside itself would take the secret along.
+    known.set(value, tooDeep)
+    const safe = concealObject(value, left)
+    known.set(value, safe)
+    return safe
+  }
+  return walk(root, depth)
 }
 
-const concealIn = (value: unknown, secrets: Secrets, left = depth): unknown => {
-  if (typeof value === "string") return secrets.conceal(value)
-  if (value instanceof Error) return concealError(value, secrets)
-  if (left === 0) return value
-  if (Array.isArray(value)) return value.map((item) => concealIn(item, secrets, left - 1))
-  if (!isJsonObject(value)) return value
-  return Object.fromEntries(
-    Object.entries(value).map(([key, member]) => [key, concealIn(member, secrets, left - 1)])
-  )
-}
-
-const concealCause = (cause: Cause.Cause<unknown>, { conceal }: Secrets): Cause.Cause<unknown> => {
-  const text = cause.reasons.length === 0 ? "" : Cause.pretty(cause)
-  const safe = conceal(text)
-  return safe === text ? cause : Cause.die(safe)
+const concealCause = (cause: Cause.Cause<unknown>, secrets: Secrets): Cause.Cause<unknown> => {
+  if (cause.reasons.length === 0) return cause
+  const text = Cause.pretty(cause)
+  const safe = secrets.conceal(text)
+  const isSafe = cause.reasons.every((reason) => {
+    const held = Cause.isFailReason(reason)
+      ? reason.error
+      : Cause.isDieReason(reason)
+        ? reason.defect
+        : undefined
+    return concealIn(held, secrets) === held
+  })
+  return safe === text && isSafe ? cause : Cause.die(safe)
 }
 
 /** Runs an effect, and everything it starts, with loggers that never see a secret. */

@@ -3,7 +3,13 @@ import { isWindowUri } from "../../domain/desktop/window.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import type { Part } from "../../domain/office/notice.ts"
 import type { Endpoint } from "../../domain/protocol/v0_2/parameters.ts"
-import { type McpChange, McpConnector, McpFailure, type McpSession } from "../ports/McpSession.ts"
+import {
+  type McpChange,
+  McpConnector,
+  McpFailure,
+  type McpProgress,
+  type McpSession
+} from "../ports/McpSession.ts"
 import { makeRefresher } from "../Refresher.ts"
 import { ComputerSettings } from "./ComputerSettings.ts"
 import { isDocument, type ReadyServer } from "./Offer.ts"
@@ -23,8 +29,8 @@ export interface SessionReports {
   readonly trouble: (about: string, reason: string | undefined) => Effect.Effect<void>
   /** A part of the Computer has changed in a way that listings do not show. */
   readonly touched: (part: Part) => Effect.Effect<void>
-  /** The resources whose contents concern the office. */
-  readonly watched: () => ReadonlySet<string>
+  /** The resources whose contents concern the office, once it is ready and after every change of its listing. */
+  readonly watched: Stream.Stream<ReadonlySet<string>>
 }
 
 /** A sign of life is waited for so often before the session is given up, and this long apart once one is missing. */
@@ -51,7 +57,16 @@ const guarded = (session: McpSession, { conceal }: Secrets, calls: { running: nu
     listTools: (cursor) => Effect.mapError(session.listTools(cursor), safe),
     listResources: (cursor) => Effect.mapError(session.listResources(cursor), safe),
     readResource: (uri) => Effect.mapError(session.readResource(uri), safe),
-    callTool: (name, args, options) => Effect.mapError(counted(session.callTool(name, args, options)), safe),
+    callTool: (name, args, { onProgress } = {}) => {
+      const told =
+        onProgress === undefined
+          ? {}
+          : {
+              onProgress: ({ message, ...step }: McpProgress) =>
+                onProgress({ ...step, ...(message !== undefined && { message: conceal(message) }) })
+            }
+      return Effect.mapError(counted(session.callTool(name, args, told)), safe)
+    },
     watch: (wanted) => Effect.mapError(session.watch(wanted), safe),
     ping: Effect.mapError(session.ping, safe),
     ...(session.degraded !== undefined && { degraded: Effect.map(session.degraded, conceal) }),
@@ -84,13 +99,15 @@ export const runSession = Effect.fnUntraced(function* (
     kind: "unavailable",
     message: `it did not answer within ${Duration.toSeconds(connectTimeout)} seconds`
   })
-  const { changes, resources, session, tools } = yield* Effect.timeoutOrElse(open, {
-    duration: connectTimeout,
-    orElse: () => Effect.fail(late)
-  }).pipe(Effect.mapError(({ kind, message }) => new McpFailure({ kind, message: secrets.conceal(message) })))
+  const inTime = Effect.timeoutOrElse({ duration: connectTimeout, orElse: () => Effect.fail(late) })
+  const { changes, resources, session, tools } = yield* inTime(open).pipe(
+    Effect.mapError(({ kind, message }) => new McpFailure({ kind, message: secrets.conceal(message) }))
+  )
 
   const { refresh } = yield* makeRefresher(changePause)
   const subscriptions = yield* FiberMap.make<string, void>()
+  /** Those that have failed. */
+  const refused = new Set<string>()
 
   const onChange = (change: McpChange): Effect.Effect<void> => {
     switch (change._tag) {
@@ -104,35 +121,43 @@ export const runSession = Effect.fnUntraced(function* (
     }
   }
 
+  const well = (uri: string) =>
+    Effect.suspend(() => (refused.delete(uri) ? trouble(uri, undefined) : Effect.void))
+
   const subscribe = (uri: string) =>
     Effect.scoped(
-      Effect.flatMap(
-        session.watch({ tools: false, resources: false, uris: [uri] }),
-        Stream.runForEach(onChange)
+      session.watch({ tools: false, resources: false, uris: [uri] }).pipe(
+        Effect.tap(() => well(uri)),
+        Effect.flatMap(Stream.runForEach(onChange))
       )
     ).pipe(
-      Effect.catch(({ message }) => trouble(uri, `no word of changes of ${uri}: ${message}`)),
+      Effect.catch(({ message }) =>
+        Effect.suspend(() => {
+          refused.add(uri)
+          return trouble(uri, `no word of changes of ${uri}: ${message}`)
+        })
+      ),
       Effect.catchDefect((defect) =>
         Effect.logError("watching a resource failed", { server: name, uri }, defect)
       )
     )
 
-  const resubscribe = Effect.suspend(() => {
-    const wanted = watched()
-    const given = [...subscriptions].map(([uri]) => uri)
-    return Effect.andThen(
-      Effect.forEach(
-        given.filter((uri) => !wanted.has(uri)),
-        (uri) => Effect.andThen(FiberMap.remove(subscriptions, uri), trouble(uri, undefined)),
-        { discard: true }
-      ),
-      Effect.forEach(
-        [...wanted],
-        (uri) => FiberMap.run(subscriptions, uri, subscribe(uri), { onlyIfMissing: true }),
-        { discard: true }
+  const resubscribe = (wanted: ReadonlySet<string>) =>
+    Effect.suspend(() => {
+      const given = [...[...subscriptions].map(([uri]) => uri), ...refused]
+      return Effect.andThen(
+        Effect.forEach(
+          given.filter((uri) => !wanted.has(uri)),
+          (uri) => Effect.andThen(FiberMap.remove(subscriptions, uri), well(uri)),
+          { discard: true }
+        ),
+        Effect.forEach(
+          [...wanted],
+          (uri) => FiberMap.run(subscriptions, uri, subscribe(uri), { onlyIfMissing: true }),
+          { discard: true }
+        )
       )
-    )
-  })
+    })
 
   const reload = (
     what: keyof Listings,
@@ -140,10 +165,9 @@ export const runSession = Effect.fnUntraced(function* (
   ): Effect.Effect<void> =>
     refresh(
       what,
-      Effect.matchEffect(list, {
+      Effect.matchEffect(inTime(list), {
         onFailure: ({ message }) => trouble(what, `cannot list ${what}: ${message}`),
-        onSuccess: (items) =>
-          trouble(what, undefined).pipe(Effect.andThen(news({ [what]: items })), Effect.andThen(resubscribe))
+        onSuccess: (items) => Effect.andThen(trouble(what, undefined), news({ [what]: items }))
       })
     )
 
@@ -179,7 +203,7 @@ export const runSession = Effect.fnUntraced(function* (
   if (resources._tag === "Failure") {
     yield* trouble("resources", `cannot list resources: ${resources.failure.message}`)
   }
-  yield* resubscribe
+  yield* Effect.forkScoped(Stream.runForEach(watched, resubscribe))
   yield* Effect.forkScoped(
     Effect.flatMap(session.degraded ?? Effect.never, (reason) => trouble("promises", reason))
   )

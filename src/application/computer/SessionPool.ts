@@ -97,8 +97,10 @@ export const makeSessionPool = Effect.fnUntraced(function* (
     })
   })
 
+  /** One at a time and as a whole: half of one would leave a server that nobody runs. */
+  const alone = <A, E>(effect: Effect.Effect<A, E>) => commands.withPermit(Effect.uninterruptible(effect))
   const command = (name: string, effect: Effect.Effect<unknown>): Effect.Effect<void, UnknownServer> =>
-    commands.withPermit(
+    alone(
       Effect.suspend(() =>
         configOf(setup, name) === undefined
           ? Effect.fail(new UnknownServer({ server: name }))
@@ -108,7 +110,10 @@ export const makeSessionPool = Effect.fnUntraced(function* (
   const settled = (name: string) => until((states) => states.get(name)?._tag !== "Starting")
   const begin = (name: string) =>
     Effect.suspend(() =>
-      isRunning(stateOf(name)) || stateOf(name)?._tag === "Starting" ? Effect.void : launch(name)
+      isRunning(stateOf(name)) || stateOf(name)?._tag === "Starting"
+        ? Effect.void
+        : // Its last session may be closing still.
+          Effect.andThen(FiberMap.remove(fibers, name), launch(name))
     )
   const stopped: ServerState = { _tag: "Stopped", reason: "on request" }
   const end = (name: string) => halt([name], (states) => new Map(states).set(name, stopped))
@@ -175,6 +180,6 @@ export const makeSessionPool = Effect.fnUntraced(function* (
     start: (name) => Effect.andThen(command(name, begin(name)), settled(name)),
     stop: (name) => command(name, end(name)),
     restart: (name) => Effect.andThen(command(name, Effect.andThen(end(name), launch(name))), settled(name)),
-    apply: (next) => commands.withPermit(apply(next))
+    apply: (next) => alone(apply(next))
   }
 })

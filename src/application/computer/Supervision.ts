@@ -1,4 +1,4 @@
-import { Clock, Duration, Effect, Option, Random, Result } from "effect"
+import { Clock, Duration, Effect, Option, Random, Ref, Result, type Scope, Stream } from "effect"
 import type { Setup } from "../../domain/config/setup.ts"
 import type { ServerConfig } from "../../domain/protocol/v0_2/config.ts"
 import { scriptOf } from "../../domain/tools/vrl.ts"
@@ -22,6 +22,8 @@ interface Ending {
   readonly reason: string
   /** Trying again would end the same way. */
   readonly isFinal: boolean
+  /** Since when the server was ready, in milliseconds since 1970; nothing if it never was. */
+  readonly readySince?: number
 }
 
 const waitBefore = (attempt: number): Effect.Effect<Duration.Duration> => {
@@ -75,7 +77,13 @@ const scriptFault = Effect.fnUntraced(function* ({ vrl }: ServerConfig) {
 })
 
 /** One session of a server, from its configuration to its end. */
-const live = Effect.fnUntraced(function* ({ isSpeaking, name, roster, secrets, setup }: Supervised) {
+const live = Effect.fnUntraced(function* ({
+  isSpeaking,
+  name,
+  roster,
+  secrets,
+  setup
+}: Supervised): Effect.fn.Return<Ending, never, Scope.Scope | McpConnector | Inputs> {
   const server = configOf(setup(), name)
   if (server === undefined) return { reason: "it is not configured any more", isFinal: true }
   const fault = yield* scriptFault(server)
@@ -83,6 +91,7 @@ const live = Effect.fnUntraced(function* ({ isSpeaking, name, roster, secrets, s
   const endpoint = yield* Effect.result(resolveEndpoint(server, setup(), secrets))
   if (Result.isFailure(endpoint)) return { reason: endpoint.failure.message, isFinal: true }
   const troubles = new Map<string, string>()
+  const ready = yield* Ref.make<number | undefined>(undefined)
 
   const update = (news: Partial<ReadyServer>) =>
     roster.change((states) => {
@@ -93,20 +102,24 @@ const live = Effect.fnUntraced(function* ({ isSpeaking, name, roster, secrets, s
     })
   const reports: SessionReports = {
     ready: (session, listings) =>
-      Effect.andThen(
-        roster.change((states) =>
-          isSpeaking()
-            ? new Map(states).set(
-                name,
-                running({ config: configOf(setup(), name) ?? server, session, ...listings }, troubles)
-              )
-            : states
+      Effect.flatMap(Clock.currentTimeMillis, (now) => Ref.set(ready, now)).pipe(
+        Effect.andThen(
+          roster.change((states) =>
+            isSpeaking()
+              ? new Map(states).set(
+                  name,
+                  running({ config: configOf(setup(), name) ?? server, session, ...listings }, troubles)
+                )
+              : states
+          )
         ),
-        Effect.logInfo("MCP server ready", {
-          server: name,
-          tools: listings.tools.length,
-          resources: listings.resources.length
-        })
+        Effect.andThen(
+          Effect.logInfo("MCP server ready", {
+            server: name,
+            tools: listings.tools.length,
+            resources: listings.resources.length
+          })
+        )
       ),
     news: update,
     trouble: (about, reason) =>
@@ -121,15 +134,18 @@ const live = Effect.fnUntraced(function* ({ isSpeaking, name, roster, secrets, s
         return Effect.andThen(said, update({}))
       }),
     touched: roster.touch,
-    watched: () => {
-      const state = roster.offer().states.get(name)
-      return isRunning(state) ? watched(state) : new Set()
-    }
+    watched: roster.changes.pipe(
+      Stream.map((states) => states.get(name)),
+      Stream.filter(isRunning),
+      Stream.changesWith((one, other) => one.resources === other.resources),
+      Stream.map(watched)
+    )
   }
-  return yield* Effect.match(runSession(name, endpoint.success, secrets, reports), {
-    onFailure: endingOf,
-    onSuccess: endingOf
-  })
+  const failure = yield* Effect.catch(runSession(name, endpoint.success, secrets, reports), (failure) =>
+    Effect.succeed(failure)
+  )
+  const readySince = yield* Ref.get(ready)
+  return { ...endingOf(failure), ...(readySince !== undefined && { readySince }) }
 })
 
 /**
@@ -142,17 +158,18 @@ export const supervise = Effect.fnUntraced(function* (
   const { isSpeaking, name, roster } = supervised
   const say = (state: ServerState) =>
     roster.change((states) => (isSpeaking() ? new Map(states).set(name, state) : states))
+  const due = yield* Ref.make<number | undefined>(undefined)
   let attempt = 1
 
   /** Says how the attempt ended, and when the next one is due if there is one. */
-  const conclude = Effect.fnUntraced(function* ({ isFinal, reason }: Ending, since: number) {
+  const conclude = Effect.fnUntraced(function* ({ isFinal, readySince, reason }: Ending) {
     if (isFinal) {
       yield* say({ _tag: "Failed", reason })
       yield* Effect.logWarning("MCP server failed", { server: name, reason })
       return undefined
     }
     const now = yield* Clock.currentTimeMillis
-    if (now - since >= Duration.toMillis(stableAfter)) attempt = 1
+    if (readySince !== undefined && now - readySince >= Duration.toMillis(stableAfter)) attempt = 1
     const wait = yield* waitBefore(attempt)
     attempt++
     const until = now + Duration.toMillis(wait)
@@ -164,18 +181,22 @@ export const supervise = Effect.fnUntraced(function* (
 
   while (true) {
     yield* say({ _tag: "Starting", attempt })
-    const since = yield* Clock.currentTimeMillis
-    // What has ended is not offered any more before its session is closed, which may take its time.
-    const until = yield* live(supervised).pipe(
+    // What has ended is not offered any more before its session is closed, which may take its time, or fail.
+    yield* live(supervised).pipe(
       Effect.catchDefect((defect) =>
         Effect.as(Effect.logError("running an MCP server failed", { server: name }, defect), {
           reason: "internal error",
           isFinal: false
         })
       ),
-      Effect.flatMap((ending) => conclude(ending, since)),
-      Effect.scoped
+      Effect.flatMap(conclude),
+      Effect.flatMap((until) => Ref.set(due, until)),
+      Effect.scoped,
+      Effect.catchDefect((defect) =>
+        Effect.logError("closing an MCP server failed", { server: name }, defect)
+      )
     )
+    const until = yield* Ref.get(due)
     if (until === undefined) return
     const now = yield* Clock.currentTimeMillis
     yield* Effect.sleep(Duration.millis(Math.max(0, until - now)))

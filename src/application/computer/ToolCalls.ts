@@ -14,7 +14,7 @@ import {
 } from "effect"
 import type { ToolCallReq } from "../../domain/protocol/v0_2/calls.ts"
 import type { ToolResult } from "../../domain/protocol/v0_2/tools.ts"
-import type { JsonObject } from "../../domain/json.ts"
+import { type JsonObject, maxDepth } from "../../domain/json.ts"
 import { badRequest, codes, type Refusal } from "../../domain/refusal.ts"
 import type { CatalogueEntry } from "../../domain/tools/catalogue.ts"
 import {
@@ -91,7 +91,7 @@ const fingerprintOf = ({ params, toolName }: ToolCallReq): string => {
 }
 
 /** The characters of the texts and the binary of a result, which is where its size is. */
-const weigh = (value: unknown, depth = 4): number => {
+const weigh = (value: unknown, depth = maxDepth): number => {
   if (typeof value === "string") return value.length
   if (typeof value !== "object" || value === null || depth === 0) return 8
   return Object.values(value).reduce<number>((sum, member) => sum + weigh(member, depth - 1), 0)
@@ -177,10 +177,12 @@ export const makeToolCalls = Effect.fnUntraced(function* (
           "Its owner can approve it (auto_apply, --approve)."
       )
     }
-    const granted = yield* Effect.catchCause(confirm({ agent, reqId, server, tool, params }), (cause) =>
-      Cause.hasInterruptsOnly(cause)
-        ? Effect.interrupt
-        : Effect.as(Effect.logWarning("confirmation failed", { tool }, cause), false)
+    const granted = yield* Effect.catchCause(
+      Effect.suspend(() => confirm({ agent, reqId, server, tool, params })),
+      (cause) =>
+        Cause.hasInterruptsOnly(cause)
+          ? Effect.interrupt
+          : Effect.as(Effect.logWarning("confirmation failed", { tool }, cause), false)
     )
     return granted ? undefined : confirmationRequired(`Tool '${tool}' was not confirmed`)
   })
@@ -219,6 +221,15 @@ export const makeToolCalls = Effect.fnUntraced(function* (
     })
   }
 
+  /** A call that breaks down is a failed call; only interruption keeps it from having a result. */
+  const sound = (running: Effect.Effect<ToolResult>, { reqId, toolName: tool }: Call) =>
+    Effect.catchCauseIf(
+      running,
+      (cause) => !Cause.hasInterruptsOnly(cause),
+      (cause) =>
+        Effect.as(Effect.logError("tool call failed", { tool, reqId }, cause), toolFailed("Internal error"))
+    )
+
   const execute = Effect.fnUntraced(function* (
     call: Call,
     timeout: Duration.Duration,
@@ -241,7 +252,7 @@ export const makeToolCalls = Effect.fnUntraced(function* (
     return Option.isNone(result)
       ? toolTimedOut("computer")
       : yield* scripted(result.value, call, entry, server, yield* left)
-  })
+  }, sound)
 
   /** Forgets what is too old or too much, the oldest first; what still runs is never forgotten. */
   const forget = (now: number) => {
@@ -285,11 +296,7 @@ export const makeToolCalls = Effect.fnUntraced(function* (
 
   const call = Effect.fnUntraced(function* (request: ToolCallReq) {
     const exit = yield* Effect.flatMap(begin(request), Fiber.await)
-    if (Exit.isSuccess(exit)) return exit.value
-    if (Cause.hasInterruptsOnly(exit.cause)) return toolCancelled()
-    const { reqId, toolName: tool } = request
-    yield* Effect.logError("tool call failed", { tool, reqId }, exit.cause)
-    return toolFailed("Internal error")
+    return Exit.isSuccess(exit) ? exit.value : toolCancelled()
   })
 
   const callHere = Effect.fnUntraced(function* ({ params, timeout = usualTimeout, tool }: LocalCall) {
@@ -309,10 +316,11 @@ export const makeToolCalls = Effect.fnUntraced(function* (
           { discard: true }
         )
       ),
-    reset: Effect.andThen(
-      FiberMap.clear(running),
-      Effect.sync(() => known.clear())
-    ),
+    // Forgotten first: what begins while the others end is remembered.
+    reset: Effect.suspend(() => {
+      known.clear()
+      return FiberMap.clear(running)
+    }),
     history: () => Ref.getUnsafe(history)
   }
 })

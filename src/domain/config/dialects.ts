@@ -1,5 +1,5 @@
 import type { Fault } from "../explain.ts"
-import { isJsonObject, type JsonObject } from "../json.ts"
+import { bodyFault, isJsonObject, type JsonObject } from "../json.ts"
 import { parameterNames, type ServerType } from "../protocol/v0_2/parameters.ts"
 
 /** The ways in which people write down their MCP servers: ours, an editor's `mcp.json`, and that of other hosts. */
@@ -194,6 +194,9 @@ const translateServer = (root: string, dialect: Dialect, name: string, server: u
  */
 export const translate = (value: unknown): Translation => {
   if (!isJsonObject(value)) return refuse(value, "expected an object")
+  // What no message may hold, no office could be told.
+  const fault = bodyFault(value)
+  if (fault !== undefined) return refuse(value, fault)
   const root = "mcpServers" in value ? "mcpServers" : "servers"
   if (root === "mcpServers" && "servers" in value) {
     return refuse(value, "holds both servers and mcpServers: keep one of them")

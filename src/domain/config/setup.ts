@@ -103,10 +103,14 @@ export const carryOver = (current: Setup, before: Setup, after: Setup): Setup =>
   const added = Object.entries(current.config.servers).filter(
     ([name]) => isMissing(before, name) && isMissing(after, name)
   )
-  const ids = new Set([...before.config.inputs, ...after.config.inputs].map(({ id }) => id))
+  const idsOf = ({ config }: Setup) => new Set(config.inputs.map(({ id }) => id))
+  const [here, first, last] = [idsOf(current), idsOf(before), idsOf(after)]
   return {
     config: {
-      inputs: [...after.config.inputs, ...current.config.inputs.filter(({ id }) => !ids.has(id))],
+      inputs: [
+        ...after.config.inputs.filter(({ id }) => !first.has(id) || here.has(id)),
+        ...current.config.inputs.filter(({ id }) => !first.has(id) && !last.has(id))
+      ],
       servers: Object.fromEntries([...kept, ...added])
     },
     variables: { ...current.variables, ...after.variables }

@@ -44,6 +44,22 @@ describe("checking parameters", () => {
       })
     )
 
+    it.effect("a schema that says it is asynchronous is checked like any other", () =>
+      Effect.gen(function* () {
+        const schema = { $async: true, type: "object", required: ["city"] }
+        assert.lengthOf(yield* check(schema, {}), 1)
+        assert.deepStrictEqual(yield* check(schema, { city: "Bern" }), [])
+      })
+    )
+
+    for (const schema of [{ $ref: "#" }, { $id: 5 }]) {
+      it.effect(`${JSON.stringify(schema)} is unusable, not a bug`, () =>
+        Effect.gen(function* () {
+          assert.strictEqual((yield* Effect.flip(check(schema, { a: 1 })))._tag, "SchemaUnusable")
+        })
+      )
+    }
+
     it.effect("a schema of draft 7 is read as one", () =>
       Effect.gen(function* () {
         const pair = [{ type: "string" }, { type: "number" }]

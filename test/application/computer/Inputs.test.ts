@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { ConfigProvider, Effect, Layer } from "effect"
+import { ConfigProvider, Deferred, Effect, Fiber, Layer, Option } from "effect"
+import { TestClock } from "effect/testing"
 import { Inputs } from "../../../src/application/computer/Inputs.ts"
 import type { Input } from "../../../src/domain/protocol/v0_2/config.ts"
 
@@ -47,5 +48,49 @@ describe("Inputs", () => {
       assert.include(missing.message, "A2C_SMCP_SIZE")
       assert.notInclude(missing.message, "s3cret")
     }).pipe(Effect.provide(Layer.merge(Inputs.layer(), layer)))
+  })
+
+  it.effect("the variable of a server wins over what a person has answered for another one", () => {
+    const { layer } = counting({ A2C_SMCP_TOKEN_B: "special" })
+    const ask = () => Effect.succeedSome("answered")
+    return Effect.gen(function* () {
+      assert.strictEqual(yield* valueOf("token", "a"), "answered")
+      assert.strictEqual(yield* valueOf("token", "b"), "special")
+    }).pipe(Effect.provide(Layer.merge(Inputs.layer({ ask }), layer)))
+  })
+
+  it.effect("an answer that comes when nobody waits for it any more is kept", () => {
+    let questions = 0
+    return Effect.gen(function* () {
+      const answer = yield* Deferred.make<string>()
+      const ask = () =>
+        Effect.suspend(() => {
+          questions++
+          return Effect.asSome(Deferred.await(answer))
+        })
+      yield* Effect.gen(function* () {
+        const waiting = yield* Effect.forkChild(valueOf("token", "a"), { startImmediately: true })
+        yield* Fiber.interrupt(waiting)
+        yield* Deferred.succeed(answer, "t")
+        yield* TestClock.adjust(0)
+        assert.strictEqual(yield* valueOf("token", "a"), "t")
+        assert.strictEqual(questions, 1)
+      }).pipe(Effect.provide(Layer.merge(Inputs.layer({ ask }), counting({}).layer)))
+    })
+  })
+
+  it.effect("what is forgotten is looked for anew, and nothing else", () => {
+    const asked: Array<string> = []
+    const ask = ({ id }: Input) => Effect.sync(() => (asked.push(id), Option.some(`answered ${id}`)))
+    return Effect.gen(function* () {
+      const { forget, give } = yield* Inputs
+      yield* give("one", "given")
+      assert.strictEqual(yield* valueOf("one", "s"), "given")
+      yield* valueOf("two", "s")
+      yield* forget("one")
+      assert.strictEqual(yield* valueOf("one", "s"), "answered one")
+      yield* valueOf("two", "s")
+      assert.deepStrictEqual(asked, ["two", "one"])
+    }).pipe(Effect.provide(Layer.merge(Inputs.layer({ ask }), counting({}).layer)))
   })
 })

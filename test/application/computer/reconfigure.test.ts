@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Redacted } from "effect"
+import { Effect, Fiber, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import { makeMemoryServer } from "../../../src/adapters/memory/MemoryMcp.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
@@ -89,6 +89,28 @@ describe("changing the configuration of a Computer that runs", () => {
       yield* computer.reconfigure(setupOf(["alpha", "beta"], { configure, inputs: inputs("two") }))
       yield* letGo
       assert.deepStrictEqual([alpha.count, beta.count], [3, 1])
+    })
+  )
+
+  it.effect("a change is made as a whole, even when nobody waits for its end", () =>
+    Effect.gen(function* () {
+      let isSlow = true
+      const memory = yield* makeMemoryServer()
+      const connect = Effect.andThen(
+        Effect.addFinalizer(() => Effect.sleep(isSlow ? "10 seconds" : 0)),
+        memory.connect
+      )
+      const { computer } = yield* staged({ servers: { alpha: { connect } } })
+      yield* letGo
+      const configure = { alpha: { server_parameters: { command: "other" } } }
+      const changing = yield* Effect.forkChild(computer.reconfigure(setupOf(["alpha"], { configure })), {
+        startImmediately: true
+      })
+      const leaving = yield* Effect.forkChild(Fiber.interrupt(changing), { startImmediately: true })
+      yield* TestClock.adjust("1 minute")
+      yield* Fiber.join(leaving)
+      isSlow = false
+      assert.strictEqual(yield* standing(computer, "alpha"), "Ready")
     })
   )
 })

@@ -1,7 +1,9 @@
+import { inspect } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Redacted, Schema, Tracer } from "effect"
+import { Cause, Effect, Logger, Redacted, Schema, Tracer } from "effect"
 import { TestClock } from "effect/testing"
 import { makeMemoryServer } from "../../../src/adapters/memory/MemoryMcp.ts"
+import { concealLogs, makeSecrets } from "../../../src/application/computer/Secrets.ts"
 import { McpFailure } from "../../../src/application/ports/McpSession.ts"
 import { ComputerConfig } from "../../../src/domain/protocol/v0_2/config.ts"
 import { tool } from "../../conformance/members.ts"
@@ -91,6 +93,60 @@ describe("secrets", () => {
       assert.isAbove(logs.length, 0)
       assertSilent(logs.join("\n"))
       assertSilent(spans.join("\n"))
+    })
+  )
+
+  it.effect("an error that holds it deep inside does not take it into the log", () =>
+    Effect.gen(function* () {
+      const seen: Array<unknown> = []
+      const logger = Logger.make<unknown, void>(({ cause, message }) => void seen.push(message, cause))
+      const secrets = makeSecrets()
+      secrets.keep(secret)
+      const nested = new Error("cannot connect", { cause: new Error(`no host ${secret}`) })
+      const holder = Object.assign(new Error("refused"), { endpoint: { headers: { key: secret } } })
+      Object.assign(holder, { self: holder })
+      let deep: unknown = secret
+      for (let level = 0; level < 20; level++) deep = { deep }
+      for (const said of [nested, holder, deep, new Map([["key", secret]]), { [secret]: 1 }]) {
+        yield* concealLogs(secrets)(Effect.logError("failed", said)).pipe(
+          Effect.provide(Logger.layer([logger]))
+        )
+        yield* concealLogs(secrets)(Effect.logError("failed", Cause.die(said))).pipe(
+          Effect.provide(Logger.layer([logger]))
+        )
+      }
+      assertSilent(inspect(seen, { depth: 40 }))
+      assert.include(inspect(seen), "cannot connect")
+    })
+  )
+
+  it.effect("the space around it does not make it another value", () =>
+    Effect.sync(() => {
+      const secrets = makeSecrets()
+      secrets.keep(`${secret}\n`)
+      assertSilent(secrets.conceal(`Bearer ${secret}: refused`))
+    })
+  )
+
+  it.effect("a tool that repeats it while it works is not quoted", () =>
+    Effect.gen(function* () {
+      const said: Array<string | undefined> = []
+      const memory = yield* makeMemoryServer({
+        tools: [
+          tool("t", (_args, { progress }) =>
+            Effect.as(progress({ progress: 1, message: `using ${secret}` }), { content: [] })
+          )
+        ]
+      })
+      const { computer } = yield* staged({
+        servers: { alpha: memory },
+        environment: { TOKEN: secret },
+        configure: { alpha: { server_parameters: { command: "x", args: ["${env:TOKEN}"] } } },
+        settings: { onProgress: ({ message }) => Effect.sync(() => void said.push(message)) }
+      })
+      yield* letGo
+      yield* computer.callTool({ tool: "t", params: {} })
+      assert.deepStrictEqual(said, ["using <redacted>"])
     })
   )
 })

@@ -58,7 +58,7 @@ describe("supervision", () => {
       const { computer } = yield* staged({ servers: { alpha } })
       yield* TestClock.adjust("1 minute")
       alpha.starts.failure = undefined
-      yield* TestClock.adjust("90 seconds")
+      yield* TestClock.adjust("2 minutes")
       assert.strictEqual(yield* standing(computer, "alpha"), "Ready")
       yield* TestClock.adjust("2 minutes")
       yield* memory.crash("gone")
@@ -213,6 +213,216 @@ describe("supervision", () => {
       assert.strictEqual(yield* standing(computer, "alpha"), "Stopped")
       yield* computer.start("alpha")
       assert.strictEqual(yield* standing(computer, "alpha"), "Ready")
+    })
+  )
+
+  it.effect("a server whose session cannot be closed properly is started again all the same", () =>
+    Effect.gen(function* () {
+      const memory = yield* makeMemoryServer()
+      const alpha = counted({
+        connect: Effect.andThen(
+          Effect.addFinalizer(() => Effect.die("will not close")),
+          memory.connect
+        )
+      })
+      const { computer } = yield* staged({ servers: { alpha } })
+      yield* letGo
+      yield* memory.crash("gone")
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual([yield* standing(computer, "alpha"), alpha.starts.count], ["Ready", 2])
+    })
+  )
+
+  it.effect("a server is not started on request while its last session is still closing", () =>
+    Effect.gen(function* () {
+      let isSlow = true
+      let open = 0
+      let most = 0
+      const memory = yield* makeMemoryServer()
+      const connect = Effect.andThen(
+        Effect.acquireRelease(
+          Effect.sync(() => {
+            open++
+            most = Math.max(most, open)
+          }),
+          () =>
+            Effect.andThen(
+              Effect.sleep(isSlow ? "10 seconds" : 0),
+              Effect.sync(() => void open--)
+            )
+        ),
+        memory.connect
+      )
+      const { computer } = yield* staged({ servers: { alpha: { connect } } })
+      yield* letGo
+      yield* memory.crash("gone")
+      yield* letGo
+      assert.strictEqual(yield* standing(computer, "alpha"), "BackingOff")
+      const starting = yield* Effect.forkChild(computer.start("alpha"), { startImmediately: true })
+      yield* TestClock.adjust("1 minute")
+      yield* Fiber.join(starting)
+      isSlow = false
+      assert.deepStrictEqual([yield* standing(computer, "alpha"), most], ["Ready", 1])
+    })
+  )
+
+  it.effect("a server that forbids us in is not tried again", () =>
+    Effect.gen(function* () {
+      const alpha = counted(yield* makeMemoryServer())
+      alpha.starts.failure = new McpFailure({ kind: "forbidden", message: "not you" })
+      const { computer } = yield* staged({ servers: { alpha } })
+      yield* TestClock.adjust("1 hour")
+      assert.deepStrictEqual([yield* standing(computer, "alpha"), alpha.starts.count], ["Failed", 1])
+    })
+  )
+
+  it.effect("a server that does not know pings is alive", () =>
+    Effect.gen(function* () {
+      const unknown = new McpFailure({ kind: "protocol", message: "method not found" })
+      const alpha = counted(yield* makeMemoryServer(), (session) => ({
+        ...session,
+        ping: Effect.fail(unknown)
+      }))
+      const { computer } = yield* staged({ servers: { alpha } })
+      yield* TestClock.adjust("1 hour")
+      assert.deepStrictEqual([yield* standing(computer, "alpha"), alpha.starts.count], ["Ready", 1])
+    })
+  )
+
+  it.effect("a session that gives less than was promised says what is missing", () =>
+    Effect.gen(function* () {
+      const alpha = counted(yield* makeMemoryServer(), (session) => ({
+        ...session,
+        degraded: Effect.succeed("no changes are told")
+      }))
+      const { computer } = yield* staged({ servers: { alpha } })
+      yield* letGo
+      const state = (yield* computer.servers).get("alpha")
+      assert.strictEqual(state?._tag === "Degraded" ? state.reason : "", "no changes are told")
+    })
+  )
+
+  it.effect("the owner is warned of a tool whose name is taken", () =>
+    Effect.gen(function* () {
+      const alpha = yield* makeMemoryServer({ tools: [tool("t")] })
+      const beta = yield* makeMemoryServer({ tools: [tool("t")] })
+      const { logs } = yield* staged({ servers: { alpha, beta } })
+      yield* letGo
+      assert.lengthOf(
+        logs.filter((line) => line.includes("tool hidden") && line.includes("beta")),
+        1
+      )
+    })
+  )
+
+  it.effect("what a server that is being stopped offered is gone before its session is closed", () =>
+    Effect.gen(function* () {
+      let isSlow = true
+      const memory = yield* makeMemoryServer({ tools: [tool("t")] })
+      const connect = Effect.andThen(
+        Effect.addFinalizer(() => Effect.sleep(isSlow ? "10 seconds" : 0)),
+        memory.connect
+      )
+      const { computer } = yield* staged({ servers: { alpha: { connect } } })
+      yield* letGo
+      const stopping = yield* Effect.forkChild(computer.stop("alpha"), { startImmediately: true })
+      yield* letGo
+      assert.deepStrictEqual(yield* names(computer), [])
+      yield* TestClock.adjust("1 minute")
+      yield* Fiber.join(stopping)
+      isSlow = false
+    })
+  )
+
+  it.effect("a window that only looking has found is subscribed, too", () =>
+    Effect.gen(function* () {
+      const memory = yield* makeMemoryServer({ resources: [resource("window://com.x.app/one")] })
+      const quiet = counted(memory, (session) => ({
+        ...session,
+        watch: (wanted) => session.watch({ ...wanted, resources: false })
+      }))
+      const { computer } = yield* staged({ servers: { alpha: quiet } })
+      yield* letGo
+      yield* memory.setResources([resource("window://com.x.app/two")])
+      yield* letGo
+      yield* computer.desktop({})
+      yield* letGo
+      assert.deepStrictEqual([...memory.subscriptions()], ["window://com.x.app/two"])
+    })
+  )
+
+  it.effect("a subscription that works at the second attempt makes the server well again", () =>
+    Effect.gen(function* () {
+      let refusals = 1
+      const memory = yield* makeMemoryServer({ resources: [resource("window://com.x.app/one")] })
+      const alpha = counted(memory, (session) => ({
+        ...session,
+        watch: (wanted) =>
+          wanted.uris.length > 0 && refusals-- > 0
+            ? Effect.fail(new McpFailure({ kind: "protocol", message: "not now" }))
+            : session.watch(wanted)
+      }))
+      const { computer } = yield* staged({ servers: { alpha } })
+      yield* letGo
+      assert.strictEqual(yield* standing(computer, "alpha"), "Degraded")
+      yield* memory.tell({ _tag: "ResourcesChanged" })
+      yield* letGo
+      assert.strictEqual(yield* standing(computer, "alpha"), "Ready")
+    })
+  )
+
+  it.effect("a window that cannot be subscribed is no trouble any more once it is gone", () =>
+    Effect.gen(function* () {
+      const memory = yield* makeMemoryServer({ resources: [resource("window://com.x.app/one")] })
+      const alpha = counted(memory, (session) => ({
+        ...session,
+        watch: (wanted) =>
+          wanted.uris.length > 0
+            ? Effect.fail(new McpFailure({ kind: "protocol", message: "never" }))
+            : session.watch(wanted)
+      }))
+      const { computer } = yield* staged({ servers: { alpha } })
+      yield* letGo
+      assert.strictEqual(yield* standing(computer, "alpha"), "Degraded")
+      yield* memory.setResources([])
+      yield* letGo
+      assert.strictEqual(yield* standing(computer, "alpha"), "Ready")
+    })
+  )
+
+  it.effect("a listing that never ends is given up, and the next one counts", () =>
+    Effect.gen(function* () {
+      let hangs = false
+      const memory = yield* makeMemoryServer({ tools: [tool("one")] })
+      const alpha = counted(memory, (session) => ({
+        ...session,
+        listTools: (cursor) => Effect.suspend(() => (hangs ? Effect.never : session.listTools(cursor)))
+      }))
+      const { computer } = yield* staged({ servers: { alpha } })
+      yield* letGo
+      hangs = true
+      yield* memory.setTools([tool("two")])
+      yield* TestClock.adjust("1 minute")
+      const state = (yield* computer.servers).get("alpha")
+      assert.include(state?._tag === "Degraded" ? state.reason : "", "cannot list tools")
+      hangs = false
+      yield* memory.setTools([tool("three")])
+      yield* letGo
+      assert.deepStrictEqual(yield* names(computer), ["three"])
+      assert.strictEqual(yield* standing(computer, "alpha"), "Ready")
+    })
+  )
+
+  it.effect("what takes long to fail was not stable", () =>
+    Effect.gen(function* () {
+      const alpha = { connect: Effect.never }
+      const { computer } = yield* staged({
+        servers: { alpha },
+        settings: { connectTimeout: Duration.minutes(3) }
+      })
+      yield* TestClock.adjust("10 minutes")
+      const state = (yield* computer.servers).get("alpha")
+      assert.deepStrictEqual(state?._tag === "Starting" ? state.attempt : 0, 4)
     })
   )
 

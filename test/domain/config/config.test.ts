@@ -91,6 +91,18 @@ describe("configuration", () => {
     assert.match(fault(oneServer("stdio", { command: "x" }, { name: "t" })), /servers\.s\.name/)
   })
 
+  it("a member named __proto__ is refused, wherever it is: no message could hold it", () => {
+    const server = '{"type":"stdio","server_parameters":{"command":"x"}}'
+    assert.include(fault(JSON.parse(`{"servers":{"__proto__":${server}}}`)), "__proto__")
+    assert.include(
+      fault(JSON.parse(`{"servers":{"s":{"command":"x","env":{"__proto__":"v"}}}}`)),
+      "__proto__"
+    )
+    assert.deepStrictEqual(Object.keys(loaded({ servers: { constructor: JSON.parse(server) } }).servers), [
+      "constructor"
+    ])
+  })
+
   it("a default alias is refused: every tool would have the same name", () => {
     assert.match(
       fault(oneServer("stdio", { command: "x" }, { default_tool_meta: { alias: "y" } })),
