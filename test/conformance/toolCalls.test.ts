@@ -193,6 +193,29 @@ describe("calling tools of a Computer", () => {
     })
   )
 
+  conform("a tool that is forbidden while somebody thinks about a call does not run", (world) =>
+    Effect.gen(function* () {
+      const t = slowTool("t")
+      const asked = yield* Deferred.make<void>()
+      const answer = yield* Deferred.make<boolean>()
+      const { a1, computer } = yield* office(world, [t.tool], {
+        ...unconfirmed,
+        settings: {
+          confirm: () => Effect.andThen(Deferred.succeed(asked, undefined), Deferred.await(answer))
+        }
+      })
+      const asking = yield* Effect.forkChild(ask(a1, "t"))
+      yield* Deferred.await(asked)
+      const { config, variables } = yield* computer.setup
+      const { alpha } = config.servers
+      const forbidden = { ...(alpha ?? assert.fail()), forbiddenTools: ["t"] }
+      yield* computer.reconfigure({ config: { ...config, servers: { alpha: forbidden } }, variables })
+      yield* Deferred.succeed(answer, true)
+      assertFailed(yield* Fiber.join(asking), 4002)
+      assert.strictEqual(yield* Ref.get(t.runs), 0)
+    })
+  )
+
   conform("cases 140, 141, 142: a repeated request is one call", (world) =>
     Effect.gen(function* () {
       const slow = slowTool("slow")

@@ -106,6 +106,8 @@ const make = Effect.fnUntraced(function* ({
       }
     })
   // Once more afterwards: a call may have come while others were ending.
+  // The office hears that the Computer leaves before its servers end.
+  yield* Effect.addFinalizer(() => seat.leave)
   const leave = calls.reset.pipe(Effect.andThen(seat.leave), Effect.andThen(calls.reset))
 
   if (office !== undefined) {

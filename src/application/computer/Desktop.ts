@@ -82,7 +82,8 @@ export const makeDesktop = Effect.fnUntraced(function* (
     deadline: number
   ) {
     const resources = yield* listed(server)
-    const wanted = resources.filter(({ uri }) =>
+    const byUri = new Map(resources.map((resource) => [textOf(resource["uri"]), resource]))
+    const wanted = [...byUri.values()].filter(({ uri }) =>
       window === undefined ? looksLikeWindow(textOf(uri)) : uri === window
     )
     const windows = yield* Effect.forEach(wanted, (resource) => read(server, resource, deadline), {

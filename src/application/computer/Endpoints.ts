@@ -9,9 +9,9 @@ import type { Secrets } from "./Secrets.ts"
 /** A server's configuration cannot be used; trying again does not help. The message holds no value. */
 export class NotUsable extends Data.TaggedError("NotUsable")<{ readonly message: string }> {}
 
-/** Values that stand in the configuration for all to see are no secrets. */
-const isSecret = (input: Input, { source }: Answer): boolean =>
-  source !== "default" && input.type !== "pickString"
+/** Values that stand in the configuration for all to see are no secrets, nor is a yes or no. */
+const isSecret = (input: Input, { source, value }: Answer): boolean =>
+  source !== "default" && input.type !== "pickString" && typeof value !== "boolean"
 
 const fromEnvironment = Effect.fnUntraced(function* (
   name: string,

@@ -1,4 +1,4 @@
-import { Effect, type Scope, Stream, SubscriptionRef } from "effect"
+import { Effect, Option, type Scope, Stream, SubscriptionRef } from "effect"
 import type { Part } from "../../domain/office/notice.ts"
 import { makeAnnouncer } from "./Announcer.ts"
 import { ComputerSettings } from "./ComputerSettings.ts"
@@ -48,9 +48,12 @@ export const makeRoster = Effect.fnUntraced(function* (
     offer: () => SubscriptionRef.getUnsafe(offers),
     changes,
     change: Effect.fnUntraced(function* (change) {
-      const [before, after] = yield* SubscriptionRef.modify(offers, (current) => {
-        const next = offerOf(change(current.states), showUnwatched, current)
-        return [[current, next] as const, next]
+      type Step = readonly [before: Offer, after: Offer]
+      const [before, after] = yield* SubscriptionRef.modifySome<Offer, Step>(offers, (current) => {
+        const states = change(current.states)
+        if (states === current.states) return [[current, current], Option.none()]
+        const next = offerOf(states, showUnwatched, current)
+        return [[current, next], Option.some(next)]
       })
       yield* tellHidden(before, after)
       yield* observe(after.looks)

@@ -52,6 +52,8 @@ export interface SessionPool {
 const firstState = ({ disabled }: ServerConfig): ServerState =>
   disabled ? { _tag: "Stopped", reason: "disabled" } : { _tag: "Starting", attempt: 1 }
 
+const isSameText = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)
+
 /**
  * Runs every enabled server of a setup for as long as the scope, and keeps each running on its own: one that fails
  * stops nobody. `tell` hears which part of the Computer has changed, exactly when it did.
@@ -168,7 +170,7 @@ export const makeSessionPool = Effect.fnUntraced(function* (
         Effect.tap((resources) =>
           change((states) => {
             const state = states.get(name)
-            return isRunning(state) && state.session === session
+            return isRunning(state) && state.session === session && !isSameText(state.resources, resources)
               ? new Map(states).set(name, { ...state, resources })
               : states
           })

@@ -246,6 +246,9 @@ export const makeToolCalls = Effect.fnUntraced(function* (
     const refused = yield* Effect.timeoutOption(agree(entry), yield* left)
     if (Option.isNone(refused)) return confirmationRequired(`Tool '${toolName}' was not confirmed in time`)
     if (refused.value !== undefined) return refused.value
+    // What was agreed to may have been forbidden, or given another name, while somebody thought about it.
+    const now = pool.catalogue().entries.get(toolName)
+    if (now?.server !== entry.server || now.original !== entry.original) return toolDisabled(toolName)
     const server = pool.find(entry.server)
     if (server === undefined) return toolFailed(`MCP server '${entry.server}' is not running`)
     const result = yield* Effect.timeoutOption(invoke(call, entry, server), yield* left)

@@ -179,7 +179,7 @@ const translateServer = (root: string, dialect: Dialect, name: string, server: u
   return {
     value: named,
     warnings: [
-      ...strangers(named, path, [...settings, "server_parameters"]),
+      ...strangers(named, path, [...settings, "server_parameters", "envFile"]),
       ...(isServerType(wireType)
         ? strangers(parameters, [...path, "server_parameters"], parameterNames(wireType))
         : []),

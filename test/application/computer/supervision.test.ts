@@ -426,6 +426,31 @@ describe("supervision", () => {
     })
   )
 
+  it.effect("looking at the desktop changes nothing for those who watch", () =>
+    Effect.gen(function* () {
+      const memory = yield* makeMemoryServer({ resources: [resource("window://com.x.app/one")] })
+      const { computer } = yield* staged({ servers: { alpha: memory } })
+      yield* letGo
+      let seen = 0
+      yield* Effect.forkScoped(Stream.runForEach(computer.changes, () => Effect.sync(() => void seen++)))
+      yield* letGo
+      const before = seen
+      assert.lengthOf(yield* computer.desktop({}), 1)
+      yield* letGo
+      assert.strictEqual(seen, before)
+    })
+  )
+
+  it.effect("a window that is listed twice shows once", () =>
+    Effect.gen(function* () {
+      const window = resource("window://com.x.app/one")
+      const memory = yield* makeMemoryServer({ resources: [window, window] })
+      const { computer } = yield* staged({ servers: { alpha: memory } })
+      yield* letGo
+      assert.lengthOf(yield* computer.desktop({}), 1)
+    })
+  )
+
   it.effect("everybody who looks sees every state a server goes through", () =>
     Effect.gen(function* () {
       const memory = yield* makeMemoryServer()
