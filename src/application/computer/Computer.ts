@@ -81,14 +81,23 @@ const make = Effect.fnUntraced(function* ({
   const guarded = concealLogs(secrets)
   const seat = yield* makeSeat(name)
 
+  /** What has changed while the office was being joined: it may have looked before, and cannot have heard. */
+  const untold = new Set<Part>()
+
   /** Tells the office that a part has changed; nobody is told while there is no office. */
   const announce = (part: Part) =>
     Effect.suspend(() => {
       const member = seat.member()
-      if (member === undefined) return Effect.void
+      const unheard = Effect.sync(() => void untold.add(part))
+      if (member === undefined) return unheard
       const { event, request } = member.line.reports[part]
-      return Effect.ignore(member.tell(event, jsonBody(request.encode({ computer: name }))))
+      return Effect.catch(member.tell(event, jsonBody(request.encode({ computer: name }))), () => unheard)
     })
+  const catchUp = Effect.suspend(() => {
+    const parts = [...untold]
+    untold.clear()
+    return Effect.forEach(parts, announce, { discard: true })
+  })
 
   const pool = yield* guarded(makeSessionPool({ config, variables }, secrets, announce))
   const calls = yield* guarded(makeToolCalls(pool))
@@ -98,10 +107,11 @@ const make = Effect.fnUntraced(function* ({
 
   const join = (request: SeatRequest) =>
     seat.join(request, (member) => {
+      untold.clear()
       const receive = receiverFor({ name, pool, calls, desktop, documents }, member)
       return {
         receive: (event, body) => guarded(receive(event, body)),
-        onJoined: Effect.void,
+        onJoined: catchUp,
         onLost: () => calls.reset
       }
     })

@@ -34,6 +34,8 @@ export interface Staged {
   readonly environment?: { readonly [name: string]: string }
   readonly variables?: Variables
   readonly settings?: Partial<ComputerSettings>
+  /** How an office is reached; nobody is there unless given. */
+  readonly transport?: TransportClient["Service"]
 }
 
 /** A setup of stdio servers of these names. */
@@ -68,9 +70,10 @@ export const staged = Effect.fnUntraced(function* (stage: Staged) {
     ),
     Layer.provideMerge(Inputs.layer(sources)),
     Layer.provide(
-      Layer.succeed(TransportClient, {
-        connect: () => Effect.fail(new Unreachable({ message: "nobody is there" }))
-      })
+      Layer.succeed(
+        TransportClient,
+        stage.transport ?? { connect: () => Effect.fail(new Unreachable({ message: "nobody is there" })) }
+      )
     ),
     Layer.provide(
       Layer.succeed(ComputerSettings, {
