@@ -23,7 +23,7 @@ describe("layers", () => {
 
   it("the application imports effect, the domain and itself", () => {
     for (const name of importsOf("application")) {
-      assert.match(name, /^(effect$|\.)/)
+      assert.match(name, /^(effect(\/encoding)?$|\.)/)
       assert.notMatch(name, /(^|\/)(adapters|main)\//)
     }
   })
@@ -43,6 +43,20 @@ describe("layers", () => {
     })
     const inputs = Object.keys(metafile.inputs)
     assert.isTrue(inputs.every((path) => /^(src\/domain|node_modules\/effect)\//.test(path)))
+    assert.notMatch(outputFiles[0]?.text ?? "", /require\(|from "node:/)
+  })
+
+  it("the Agent bundles for a browser, without anything of Node", async () => {
+    const { metafile, outputFiles } = await build({
+      entryPoints: ["src/agent.ts"],
+      bundle: true,
+      platform: "browser",
+      format: "esm",
+      write: false,
+      metafile: true
+    })
+    const inputs = Object.keys(metafile.inputs).join("\n")
+    assert.notMatch(inputs, /platform-node|modelcontextprotocol|adapters\/(mcp|node|dpe)\/|main\/layers/)
     assert.notMatch(outputFiles[0]?.text ?? "", /require\(|from "node:/)
   })
 

@@ -3,6 +3,7 @@ import { Effect, Layer } from "effect"
 import * as AjvValidator from "../adapters/ajv/AjvValidator.ts"
 import type { AuthorizerOptions } from "../adapters/mcp/Authorizer.ts"
 import * as McpClient from "../adapters/mcp/McpClient.ts"
+import * as FileDocuments from "../adapters/node/FileDocuments.ts"
 import * as FileCredentialStore from "../adapters/node/FileCredentialStore.ts"
 import * as SocketIoClient from "../adapters/socketio/SocketIoClient.ts"
 import * as SocketIoServer from "../adapters/socketio/SocketIoServer.ts"
@@ -34,8 +35,16 @@ export const serverLayer = (
 
 /** An Agent in an office of a Server on Socket.IO. */
 export const agentLayer = (
-  options: AgentOptions & SocketIoClient.SocketIoClientOptions
-): Layer.Layer<Agent, JoinFailed> => Agent.layer(options).pipe(Layer.provide(SocketIoClient.layer(options)))
+  options: AgentOptions &
+    SocketIoClient.SocketIoClientOptions & {
+      /** Where `fetchDocument` may read files; nowhere unless given, since it is Computers that name them. */
+      readonly documentFolders?: ReadonlyArray<string>
+    }
+): Layer.Layer<Agent, JoinFailed> =>
+  Agent.layer(options).pipe(
+    Layer.provide(SocketIoClient.layer(options)),
+    Layer.provide(FileDocuments.layer(options.documentFolders ?? []))
+  )
 
 type ComputerLayerOptions = ComputerOptions &
   SocketIoClient.SocketIoClientOptions &

@@ -50,7 +50,8 @@ interface PacketDecoder extends Emitter<object, object, DecoderEvents> {
  * is larger than the limit is still read as far as its envelope, so that its sender can be told.
  */
 export const decoderFor = (maxBytes: number): (new () => PacketDecoder) =>
-  class Decoder extends Emitter<object, object, DecoderEvents> implements PacketDecoder {
+  // Not named as the stock one: a bundler that merges modules may take the one name for the other.
+  class BodyDecoder extends Emitter<object, object, DecoderEvents> implements PacketDecoder {
     readonly #stock = new Stock.Decoder()
     #size = 0
     constructor() {

@@ -1,11 +1,14 @@
-import { Context, Effect, Layer, PubSub, Result, type Scope, Stream, SubscriptionRef } from "effect"
+import { Context, Duration, Effect, Layer, PubSub, Result, type Scope, Stream, SubscriptionRef } from "effect"
 import type { Notice, Part } from "../../domain/office/notice.ts"
+import type { ToolResult } from "../../domain/protocol/v0_2/tools.ts"
 import { unknownEvent } from "../../domain/refusal.ts"
 import { joinOffice, type JoinFailed, type MemberStatus, type OfficeMember } from "../member/OfficeMember.ts"
 import { decodeBody, jsonBody } from "../ports/Body.ts"
 import type { Receive, TransportClient } from "../ports/Transport.ts"
-import { type AgentError, type AgentRequests, makeRequests } from "./AgentRequests.ts"
+import { type AgentError, type AgentRequests, makeRequests, type ToolRequest } from "./AgentRequests.ts"
 import { type ComputerView, follow, learn, type OfficeView, viewOf } from "./OfficeView.ts"
+import { makeReading, type Reading } from "./Reading.ts"
+import { ownerOf, type OwnerUnclear } from "./ToolOwner.ts"
 import { makeRefresher } from "../Refresher.ts"
 
 /** What an Agent can listen to. */
@@ -25,11 +28,26 @@ export interface AgentOptions {
 /** How many events wait for a listener that lags; older ones are dropped first. */
 const eventBacklog = 1024
 
-interface AgentShape extends AgentRequests {
+/** How long a call without a Computer waits for what is not known of the office yet. */
+const ownerPatience = Duration.seconds(10)
+
+/** A tool to call. Without a `computer` it is the one that has the tool. */
+export interface ToolCall extends Omit<ToolRequest, "computer"> {
+  readonly computer?: string | undefined
+}
+
+interface AgentShape extends Omit<AgentRequests, "callTool">, Reading {
+  /**
+   * Calls a tool. A failed tool is a result with `isError`, not an error; so is a call that took too long.
+   * Interrupting the effect cancels the call where it runs. Nothing is ever called twice.
+   */
+  readonly callTool: (call: ToolCall) => Effect.Effect<ToolResult, AgentError | OwnerUnclear>
   /** What is known of the office right now: members, tools and desktops, kept fresh by notifications. */
   readonly view: Effect.Effect<OfficeView>
   /** The view now, and again after every change. */
   readonly changes: Stream.Stream<OfficeView>
+  /** The same of one Computer; `undefined` while it is not there. */
+  readonly changesOf: (computer: string) => Stream.Stream<ComputerView | undefined>
   /** Events from now on. */
   readonly events: Stream.Stream<AgentEvent>
   /** Waits until everything that is being fetched for the view has come. */
@@ -100,11 +118,11 @@ const make = Effect.fnUntraced(function* ({
             Effect.forEach(found.computers.keys(), newcomer, { discard: true })
           )
         },
-        // A link that closed is told by the status, and the next one learns everything anew.
-        onFailure: (error) =>
-          error._tag === "Disconnected"
-            ? Effect.void
-            : Effect.logWarning("members not known", { reason: error.message })
+        // Who was disconnected asks again when it is back, or has left.
+        onFailure: ({ _tag, message: reason }) =>
+          _tag === "Disconnected"
+            ? Effect.logDebug("members not known", { reason })
+            : Effect.logWarning("members not known", { reason })
       })
     )
     const notice = Effect.fnUntraced(function* (given: Notice) {
@@ -113,7 +131,7 @@ const make = Effect.fnUntraced(function* ({
       if (given._tag === "Entered" && given.seat.role === "computer") yield* newcomer(given.seat.name)
       if (given._tag === "Updated") yield* part[given.part](given.computer)
     })
-    return { everything, notice }
+    return { everything, notice, tools }
   }
 
   const member = yield* joinOffice(
@@ -138,10 +156,28 @@ const make = Effect.fnUntraced(function* ({
     }
   )
 
+  const requests = makeRequests(member, name, office)
+  const { tools } = keeping(requests)
+  const look = Effect.andThen(Effect.timeoutOption(settled, ownerPatience), SubscriptionRef.get(view))
+  const refreshed = Effect.flatMap(SubscriptionRef.get(view), ({ computers }) =>
+    Effect.andThen(Effect.forEach(computers.keys(), tools, { discard: true }), look)
+  )
+
   return {
-    ...makeRequests(member, name, office),
+    ...requests,
+    ...(yield* makeReading(requests)),
+    callTool: ({ computer, ...call }) =>
+      Effect.flatMap(
+        computer === undefined ? ownerOf(call.tool, look, refreshed) : Effect.succeed(computer),
+        (owner) => requests.callTool({ ...call, computer: owner })
+      ),
     view: SubscriptionRef.get(view),
     changes: SubscriptionRef.changes(view),
+    changesOf: (computer) =>
+      SubscriptionRef.changes(view).pipe(
+        Stream.map(({ computers }) => computers.get(computer)),
+        Stream.changesWith((one, other) => one === other)
+      ),
     events: Stream.fromPubSub(hub),
     settled,
     status: SubscriptionRef.changes(member.status),

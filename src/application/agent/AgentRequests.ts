@@ -41,6 +41,9 @@ export interface ResourcePage {
   readonly nextCursor?: string
 }
 
+/** Where a document can be fetched, and what is known of it; `size` in bytes. */
+export type LocatedDocument = Omit<typeof GetDpeRet.Type, "reqId">
+
 /** Everything an Agent can ask. */
 export interface AgentRequests {
   /** Everybody in the office. */
@@ -62,7 +65,7 @@ export interface AgentRequests {
     computer: string,
     uri: string,
     options?: { readonly timeout?: number }
-  ) => Effect.Effect<Omit<typeof GetDpeRet.Type, "reqId">, AgentError>
+  ) => Effect.Effect<LocatedDocument, AgentError>
   readonly getResources: (
     computer: string,
     mcpServer: string,

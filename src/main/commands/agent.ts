@@ -1,6 +1,7 @@
-import { Console, Effect, Option, Result, Stream } from "effect"
+import { Console, Effect, Option, Result, type Scope, Stream } from "effect"
 import { Agent, type AgentEvent } from "../../application/agent/Agent.ts"
 import type { AgentError } from "../../application/agent/AgentRequests.ts"
+import type { OwnerUnclear } from "../../application/agent/ToolOwner.ts"
 import type { OfficeView } from "../../application/agent/OfficeView.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json.ts"
 import { CommandFailed, failed, refuse, untilEnded } from "../failure.ts"
@@ -16,17 +17,21 @@ export interface AgentPlace {
 }
 
 /** A command of an Agent: what it does once it sits in the office. */
-type Act<R = never> = Effect.Effect<void, AgentError | CommandFailed, Agent | R>
+type Act<R = never> = Effect.Effect<void, AgentError | OwnerUnclear | CommandFailed, Agent | R>
 
-const explain = (error: AgentError | CommandFailed): CommandFailed => {
+const explain = (error: AgentError | OwnerUnclear | CommandFailed): CommandFailed => {
   if (error._tag === "CommandFailed") return error
+  if (error._tag === "OwnerUnclear" && error.owners.length > 0) {
+    const choice = `choose one by --computer ${error.owners.join("|")}`
+    return new CommandFailed({ message: `Several Computers have a tool '${error.tool}': ${choice}` })
+  }
   return new CommandFailed({
     message: error._tag === "Refusal" ? `${error.message} (${error.code})` : error.message
   })
 }
 
 /** Joins, acts, and leaves. */
-export const asAgent = (place: AgentPlace, act: Act): Effect.Effect<void, CommandFailed> =>
+export const asAgent = (place: AgentPlace, act: Act<Scope.Scope>): Effect.Effect<void, CommandFailed> =>
   Effect.scoped(Effect.provide(Effect.mapError(act, explain), agentIn(place))).pipe(
     Effect.mapError((error) => (error._tag === "CommandFailed" ? error : failed(error)))
   )
@@ -76,19 +81,6 @@ export const tools = (place: AgentPlace, computer: Option.Option<string>): Act =
     yield* print(place, found.flat(), rows.length === 0 ? "no tools" : columns(rows))
   })
 
-/** The one Computer that has a tool; what to do otherwise is said. */
-const ownerOf = Effect.fnUntraced(function* (tool: string) {
-  const { computers: all } = yield* settledView
-  const owners = [...all].filter(([, view]) => view.tools?.some(({ name }) => name === tool))
-  const [owner, ...others] = owners.map(([name]) => name)
-  if (owner === undefined) return yield* refuse(`No Computer of this office has a tool '${tool}'`)
-  return others.length === 0
-    ? owner
-    : yield* refuse(
-        `Several Computers have a tool '${tool}': choose one by --computer ${[owner, ...others].join("|")}`
-      )
-})
-
 /** The arguments of a tool: a JSON object. */
 export const readArgs = (text: string): Result.Result<JsonObject, string> =>
   Result.flatMap(
@@ -113,7 +105,7 @@ export const call = (
     const params = readArgs(args)
     if (Result.isFailure(params)) return yield* refuse(params.failure)
     const agent = yield* Agent
-    const computer = Option.isSome(request.computer) ? request.computer.value : yield* ownerOf(tool)
+    const computer = Option.getOrUndefined(request.computer)
     const result = yield* agent.callTool({ computer, tool, params: params.success, timeout })
     if (place.json) yield* Console.log(json(result))
     if (result.isError) {
@@ -175,7 +167,7 @@ export const resources = (
         })
         return yield* Effect.forEach(names, (mcpServer) =>
           Effect.map(
-            Effect.catchTag(allResources(agent, computer, mcpServer), "Refusal", (refusal) =>
+            Effect.catchTag(agent.allResources(computer, mcpServer), "Refusal", (refusal) =>
               Option.isSome(request.mcpServer) ? Effect.fail(refusal) : Effect.succeed([])
             ),
             (list) => list.map((resource) => ({ computer, mcpServer, resource }))
@@ -193,18 +185,6 @@ export const resources = (
       ])
     yield* print(place, found.flat(2), rows.length === 0 ? "no resources" : columns(rows))
   })
-
-/** Every page of a server's resources. */
-const allResources = Effect.fnUntraced(function* (agent: Agent["Service"], computer: string, server: string) {
-  const found: Array<JsonObject> = []
-  let cursor: string | undefined
-  do {
-    const page = yield* agent.getResources(computer, server, cursor)
-    found.push(...page.resources)
-    cursor = page.nextCursor === cursor ? undefined : page.nextCursor
-  } while (cursor !== undefined)
-  return found
-})
 
 export const dpe = (
   place: AgentPlace,

@@ -1,0 +1,87 @@
+import { Effect, Layer } from "effect"
+import {
+  type DocumentContent,
+  DocumentReader,
+  DocumentUnreadable
+} from "../../application/ports/DocumentReader.ts"
+
+const tooLarge = (where: string, maxBytes: number) =>
+  new DocumentUnreadable({ message: `The document at ${where} has more than the ${maxBytes} bytes allowed` })
+
+/** Puts the chunks of a body together; gives up as soon as there are more bytes than allowed. */
+const collect = async (
+  body: ReadableStream<Uint8Array>,
+  maxBytes: number
+): Promise<Uint8Array | undefined> => {
+  const reader = body.getReader() // not every browser iterates streams
+  const chunks: Array<Uint8Array> = []
+  let size = 0
+  while (true) {
+    const { done, value } = await reader.read()
+    if (done) break
+    size += value.byteLength
+    if (size > maxBytes) {
+      await reader.cancel()
+      return undefined
+    }
+    chunks.push(value)
+  }
+  const bytes = new Uint8Array(size)
+  let end = 0
+  for (const chunk of chunks) {
+    bytes.set(chunk, end)
+    end += chunk.byteLength
+  }
+  return bytes
+}
+
+const download = async (url: URL, maxBytes: number, signal: AbortSignal): Promise<DocumentContent> => {
+  // The reader's cookies are none of the business of whoever keeps the documents.
+  const response = await fetch(url, { signal, credentials: "omit" })
+  if (!response.ok) {
+    await response.body?.cancel()
+    throw new DocumentUnreadable({ message: `${url.origin} answered with HTTP ${response.status}` })
+  }
+  const bytes = response.body === null ? new Uint8Array() : await collect(response.body, maxBytes)
+  if (bytes === undefined) throw tooLarge(url.origin, maxBytes)
+  return { bytes, mimeType: response.headers.get("content-type") ?? undefined }
+}
+
+/** What went wrong below a fetch: its own message says nothing. */
+const reasonOf = (error: unknown): string => {
+  const cause = error instanceof Error ? (error.cause ?? error) : error
+  return cause instanceof Error ? cause.message : String(cause)
+}
+
+/** Reads a document over HTTP. */
+export const readHttp = (url: URL, maxBytes: number): Effect.Effect<DocumentContent, DocumentUnreadable> =>
+  Effect.tryPromise({
+    try: (signal) => download(url, maxBytes, signal),
+    catch: (error) =>
+      error instanceof DocumentUnreadable
+        ? error
+        : new DocumentUnreadable({ message: `Cannot fetch from ${url.origin}: ${reasonOf(error)}` })
+  })
+
+/** Takes the URI of a document apart. */
+export const urlOf = (uri: string): Effect.Effect<URL, DocumentUnreadable> =>
+  Effect.try({
+    try: () => new URL(uri),
+    catch: () => new DocumentUnreadable({ message: "The Computer answered something that is no URI" })
+  })
+
+/** The document is somewhere this reader cannot go. */
+export const unsupported = ({ protocol }: URL): Effect.Effect<never, DocumentUnreadable> =>
+  Effect.fail(new DocumentUnreadable({ message: `Documents at ${protocol} URIs cannot be read here` }))
+
+/** Is this an address of the web? */
+export const isHttp = ({ protocol }: URL): boolean => protocol === "http:" || protocol === "https:"
+
+/** Reads documents over HTTP, in browsers too, where the page must be allowed to by whoever keeps them. */
+export const layer: Layer.Layer<DocumentReader> = Layer.succeed(
+  DocumentReader,
+  DocumentReader.of({
+    read: (uri, maxBytes) =>
+      Effect.flatMap(urlOf(uri), (url) => (isHttp(url) ? readHttp(url, maxBytes) : unsupported(url)))
+  })
+)

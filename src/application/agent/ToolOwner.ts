@@ -1,0 +1,37 @@
+import { Data, Effect } from "effect"
+import type { OfficeView } from "./OfficeView.ts"
+
+/** The name of a tool alone does not say which Computer is meant: none has it, or several have. */
+export class OwnerUnclear extends Data.TaggedError("OwnerUnclear")<{
+  readonly tool: string
+  /** The Computers that have the tool. */
+  readonly owners: ReadonlyArray<string>
+}> {
+  override get message(): string {
+    const tool = JSON.stringify(this.tool)
+    return this.owners.length === 0
+      ? `No Computer of this office has a tool ${tool}`
+      : `Several Computers have a tool ${tool}: name one of ${this.owners.join(", ")}`
+  }
+}
+
+const ownersIn = ({ computers }: OfficeView, tool: string): ReadonlyArray<string> =>
+  [...computers].flatMap(([name, { tools }]) => (tools?.some((known) => known.name === tool) ? [name] : []))
+
+/**
+ * The one Computer that has a tool of this name. A view that knows nobody who has it, or not what everybody has, is
+ * refreshed once.
+ */
+export const ownerOf = Effect.fnUntraced(function* (
+  tool: string,
+  look: Effect.Effect<OfficeView>,
+  refreshed: Effect.Effect<OfficeView>
+): Effect.fn.Return<string, OwnerUnclear> {
+  const first = yield* look
+  const isSure =
+    ownersIn(first, tool).length > 0 &&
+    [...first.computers.values()].every(({ tools }) => tools !== undefined)
+  const owners = ownersIn(isSure ? first : yield* refreshed, tool).toSorted()
+  const [owner, ...others] = owners
+  return owner !== undefined && others.length === 0 ? owner : yield* new OwnerUnclear({ tool, owners })
+})

@@ -1,0 +1,64 @@
+/** A tool of an office: the Computer it is on, and the name it goes by there. */
+export interface ToolIdentity {
+  readonly computer: string
+  readonly tool: string
+}
+
+/** How long a name may be that every host accepts, with what hosts put before it: 64 less `mcp__<server>__`. */
+export const usualNameBudget = 45
+
+/** Shorter names leave no room for both parts and the mark that keeps them apart. */
+export const leastNameBudget = 24
+
+/** What stands between the Computer and the tool. */
+const separator = "__"
+
+/** Digits of the mark: 36 to the power of 8 identities share a mark by chance no more than once in millions. */
+const markLength = 8
+
+const offsetBasis = 0xcbf29ce484222325n
+const prime = 0x100000001b3n
+const mask = 0xffffffffffffffffn
+
+/** FNV-1a with 64 bits, in digits and small letters. */
+const markOf = (text: string): string => {
+  let hash = offsetBasis
+  for (let index = 0; index < text.length; index++) {
+    hash = ((hash ^ BigInt(text.charCodeAt(index))) * prime) & mask
+  }
+  return hash.toString(36).padStart(markLength, "0").slice(-markLength)
+}
+
+/** Only what every host takes: letters, digits, `_` and `-`. */
+const plain = (name: string): string => name.replaceAll(/[^A-Za-z0-9_-]/g, "_")
+
+/** Could be read back: where the first part ends is beyond doubt. */
+const isClear = ({ computer, tool }: ToolIdentity): boolean =>
+  plain(computer) === computer &&
+  plain(tool) === tool &&
+  computer !== "" &&
+  !computer.includes(separator) &&
+  !computer.endsWith("_") &&
+  !tool.startsWith("_")
+
+/**
+ * The name of an office's tool for hosts that know one flat list of tools: `computer__tool`, of letters, digits, `_` and
+ * `-` and within the budget, which is at least {@link leastNameBudget}. It depends on the identity alone, so that it
+ * stays the same whoever joins or leaves; what had to be changed to fit ends in a mark of the whole identity.
+ */
+export const exposedName = (identity: ToolIdentity, budget = usualNameBudget): string => {
+  const { computer, tool } = identity
+  const whole = `${computer}${separator}${tool}`
+  if (isClear(identity) && whole.length <= budget) return whole
+  const room = Math.max(budget, leastNameBudget) - separator.length - 1 - markLength
+  // The tool says more than the Computer: it may take what the Computer leaves, and two thirds at least.
+  const first = plain(computer).slice(0, Math.max(Math.floor(room / 3), room - tool.length))
+  const second = plain(tool).slice(0, room - first.length)
+  return `${first}${separator}${second}_${markOf(JSON.stringify([computer, tool]))}`
+}
+
+/** A Computer's name as the first part of a host in a URI: small letters, digits and `-`. */
+export const hostLabel = (computer: string): string =>
+  /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/.test(computer) && !/-[a-z0-9]{8}$/.test(computer)
+    ? computer
+    : `${plain(computer).toLowerCase().replaceAll("_", "-").slice(0, 40)}-${markOf(computer)}`

@@ -1,0 +1,209 @@
+import { assert, describe } from "@effect/vitest"
+import { Context, Deferred, Effect, Fiber, Layer, Stream } from "effect"
+import * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
+import { Agent } from "../../src/application/agent/Agent.ts"
+import type { ResolvedDpe } from "../../src/application/computer/ComputerSettings.ts"
+import { DocumentReader, DocumentUnreadable } from "../../src/application/ports/DocumentReader.ts"
+import { computerIn } from "./cast.ts"
+import { agentUnderTest, computerUnderTest, resource, textResult, tool } from "./members.ts"
+import { conform, type World } from "./World.ts"
+
+const report = resource("dpe://com.ex.docs/rpt")
+
+describe("a call that names no Computer", () => {
+  conform("goes to the one that has the tool, once", (world) =>
+    Effect.gen(function* () {
+      let calls = 0
+      const counted = tool("count", () => Effect.sync(() => textResult(String(++calls))))
+      const alpha = yield* MemoryMcp.makeMemoryServer({ tools: [counted] })
+      const beta = yield* MemoryMcp.makeMemoryServer({ tools: [tool("other")] })
+      yield* computerUnderTest(world, { servers: { alpha } })
+      yield* computerUnderTest(world, { name: "pc-2", servers: { beta } })
+      const agent = yield* agentUnderTest(world)
+      const { content } = yield* agent.callTool({ tool: "count" })
+      assert.deepStrictEqual(content, textResult("1")["content"])
+    })
+  )
+
+  conform("names the owners when there are several", (world) =>
+    Effect.gen(function* () {
+      const alpha = yield* MemoryMcp.makeMemoryServer({ tools: [tool("t")] })
+      yield* computerUnderTest(world, { servers: { alpha } })
+      yield* computerUnderTest(world, { name: "pc-2", servers: { alpha } })
+      const agent = yield* agentUnderTest(world)
+      const error = yield* Effect.flip(agent.callTool({ tool: "t" }))
+      assert.deepInclude(error, { _tag: "OwnerUnclear", tool: "t", owners: ["pc-1", "pc-2"] })
+    })
+  )
+
+  conform("asks once more before it says that nobody has the tool", (world) =>
+    Effect.gen(function* () {
+      const c1 = yield* computerIn(world, "O1")
+      let listings = 0
+      yield* c1.answers((event, given) => {
+        const { req_id } = given as { readonly req_id: string }
+        if (event !== "client:get_tools") return Effect.succeed([{ desktops: [], req_id }])
+        listings++
+        return Effect.succeed([{ tools: [], req_id }])
+      })
+      const agent = yield* agentUnderTest(world)
+      const error = yield* Effect.flip(agent.callTool({ tool: "fly" }))
+      assert.strictEqual(error.message, 'No Computer of this office has a tool "fly"')
+      assert.strictEqual(listings, 2)
+    })
+  )
+
+  conform("finds a tool that came without being announced", (world) =>
+    Effect.gen(function* () {
+      const c1 = yield* computerIn(world, "O1")
+      let listings = 0
+      yield* c1.answers((event, given) => {
+        const { req_id } = given as { readonly req_id: string }
+        if (event === "client:tool_call") return Effect.succeed([textResult("flown")])
+        if (event !== "client:get_tools") return Effect.succeed([{ desktops: [], req_id }])
+        const fly = { name: "fly", description: "", params_schema: {}, return_schema: null }
+        return Effect.succeed([{ tools: listings++ === 0 ? [] : [fly], req_id }])
+      })
+      const agent = yield* agentUnderTest(world)
+      assert.isFalse((yield* agent.callTool({ tool: "fly" })).isError)
+    })
+  )
+})
+
+describe("the view of one Computer", () => {
+  conform("changes with that Computer only, and goes with it", (world) =>
+    Effect.gen(function* () {
+      const alpha = yield* MemoryMcp.makeMemoryServer({ tools: [tool("a")] })
+      const c2 = yield* computerIn(world, "O1", "pc-2")
+      yield* c2.answers((event, given) => {
+        const { req_id } = given as { readonly req_id: string }
+        return Effect.succeed([
+          event === "client:get_tools" ? { tools: [], req_id } : { desktops: [], req_id }
+        ])
+      })
+      yield* computerUnderTest(world, { servers: { alpha } })
+      const agent = yield* agentUnderTest(world)
+      yield* agent.settled
+      const seen = yield* Effect.forkChild(
+        agent.changesOf("pc-2").pipe(
+          Stream.map((view) => view?.tools?.length),
+          Stream.takeUntil((tools) => tools === undefined),
+          Stream.runCollect
+        ),
+        { startImmediately: true }
+      )
+      yield* alpha.setTools([tool("a"), tool("b")])
+      yield* agent.changesOf("pc-1").pipe(
+        Stream.filter((view) => view?.tools?.length === 2),
+        Stream.runHead
+      )
+      yield* c2.close
+      assert.deepStrictEqual(yield* Fiber.join(seen), [0, undefined])
+    })
+  )
+})
+
+describe("all resources", () => {
+  conform("are fetched page by page", (world) =>
+    Effect.gen(function* () {
+      const uris = Array.from({ length: 250 }, (_, index) => `test://${index}`)
+      const alpha = yield* MemoryMcp.makeMemoryServer({
+        pageSize: 7,
+        resources: uris.map((uri) => resource(uri))
+      })
+      yield* computerUnderTest(world, { servers: { alpha } })
+      const agent = yield* agentUnderTest(world)
+      const found = yield* agent.allResources("pc-1", "alpha")
+      assert.deepStrictEqual(
+        found.map(({ uri }) => uri),
+        uris
+      )
+    })
+  )
+
+  conform("of a peer that never ends are a bad reply", (world) =>
+    Effect.gen(function* () {
+      const c1 = yield* computerIn(world, "O1")
+      yield* c1.answers((_event, given) => {
+        const { req_id } = given as { readonly req_id: string }
+        return Effect.succeed([{ tools: [], desktops: [], resources: [], next_cursor: "again", req_id }])
+      })
+      const agent = yield* agentUnderTest(world)
+      const error = yield* Effect.flip(agent.allResources("pc-1", "alpha"))
+      assert.strictEqual(error._tag, "BadReply")
+      assert.include(error.message, "a cursor came back")
+    })
+  )
+})
+
+describe("fetching a document", () => {
+  const reading = Effect.fnUntraced(function* (
+    world: World,
+    read: DocumentReader["Service"]["read"] | undefined,
+    found: ResolvedDpe = { uri: "http://x/d", size: 3 }
+  ) {
+    const alpha = yield* MemoryMcp.makeMemoryServer({ resources: [report] })
+    const settings = { resolveDpe: () => Effect.succeed(found) }
+    yield* computerUnderTest(world, { servers: { alpha }, settings })
+    if (read === undefined) return yield* agentUnderTest(world)
+    const context = yield* Agent.layer({ office: "O1", name: "agent-1" }).pipe(
+      Layer.provide(world.client),
+      Layer.provide(world.logging),
+      Layer.provide(Layer.succeed(DocumentReader, { read })),
+      Layer.fresh,
+      Layer.build,
+      Effect.orDie
+    )
+    return Context.get(context, Agent)
+  })
+  const bytes = new Uint8Array([1, 2, 3])
+
+  conform("asks the Computer where it is, and reads it there", (world) =>
+    Effect.gen(function* () {
+      const asked: Array<unknown> = []
+      const agent = yield* reading(world, (uri, maxBytes) => {
+        asked.push([uri, maxBytes])
+        return Effect.succeed({ bytes, mimeType: "text/plain" })
+      })
+      assert.deepStrictEqual(yield* agent.fetchDocument("pc-1", report.listed.uri, { maxBytes: 9 }), {
+        uri: "http://x/d",
+        mimeType: "text/plain",
+        bytes
+      })
+      assert.deepStrictEqual(asked, [["http://x/d", 9]])
+    })
+  )
+
+  conform("does not begin with one that is too large", (world) =>
+    Effect.gen(function* () {
+      const agent = yield* reading(world, () => Effect.die("it was read"))
+      const error = yield* Effect.flip(agent.fetchDocument("pc-1", report.listed.uri, { maxBytes: 2 }))
+      assert.strictEqual(error.message, "dpe://com.ex.docs/rpt has 3 bytes, more than the 2 allowed")
+    })
+  )
+
+  conform("ends when the transfer takes too long", (world) =>
+    Effect.gen(function* () {
+      const begun = yield* Deferred.make<void>()
+      const agent = yield* reading(world, () =>
+        Effect.andThen(Deferred.succeed(begun, undefined), Effect.never)
+      )
+      const fetching = yield* Effect.forkChild(
+        Effect.flip(agent.fetchDocument("pc-1", report.listed.uri, { timeout: 1 }))
+      )
+      yield* Deferred.await(begun)
+      yield* world.elapse("1 second")
+      const error = yield* Fiber.join(fetching)
+      assert.instanceOf(error, DocumentUnreadable)
+      assert.strictEqual(error.message, "dpe://com.ex.docs/rpt was not transferred within 1 seconds")
+    })
+  )
+
+  conform("says so when the host brought nothing to read with", (world) =>
+    Effect.gen(function* () {
+      const agent = yield* reading(world, undefined)
+      const error = yield* Effect.flip(agent.fetchDocument("pc-1", report.listed.uri))
+      assert.strictEqual(error.message, "This Agent was given nothing to read documents with")
+    })
+  )
+})
