@@ -1,22 +1,24 @@
 import { fileURLToPath } from "node:url"
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, Layer, Option, Queue, Result, Scope, Stream } from "effect"
+import { Effect, Exit, Fiber, Layer, Option, Queue, Result, Schema, Scope, Stream } from "effect"
 import { ChildProcess } from "effect/process"
 import * as McpClient from "../../../src/adapters/mcp/McpClient.ts"
-import * as MemoryMcp from "../../../src/adapters/memory/MemoryMcp.ts"
+import { openModernSession } from "../../../src/adapters/mcp/ModernSession.ts"
 import { allPages } from "../../../src/application/computer/paging.ts"
 import {
   type McpChange,
   McpConnector,
-  McpFailure,
+  type McpFailure,
   type McpProgress,
   type McpSession
 } from "../../../src/application/ports/McpSession.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
-import { readEndpoint } from "../../../src/domain/protocol/v0_2/parameters.ts"
+import { readEndpoint, StreamableParameters } from "../../../src/domain/protocol/v0_2/parameters.ts"
+import { listed, openInMemory } from "../../fixtures/contractMemory.ts"
 
 const fixture = fileURLToPath(new URL("../../fixtures/contractServer.ts", import.meta.url))
+const publishedFixture = fileURLToPath(new URL("../../fixtures/publishedServer.ts", import.meta.url))
 type Open = Effect.Effect<McpSession, McpFailure, Scope.Scope>
 
 const Live = McpClient.layer.pipe(Layer.provideMerge(NodeServices.layer))
@@ -24,19 +26,20 @@ const Live = McpClient.layer.pipe(Layer.provideMerge(NodeServices.layer))
 const connect = (type: "stdio" | "streamable" | "sse", parameters: object) =>
   McpConnector.use(({ connect: open }) => open("contract", Result.getOrThrow(readEndpoint(type, parameters))))
 
-const overStdio: Open = connect("stdio", {
-  command: process.execPath,
-  args: [fixture, "stdio"],
-  env: null,
-  cwd: null,
-  encoding: "utf-8",
-  encoding_error_handler: "strict"
-}).pipe(Effect.provide(Live))
+const overStdio = (program: string): Open =>
+  connect("stdio", {
+    command: process.execPath,
+    args: [program, "stdio"],
+    env: null,
+    cwd: null,
+    encoding: "utf-8",
+    encoding_error_handler: "strict"
+  }).pipe(Effect.provide(Live))
 
-/** Starts the fixture as an HTTP server and gives the URL it prints. */
-const serving = (mode: "http" | "sse" | "modern") =>
+/** Starts a fixture as an HTTP server and gives the URL it prints. */
+const serving = (mode: "http" | "sse" | "modern", program = fixture) =>
   Effect.gen(function* () {
-    const child = yield* ChildProcess.make(process.execPath, [fixture, mode], { extendEnv: true })
+    const child = yield* ChildProcess.make(process.execPath, [program, mode], { extendEnv: true })
     const [url] = yield* child.stdout.pipe(
       Stream.decodeText(),
       Stream.splitLines,
@@ -46,109 +49,49 @@ const serving = (mode: "http" | "sse" | "modern") =>
     return url ?? ""
   }).pipe(Effect.orDie)
 
-const streamable = (mode: "http" | "modern"): Open =>
-  serving(mode).pipe(
-    Effect.flatMap((url) =>
-      connect("streamable", {
-        url,
-        headers: null,
-        timeout: "PT30S",
-        sse_read_timeout: "PT300S",
-        terminate_on_close: true
-      })
-    ),
+const parameters = {
+  headers: null,
+  timeout: "PT30S",
+  sse_read_timeout: "PT300S",
+  terminate_on_close: true
+}
+
+const streamable = (mode: "http" | "modern", program = fixture): Open =>
+  serving(mode, program).pipe(
+    Effect.flatMap((url) => connect("streamable", { ...parameters, url })),
     Effect.provide(Live)
   )
+
+/** The session for revision 2026-07-28, with a server that speaks older ones, too. */
+const streamableOfYoungerEra: Open = Effect.gen(function* () {
+  const url = yield* serving("http", publishedFixture)
+  const decoded = yield* Effect.orDie(Schema.decodeEffect(StreamableParameters)({ ...parameters, url }))
+  return yield* openModernSession(new URL(url), decoded, (fetch) => fetch)
+}).pipe(Effect.provide(Live))
 
 const overSse: Open = serving("sse").pipe(
   Effect.flatMap((url) => connect("sse", { url, headers: null, timeout: 5, sse_read_timeout: 300 })),
   Effect.provide(Live)
 )
 
-const said = (value: string): JsonObject => ({ content: [{ type: "text", text: value }] })
-
-/** A tool as it is listed, with much that no SDK knows. */
-const listed = (name: string) => ({
-  name,
-  title: `Tool ${name}`,
-  icons: [{ src: "data:image/png;base64,", theme: "sepia" }],
-  annotations: { readOnlyHint: true, mood: "good" },
-  inputSchema: { type: "object", "x-vendor": [name] },
-  vendor: { kept: true },
-  _meta: { m: 1 }
-})
-
-/** The same server in memory. */
-const inMemory: Open = Effect.gen(function* () {
-  let started = 0
-  let cancelled = 0
-  let grown = 0
-  const runs: Record<string, MemoryMcp.MemoryTool["run"]> = {
-    echo: (args) => Effect.succeed(said(JSON.stringify(args))),
-    raw: () =>
-      Effect.succeed({
-        content: [
-          { type: "hologram", data: [1] },
-          { type: "text", text: "x", extra: true, annotations: { mood: "good" }, _meta: { b: 1 } }
-        ],
-        structuredContent: { a: [1] },
-        _meta: { k: 1 },
-        vendor: "v"
-      }),
-    sorry: () => Effect.succeed({ ...said("sorry"), isError: true }),
-    refuse: () => Effect.fail(new McpFailure({ kind: "protocol", code: -32055, message: "not today" })),
-    count: (_, { progress }) =>
-      Effect.forEach([1, 2, 3], (step) =>
-        progress({ progress: step, total: 3, message: `step ${step}` })
-      ).pipe(Effect.as(said("counted"))),
-    wait: () =>
-      Effect.sync(() => started++).pipe(
-        Effect.andThen(Effect.never),
-        Effect.onInterrupt(() => Effect.sync(() => cancelled++))
-      ),
-    waits: () =>
-      Effect.sync(() => said(JSON.stringify({ started, cancelled, subscribed: server.subscriptions() }))),
-    touch: ({ uri }) =>
-      Effect.as(server.tell({ _tag: "ResourceUpdated", uri: String(uri) }), said("touched")),
-    grow: () =>
-      Effect.suspend(() => {
-        grown++
-        return Effect.all([server.setTools(tools()), server.setResources(resources())])
-      }).pipe(Effect.as(said("grown"))),
-    die: () => Effect.andThen(server.crash("died"), Effect.never)
-  }
-  const tools = () => [
-    ...Object.entries(runs).map(([name, run]) => ({ listed: listed(name), run })),
-    ...Array.from({ length: grown }, (_, index) => ({
-      listed: listed(`extra${index}`),
-      run: () => Effect.succeed(said("x"))
-    }))
-  ]
-  const resources = () =>
-    ["one", "two", "three", ...Array.from({ length: grown }, (_, index) => `extra${index + 3}`)].map(
-      (name) => ({
-        listed: { uri: `test://${name}`, name: `test://${name}`, vendor: 1 },
-        read: Effect.succeed([{ uri: `test://${name}`, text: `contents of test://${name}`, vendor: 2 }])
-      })
-    )
-  const server: MemoryMcp.MemoryServer = yield* MemoryMcp.makeMemoryServer({
-    name: "contract",
-    tools: tools(),
-    resources: resources(),
-    pageSize: 4
-  })
-  return yield* server.connect
-})
-
 const textOf = (result: JsonObject): string => {
   const [block] = result["content"] as ReadonlyArray<{ readonly text: string }>
   return block?.text ?? ""
 }
 
+/**
+ * What is otherwise of a session that went through `publish`: what becomes of a call is always told in a result, in words
+ * for a model; and an MCP server outlives the session behind it long enough to say so.
+ */
+const throughPublish = [
+  "gives a protocol error with its number and words",
+  "ends when its peer dies, and so does every call under way"
+] as const
+
 /** The promises of every {@link McpSession}, whatever stands behind it. */
-const contract = (name: string, open: Open) => {
+const contract = (name: string, open: Open, otherwise: ReadonlyArray<string> = []) => {
   const promise = (title: string, body: (session: McpSession) => Effect.Effect<void, unknown, Scope.Scope>) =>
-    it.live(title, () => Effect.scoped(Effect.flatMap(open, body)))
+    otherwise.includes(title) || it.live(title, () => Effect.scoped(Effect.flatMap(open, body)))
 
   const state = (session: McpSession) =>
     Effect.map(
@@ -321,9 +264,12 @@ const contract = (name: string, open: Open) => {
 }
 
 describe("McpSession", () => {
-  contract("in memory", inMemory)
-  contract("over stdio", overStdio)
+  contract("in memory", openInMemory())
+  contract("over stdio", overStdio(fixture))
   contract("over Streamable HTTP", streamable("http"))
   contract("over Streamable HTTP of revision 2026-07-28", streamable("modern"))
   contract("over SSE", overSse)
+  contract("published over stdio", overStdio(publishedFixture), throughPublish)
+  contract("published over Streamable HTTP", streamable("http", publishedFixture), throughPublish)
+  contract("published over HTTP of revision 2026-07-28", streamableOfYoungerEra, throughPublish)
 })

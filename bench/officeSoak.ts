@@ -1,0 +1,72 @@
+/**
+ * Does the memory of a published office stay flat? 10 000 Computers join, offer a tool each, and leave again, one after
+ * the other; a client of the published office lists its tools every time.
+ * Usage: node bench/officeSoak.ts [ROUNDS]
+ */
+import { Client } from "@modelcontextprotocol/sdk/client/index.js"
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
+import { Context, Effect, Layer, References, Result, Scope } from "effect"
+import { publishHttp } from "../src/adapters/mcp/publish/Http.ts"
+import * as MemoryMcp from "../src/adapters/memory/MemoryMcp.ts"
+import * as MemoryTransport from "../src/adapters/memory/MemoryTransport.ts"
+import { Agent } from "../src/application/agent/Agent.ts"
+import { officeSession } from "../src/application/bridge/OfficeSession.ts"
+import { Computer } from "../src/application/computer/Computer.ts"
+import { Inputs } from "../src/application/computer/Inputs.ts"
+import { Server } from "../src/application/server/Server.ts"
+import { readComputerConfig } from "../src/domain/config/config.ts"
+import { soak } from "./soak.ts"
+
+const rounds = Number(process.argv[2] ?? 10_000)
+const office = "soak"
+
+const config = Result.getOrThrow(
+  readComputerConfig({ servers: { memory: { type: "stdio", server_parameters: { command: "memory" } } } })
+)
+
+const program = Effect.gen(function* () {
+  const place = yield* Layer.build(Server.layer.pipe(Layer.provideMerge(MemoryTransport.layer())))
+  const memory = yield* MemoryMcp.makeMemoryServer({
+    tools: [
+      {
+        listed: { name: "tool", description: "x".repeat(1000), inputSchema: { type: "object" } },
+        run: () => Effect.succeed({ content: [] })
+      }
+    ]
+  })
+  const agent = Context.get(
+    yield* Agent.layer({ office, name: "bridge" }).pipe(
+      Layer.provide(Layer.succeedContext(place)),
+      Layer.build
+    ),
+    Agent
+  )
+  const session = yield* Effect.provideService(officeSession({ office }), Agent, agent)
+  const { url } = yield* publishHttp(session, { port: 0 })
+  const client = new Client({ name: "soak", version: "0" })
+  yield* Effect.promise(() => client.connect(new StreamableHTTPClientTransport(new URL(url))))
+  const computer = (name: string) =>
+    Computer.layer({ office, name, config }).pipe(
+      Layer.provide(MemoryMcp.layer(new Map([["memory", memory]]))),
+      Layer.provide(Inputs.layer()),
+      Layer.provide(Layer.succeedContext(place)),
+      Layer.fresh
+    )
+
+  yield* soak("office", rounds, (round) =>
+    Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      yield* Layer.buildWithScope(computer(`computer-${round}`), scope)
+      const { tools } = yield* Effect.promise(() => client.listTools())
+      if (!tools.some(({ name }) => name === `computer-${round}__tool`))
+        return yield* Effect.die("the tool is missing")
+      yield* Scope.close(scope, yield* Effect.exit(Effect.void))
+    })
+  )
+  yield* Effect.promise(() => client.close())
+})
+
+await Effect.runPromise(
+  program.pipe(Effect.scoped, Effect.provideService(References.MinimumLogLevel, "None"))
+)
+process.exit(0)

@@ -1,0 +1,81 @@
+import { createHash, timingSafeEqual } from "node:crypto"
+import type { IncomingHttpHeaders } from "node:http"
+import { isIP } from "node:net"
+import { Redacted } from "effect"
+
+/** Who may come in. */
+export interface Doors {
+  /** Names under which the server may be addressed, beside `localhost` and plain addresses. */
+  readonly allowedHosts: ReadonlyArray<string>
+  /** Origins of other pages that may connect, such as `https://app.example.org`. */
+  readonly allowedOrigins: ReadonlyArray<string>
+  /** What every client must show. */
+  readonly token: Redacted.Redacted<string> | undefined
+}
+
+/** Why a request is turned away. */
+export interface TurnedAway {
+  readonly status: 401 | 403
+  readonly message: string
+}
+
+const hostnameOf = (authority: string): string | undefined =>
+  URL.parse(`http://${authority}`)?.hostname.toLowerCase()
+
+const isAddress = (hostname: string) => isIP(hostname.replace(/^\[(.*)\]$/, "$1")) !== 0
+
+const sameText = (one: string, other: string): boolean =>
+  timingSafeEqual(createHash("sha256").update(one).digest(), createHash("sha256").update(other).digest())
+
+/** The origin of a page that is not the server's own, or undefined when there is none. */
+export const foreignOrigin = ({ host, origin }: IncomingHttpHeaders): string | undefined =>
+  origin === undefined || origin === `http://${host}` ? undefined : origin
+
+/**
+ * Turns away requests that a page may have tricked a browser into. A page whose name was made to point here (DNS
+ * rebinding) sends its own name as host, which is why names must be known, while plain addresses cannot be faked so;
+ * a page of somewhere else sends its origin.
+ */
+const isTricked = (
+  { allowedHosts, allowedOrigins }: Doors,
+  headers: IncomingHttpHeaders
+): string | undefined => {
+  const hostname = hostnameOf(headers.host ?? "")
+  if (hostname === undefined) return "the request has no host"
+  if (hostname !== "localhost" && !isAddress(hostname) && !allowedHosts.includes(hostname)) {
+    return "this server is not known by that host name"
+  }
+  const origin = foreignOrigin(headers)
+  return origin === undefined || allowedOrigins.includes(origin)
+    ? undefined
+    : "pages of that origin may not connect"
+}
+
+/** Says why a request may not come in, or undefined when it may. */
+export const turnAway = (doors: Doors, headers: IncomingHttpHeaders): TurnedAway | undefined => {
+  const tricked = isTricked(doors, headers)
+  if (tricked !== undefined) return { status: 403, message: tricked }
+  const { token } = doors
+  if (token === undefined) return undefined
+  const [, shown = ""] = /^Bearer +(\S+) *$/i.exec(headers.authorization ?? "") ?? []
+  return sameText(shown, Redacted.value(token))
+    ? undefined
+    : { status: 401, message: "a valid bearer token is needed" }
+}
+
+/** What a browser needs to hear before a page of another origin may read an answer. */
+export const corsHeaders = (
+  { allowedOrigins }: Doors,
+  headers: IncomingHttpHeaders
+): Readonly<Record<string, string>> => {
+  const origin = foreignOrigin(headers)
+  if (origin === undefined || !allowedOrigins.includes(origin)) return {}
+  return {
+    "Access-Control-Allow-Origin": origin,
+    "Access-Control-Allow-Methods": "GET, POST, DELETE",
+    "Access-Control-Allow-Headers":
+      "Authorization, Content-Type, Last-Event-ID, Mcp-Method, Mcp-Name, MCP-Protocol-Version, Mcp-Session-Id",
+    "Access-Control-Expose-Headers": "Mcp-Session-Id",
+    Vary: "Origin"
+  }
+}
