@@ -1,0 +1,61 @@
+import type { McpFailure } from "../../application/ports/McpSession.ts"
+
+/** The numbers that MCP clients give to what has none of its own. */
+const codes = { closed: -32000, timeout: -32001, unsupported: -32601, internal: -32603 } as const
+
+const codeOf = ({ code, kind }: McpFailure): number => {
+  switch (kind) {
+    case "protocol":
+      return code ?? codes.internal
+    case "unauthorized":
+      return 401
+    case "forbidden":
+      return 403
+    case "unsupported":
+      return codes.unsupported
+    case "closed":
+    case "unavailable":
+      return codes.closed
+  }
+}
+
+/** Why a request has no result, as programs without Effect expect it; a tool that failed is a result instead. */
+export class McpClientError extends Error {
+  override readonly name = "McpClientError"
+  /**
+   * The peer's own JSON-RPC number, or −32000: the session is over or not there, −32001: no time left or given up,
+   * −32601: the peer cannot do this, −32603: the answer is no MCP, 401 and 403: its door refused us.
+   */
+  readonly code: number
+
+  constructor(message: string, code: number, options?: ErrorOptions) {
+    super(message, options)
+    this.code = code
+  }
+
+  /** What a session's failure is to a program without Effect. */
+  static of(failure: McpFailure): McpClientError {
+    return new McpClientError(failure.message, codeOf(failure), { cause: failure })
+  }
+
+  /** The session is over, or this client is closed. */
+  static closed(message: string): McpClientError {
+    return new McpClientError(message, codes.closed)
+  }
+
+  /** No answer within this many milliseconds. */
+  static late(milliseconds: number): McpClientError {
+    return new McpClientError(`no answer within ${milliseconds} ms; the request was given up`, codes.timeout)
+  }
+
+  /** The answer is not what MCP promises. */
+  static malformed(what: string): McpClientError {
+    return new McpClientError(what, codes.internal)
+  }
+}
+
+/** What a request that was given up fails with: the signal's own reason, as `fetch` does, if that is an error. */
+export const reasonOf = ({ reason }: AbortSignal): Error =>
+  reason instanceof Error
+    ? reason
+    : new McpClientError(`the request was given up: ${String(reason)}`, codes.timeout, { cause: reason })

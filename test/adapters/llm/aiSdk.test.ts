@@ -1,0 +1,213 @@
+import { createMCPClient, MCPClientError } from "@ai-sdk/mcp"
+import { assert, describe, it } from "@effect/vitest"
+import { generateText, isStepCount } from "ai"
+import { MockLanguageModelV4 } from "ai/test"
+import { Effect } from "effect"
+import { aiSdkTransportOf } from "../../../src/adapters/llm/aiSdkTransport.ts"
+import { mcpClientOf } from "../../../src/adapters/llm/mcpClient.ts"
+import { stayOffline } from "./offline.ts"
+import { dot, giveUp, makeTools } from "./tools.ts"
+
+stayOffline()
+
+const started = Effect.gen(function* () {
+  const tools = yield* makeTools
+  const client = yield* mcpClientOf(tools.session)
+  const uncaught: Array<unknown> = []
+  const mcp = yield* Effect.acquireRelease(
+    Effect.promise(() =>
+      createMCPClient({
+        transport: aiSdkTransportOf(client),
+        onUncaughtError: (error) => void uncaught.push(error)
+      })
+    ),
+    (opened) => Effect.promise(() => opened.close())
+  )
+  return { ...tools, client, mcp, uncaught }
+})
+
+const usage = {
+  inputTokens: { total: 1, noCache: 1, cacheRead: undefined, cacheWrite: undefined },
+  outputTokens: { total: 1, text: 1, reasoning: undefined }
+}
+
+/** A model that calls one tool and is content with whatever it gets. */
+const calling = (toolName: string, input: object) =>
+  new MockLanguageModelV4({
+    doGenerate: [
+      {
+        content: [{ type: "tool-call", toolCallId: "call_1", toolName, input: JSON.stringify(input) }],
+        finishReason: { unified: "tool-calls", raw: undefined },
+        usage,
+        warnings: []
+      },
+      {
+        content: [{ type: "text", text: "done" }],
+        finishReason: { unified: "stop", raw: undefined },
+        usage,
+        warnings: []
+      }
+    ]
+  })
+
+/** Runs a model that calls one tool, and gives what the model gets for it. */
+const outputOf = Effect.fnUntraced(function* (toolName: string, input: object = { text: "" }) {
+  const { mcp } = yield* started
+  const model = calling(toolName, input)
+  yield* Effect.promise(async () =>
+    generateText({ model, tools: await mcp.tools(), stopWhen: isStepCount(2), prompt: "go" })
+  )
+  const last = model.doGenerateCalls[1]?.prompt.at(-1)
+  const [part] = last?.role === "tool" ? last.content : []
+  return part?.type === "tool-result" ? part.output : assert.fail("the model got no result")
+})
+
+describe("the MCP client of the AI SDK", () => {
+  it.effect("learns who it talks to", () =>
+    Effect.gen(function* () {
+      const { mcp } = yield* started
+      assert.deepStrictEqual(mcp.serverInfo, { name: "workshop", version: "1.0.0" })
+    })
+  )
+
+  it.effect("gets the tools of all pages, with what they say of themselves", () =>
+    Effect.gen(function* () {
+      const { mcp } = yield* started
+      const tools = yield* Effect.promise(() => mcp.tools())
+      assert.strictEqual(Object.keys(tools).length, 7)
+      assert.deepStrictEqual(tools["echo"]?._meta, { "vendor/hint": "fast" })
+    })
+  )
+
+  it.effect("gets text", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* outputOf("echo", { text: "hello" }), {
+        type: "content",
+        value: [{ type: "text", text: "hello" }]
+      })
+    })
+  )
+
+  it.effect("gets images", () =>
+    Effect.gen(function* () {
+      const output = yield* outputOf("paint")
+      const [part] = output.type === "content" ? output.value : []
+      assert.deepInclude(part, {
+        type: "file",
+        mediaType: "image/png",
+        data: { type: "data", data: dot }
+      })
+    })
+  )
+
+  it.effect("gets structured results", () =>
+    Effect.gen(function* () {
+      const { mcp } = yield* started
+      const result = yield* Effect.promise(() => mcp.callTool({ name: "measure" }))
+      assert.deepInclude(result, { structuredContent: { width: 3 } })
+    })
+  )
+
+  it.effect("gets the failure of a tool, marked as one", () =>
+    Effect.gen(function* () {
+      const { mcp } = yield* started
+      const result = yield* Effect.promise(() => mcp.callTool({ name: "break" }))
+      assert.deepInclude(result, { isError: true, content: [{ type: "text", text: "it broke" }] })
+    })
+  )
+
+  it.effect("fails with the number and the words of a peer that refuses", () =>
+    Effect.gen(function* () {
+      const { mcp } = yield* started
+      const error = yield* Effect.promise(() =>
+        mcp.callTool({ name: "refuse" }).catch((reason: unknown) => reason)
+      )
+      assert.isTrue(MCPClientError.isInstance(error))
+      assert.deepInclude(error, { code: -32602, message: "no such screw" })
+    })
+  )
+
+  it.effect("stops a tool by the signal of its run, and hears no more of it", () =>
+    Effect.gen(function* () {
+      const { mcp, started: running, stopped, uncaught } = yield* started
+      const controller = giveUp()
+      const run = (async () =>
+        generateText({
+          model: calling("wait", { text: "" }),
+          tools: await mcp.tools(),
+          stopWhen: isStepCount(2),
+          prompt: "go",
+          abortSignal: controller.signal
+        }))().then(
+        () => "done",
+        () => "aborted"
+      )
+      yield* running
+      controller.abort()
+      yield* stopped
+      assert.strictEqual(yield* Effect.promise(() => run), "aborted")
+      assert.deepStrictEqual(uncaught, [])
+    })
+  )
+
+  it.effect("stops its calls when it is closed, and leaves the office's client open", () =>
+    Effect.gen(function* () {
+      const { client, mcp, started: running, stopped } = yield* started
+      const call = mcp.callTool({ name: "wait" }).then(
+        () => "done",
+        () => "closed"
+      )
+      yield* running
+      yield* Effect.promise(() => mcp.close())
+      yield* stopped
+      assert.strictEqual(yield* Effect.promise(() => call), "closed")
+      yield* Effect.promise(() => client.ping())
+    })
+  )
+
+  it.effect("lists and reads resources", () =>
+    Effect.gen(function* () {
+      const { mcp } = yield* started
+      const { resources } = yield* Effect.promise(() => mcp.listResources())
+      assert.deepStrictEqual(resources, [{ uri: "note://one", name: "one" }])
+      const { contents } = yield* Effect.promise(() => mcp.readResource({ uri: "note://one" }))
+      assert.deepStrictEqual(contents, [{ uri: "note://one", text: "first" }])
+    })
+  )
+
+  it.effect("is told of methods that there are not", () =>
+    Effect.gen(function* () {
+      const { mcp } = yield* started
+      const error = yield* Effect.promise(() =>
+        mcp.listResourceTemplates().catch((reason: unknown) => reason)
+      )
+      assert.deepInclude(error, { code: -32601 })
+    })
+  )
+
+  it.effect("hears what is wrong with a call that names no tool", () =>
+    Effect.gen(function* () {
+      const { client } = yield* started
+      const transport = aiSdkTransportOf(client)
+      const answer = new Promise((resolve) => (transport.onmessage = resolve))
+      yield* Effect.promise(() =>
+        transport.send({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { arguments: {} } })
+      )
+      assert.deepStrictEqual(yield* Effect.promise(() => answer), {
+        jsonrpc: "2.0",
+        id: 1,
+        error: { code: -32602, message: "params.name: expected a string" }
+      })
+    })
+  )
+
+  it.effect("cannot send on a closed transport", () =>
+    Effect.gen(function* () {
+      const { client } = yield* started
+      const transport = aiSdkTransportOf(client)
+      yield* Effect.promise(() => transport.close())
+      const sent = transport.send({ jsonrpc: "2.0", id: 1, method: "ping" })
+      assert.include(yield* Effect.promise(() => sent.catch(String)), "the transport is closed")
+    })
+  )
+})

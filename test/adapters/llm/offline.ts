@@ -1,0 +1,17 @@
+import { Socket } from "node:net"
+import { afterAll, assert, beforeAll, vi } from "vitest"
+
+/** Holds the tests of a file to this process: a connection to anywhere is refused, and fails the file. */
+export const stayOffline = () => {
+  let attempts = 0
+  beforeAll(() => {
+    vi.spyOn(Socket.prototype, "connect").mockImplementation(() => {
+      attempts++
+      throw new Error("these tests do without network")
+    })
+  })
+  afterAll(() => {
+    vi.restoreAllMocks()
+    assert.strictEqual(attempts, 0)
+  })
+}
