@@ -1,0 +1,34 @@
+/**
+ * A2C-SMCP for programs that do not use Effect: Server, Agent and Computer with promises, async iterables,
+ * `AbortSignal` and plain errors. Methods have the names of the services at `a2c-smcp`. In browsers the Agent alone is
+ * at `a2c-smcp/agent`.
+ */
+import { agentLayer } from "./main/layers.ts"
+import { type AgentConnection, connect, type ConnectedAgent, connectionOf } from "./promise/ConnectedAgent.ts"
+import type { Cancellable } from "./promise/Host.ts"
+
+/** An Agent's connection, and the folders in which `fetchDocument` may read files. */
+export interface AgentConnectionOptions extends AgentConnection {
+  /** Nowhere unless given, since it is Computers that name the files. */
+  readonly documentFolders?: ReadonlyArray<string>
+}
+
+/** Joins an office as its Agent; stays, and comes back when the connection is lost, until it is closed. */
+export const connectAgent = (
+  options: AgentConnectionOptions,
+  cancellable?: Cancellable
+): Promise<ConnectedAgent> => connect(agentLayer(connectionOf(options)), options, cancellable)
+
+export { A2cError, type A2cErrorCode } from "./promise/A2cError.ts"
+export type { ConnectedAgent, ConnectionOptions } from "./promise/ConnectedAgent.ts"
+export type { ComputerHooks } from "./promise/hooks.ts"
+export type { Cancellable, Closeable } from "./promise/Host.ts"
+export type { Log, LogLine } from "./promise/Log.ts"
+export {
+  type ComputerOptions,
+  type ComputerSetup,
+  runComputer,
+  type RunningComputer,
+  type ServerStanding
+} from "./promise/RunningComputer.ts"
+export { runServer, type RunningServer, type ServerOptions } from "./promise/RunningServer.ts"

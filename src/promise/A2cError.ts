@@ -1,0 +1,94 @@
+import { Cause, Data, Option } from "effect"
+import type { AgentError } from "../application/agent/AgentRequests.ts"
+import type { OwnerUnclear } from "../application/agent/ToolOwner.ts"
+import type { AlreadySeated } from "../application/computer/Seat.ts"
+import type { UnknownServer } from "../application/computer/SessionPool.ts"
+import type { JoinFailed } from "../application/member/OfficeMember.ts"
+import type { DocumentUnreadable } from "../application/ports/DocumentReader.ts"
+import type { ListenFailed } from "../application/ports/Transport.ts"
+import type { JsonObject } from "../domain/json.ts"
+import { codes } from "../domain/refusal.ts"
+
+/** A configuration cannot be used; the message says what is wrong, and where. */
+export class ConfigInvalid extends Data.TaggedError("ConfigInvalid")<{ readonly message: string }> {}
+
+/** Everything that can be foreseen to go wrong. */
+export type Foreseen =
+  | AgentError
+  | OwnerUnclear
+  | DocumentUnreadable
+  | JoinFailed
+  | ListenFailed
+  | AlreadySeated
+  | UnknownServer
+  | ConfigInvalid
+
+type Worded = Exclude<Foreseen, { readonly _tag: "Refusal" | "AdmissionRefused" | "VersionRefused" }>
+
+/** What ours are called; the protocol's have numbers. */
+const words = {
+  Disconnected: "disconnected",
+  Unanswered: "unanswered",
+  BadReply: "bad_reply",
+  OwnerUnclear: "owner_unclear",
+  DocumentUnreadable: "document_unreadable",
+  Unreachable: "unreachable",
+  JoinRefused: "join_refused",
+  ListenFailed: "listen_failed",
+  AlreadySeated: "already_seated",
+  UnknownServer: "unknown_server",
+  ConfigInvalid: "config_invalid"
+} as const satisfies { readonly [Tag in Worded["_tag"]]: string }
+
+/**
+ * What went wrong, for programs: a number is the protocol's own code, given by the Server or a Computer. `aborted`: by
+ * your signal; `closed`: you closed what you asked; `internal`: a fault of this package or of a hook of yours.
+ */
+export type A2cErrorCode = number | (typeof words)[Worded["_tag"]] | "aborted" | "closed" | "internal"
+
+/** Why a promise of this package was rejected. The message is for people. */
+export class A2cError extends Error {
+  readonly code: A2cErrorCode
+  /** What the protocol says beside code and message, where it does. */
+  readonly extra: JsonObject | undefined
+  constructor(
+    code: A2cErrorCode,
+    message: string,
+    more: { readonly cause?: unknown; readonly extra?: JsonObject | undefined } = {}
+  ) {
+    super(message, { cause: more.cause })
+    this.name = "A2cError"
+    this.code = code
+    this.extra = more.extra
+  }
+}
+
+const codeOf = (error: Foreseen): A2cErrorCode => {
+  if (error._tag === "Refusal" || error._tag === "AdmissionRefused") return error.code
+  return error._tag === "VersionRefused" ? codes.versionMismatch : words[error._tag]
+}
+
+/** The work was stopped by the caller's signal. */
+export const aborted = ({ reason }: AbortSignal): A2cError =>
+  new A2cError("aborted", "Aborted by its signal", { cause: reason })
+
+/** Whoever was asked is closed. */
+export const closed = (): A2cError =>
+  new A2cError("closed", "It was closed: nothing can be asked of it any more")
+
+/** The one error a promise is rejected with. */
+export const toError = (
+  cause: Cause.Cause<Foreseen | A2cError>,
+  signal: AbortSignal | undefined
+): A2cError => {
+  const foreseen = Option.getOrUndefined(Cause.findErrorOption(cause))
+  if (foreseen instanceof A2cError) return foreseen
+  if (foreseen !== undefined) {
+    const extra = foreseen._tag === "Refusal" ? foreseen.extra : undefined
+    return new A2cError(codeOf(foreseen), foreseen.message, { cause: foreseen, extra })
+  }
+  if (Cause.hasInterruptsOnly(cause)) return signal?.aborted === true ? aborted(signal) : closed()
+  const defect = Cause.squash(cause)
+  const message = defect instanceof Error ? defect.message : String(defect)
+  return new A2cError("internal", message, { cause: defect })
+}

@@ -1,0 +1,143 @@
+import { Duration, Effect, Result, Stream } from "effect"
+import { Computer, type ComputerOptions as Placed } from "../application/computer/Computer.ts"
+import type { DesktopRequest } from "../application/computer/Desktop.ts"
+import type { ServerState, ServerStates } from "../application/computer/Offer.ts"
+import type { SeatRequest, SeatStatus } from "../application/computer/Seat.ts"
+import type { LocalCall, ToolCallRecord } from "../application/computer/ToolCalls.ts"
+import type { McpInfo } from "../application/ports/McpSession.ts"
+import { readComputerConfig } from "../domain/config/config.ts"
+import type { Setup, SetupDifference } from "../domain/config/setup.ts"
+import type { ComputerConfig } from "../domain/protocol/v0_2/config.ts"
+import type { ToolResult } from "../domain/protocol/v0_2/tools.ts"
+import type { Catalogue } from "../domain/tools/catalogue.ts"
+import { computerLayer } from "../main/layers.ts"
+import { A2cError, ConfigInvalid } from "./A2cError.ts"
+import { type ConnectionOptions, connectionOf } from "./ConnectedAgent.ts"
+import { type ComputerHooks, hooksOf } from "./hooks.ts"
+import { type Cancellable, type Closeable, type Host, start } from "./Host.ts"
+
+/** What a Computer drives. */
+export interface ComputerSetup {
+  /** What a configuration file holds, parsed: `{inputs, servers}` as A2C or VS Code writes it, or `{mcpServers}`. */
+  readonly config: unknown
+  /** What stands for `${name}` in the parameters of the servers, by server. Secrets are inputs, not variables. */
+  readonly variables?: { readonly [server: string]: { readonly [name: string]: string } }
+}
+
+/** Who the Computer is, where, and what it drives. */
+export interface ComputerOptions
+  extends ConnectionOptions,
+    ComputerSetup,
+    ComputerHooks,
+    Pick<Placed, "name" | "office" | "patient"> {}
+
+/** Where an MCP server stands; while it runs, with what it told about itself. */
+export type ServerStanding = ServerState extends infer State
+  ? State extends { readonly session: unknown }
+    ? Omit<State, "session"> & { readonly info: McpInfo }
+    : State
+  : never
+
+/** A Computer that runs. Promises are rejected with an `A2cError`. */
+export interface RunningComputer extends Closeable {
+  /** Every configured MCP server and where it stands, in configuration order. */
+  readonly servers: (options?: Cancellable) => Promise<ReadonlyMap<string, ServerStanding>>
+  /** The same now, and after every change. */
+  readonly changes: (options?: Cancellable) => AsyncIterable<ReadonlyMap<string, ServerStanding>>
+  /** What the office can call, and what is hidden and why. */
+  readonly catalogue: (options?: Cancellable) => Promise<Catalogue>
+  /** The last calls that reached a server, oldest first. */
+  readonly history: (options?: Cancellable) => Promise<ReadonlyArray<ToolCallRecord>>
+  /** What is configured now, with its placeholders unfilled. */
+  readonly setup: (options?: Cancellable) => Promise<Setup>
+  /** Makes the servers those of another configuration. Whoever did not change keeps its session. */
+  readonly reconfigure: (setup: ComputerSetup, options?: Cancellable) => Promise<SetupDifference>
+  /** Starts a server that does not run, even a disabled one, and waits until it runs or cannot. */
+  readonly start: (server: string, options?: Cancellable) => Promise<void>
+  /** Stops a server until it is started again. Its running calls end with an error. */
+  readonly stop: (server: string, options?: Cancellable) => Promise<void>
+  /** Stops a server and starts it again. */
+  readonly restart: (server: string, options?: Cancellable) => Promise<void>
+  /** Calls a tool as the Computer's own people may: nobody is asked for consent. `timeout` in seconds. */
+  readonly callTool: (
+    call: Omit<LocalCall, "timeout" | "params"> & {
+      readonly params?: LocalCall["params"]
+      readonly timeout?: number
+    },
+    options?: Cancellable
+  ) => Promise<ToolResult>
+  /** The desktop as the office would see it. */
+  readonly desktop: (options?: Cancellable & DesktopRequest) => Promise<ReadonlyArray<string>>
+  /** Where the Computer stands with the Server, now and after every change. */
+  readonly status: (options?: Cancellable) => AsyncIterable<SeatStatus>
+  /** The office the Computer is in or comes back to. */
+  readonly office: (options?: Cancellable) => Promise<string | undefined>
+  readonly join: (request: SeatRequest, options?: Cancellable) => Promise<void>
+  /** Leaves the office; the servers run on. Calls for its Agent end. */
+  readonly leave: (options?: Cancellable) => Promise<void>
+}
+
+const readConfig = (config: unknown): Result.Result<ComputerConfig, ConfigInvalid> =>
+  Result.mapError(
+    readComputerConfig(config),
+    (why) => new ConfigInvalid({ message: `The configuration cannot be used: ${why}` })
+  )
+
+const standingOf = (state: ServerState): ServerStanding => {
+  if (state._tag !== "Ready" && state._tag !== "Degraded") return state
+  const { session, ...rest } = state
+  return { ...rest, info: session.info }
+}
+
+const standings = (states: ServerStates): ReadonlyMap<string, ServerStanding> =>
+  new Map([...states].map(([name, state]) => [name, standingOf(state)]))
+
+const overHost = ({ iterate, run, ...closeable }: Host<Computer["Service"]>): RunningComputer => ({
+  ...closeable,
+  servers: (options) => run(({ servers }) => Effect.map(servers, standings), options),
+  changes: (options) => iterate(({ changes }) => Stream.map(changes, standings), options),
+  catalogue: (options) => run(({ catalogue }) => catalogue, options),
+  history: (options) => run(({ history }) => history, options),
+  setup: (options) => run(({ setup }) => setup, options),
+  reconfigure: ({ config, variables = {} }, options) =>
+    run(
+      ({ reconfigure }) =>
+        Effect.flatMap(Effect.fromResult(readConfig(config)), (read) =>
+          reconfigure({ config: read, variables })
+        ),
+      options
+    ),
+  start: (server, options) => run((computer) => computer.start(server), options),
+  stop: (server, options) => run(({ stop }) => stop(server), options),
+  restart: (server, options) => run(({ restart }) => restart(server), options),
+  callTool: ({ params = {}, timeout, tool }, options) =>
+    run(
+      ({ callTool }) =>
+        callTool({ tool, params, ...(timeout !== undefined && { timeout: Duration.seconds(timeout) }) }),
+      options
+    ),
+  desktop: ({ signal, ...which } = {}) => run(({ desktop }) => desktop(which), { signal }),
+  status: (options) => iterate(({ status }) => status, options),
+  office: (options) => run(({ office }) => office, options),
+  join: (request, options) => run(({ join }) => join(request), options),
+  leave: (options) => run(({ leave }) => leave, options)
+})
+
+/**
+ * Runs a Computer with its MCP servers, and joins its office if one is given; otherwise it stays away until it is told
+ * to join.
+ */
+export const runComputer = async (
+  options: ComputerOptions,
+  cancellable?: Cancellable
+): Promise<RunningComputer> => {
+  const { authorize: _authorize, config, inputs: _inputs, settings: _settings, ...placed } = options
+  const read = readConfig(config)
+  if (Result.isFailure(read)) throw new A2cError("config_invalid", read.failure.message)
+  const layer = computerLayer({
+    ...connectionOf(placed),
+    ...hooksOf(options),
+    config: read.success
+  })
+  return overHost(await start(Computer, layer, options.log, cancellable))
+}
