@@ -16,8 +16,10 @@ const config = Result.getOrThrow(
 
 const program = Effect.gen(function* () {
   const agent = yield* Agent
+  yield* agent.settled // everything about the Computers that are here has been fetched
+  const { computers } = yield* agent.view // kept fresh by notifications
   const { content } = yield* agent.callTool({ computer: "desk", tool: "read_graph" })
-  yield* Console.log(content)
+  yield* Console.log([...computers.keys()], content)
 })
 
 // The members need to know where the Server listens, so their layers are made once it does.

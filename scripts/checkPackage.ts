@@ -13,7 +13,10 @@ const run = (command: string, args: ReadonlyArray<string>, cwd = process.cwd()):
 const program = `
 import { Effect, Layer } from "effect"
 import { Agent, agentLayer, computerLayer, PROTOCOL_VERSION, Server, serverLayer } from "a2c-smcp"
+import * as web from "a2c-smcp/agent"
 import { organizeDesktop, parseWindowUri } from "a2c-smcp/domain"
+import { mcpClientOf } from "a2c-smcp/llm"
+import { A2cError, type ConnectedAgent, connectAgent, runComputer, runServer } from "a2c-smcp/promise"
 import { MemoryMcp, MemoryTransport } from "a2c-smcp/testing"
 
 const desktop: ReadonlyArray<string> = organizeDesktop(
@@ -23,9 +26,19 @@ const desktop: ReadonlyArray<string> = organizeDesktop(
 ).entries
 const program = Effect.map(Server, ({ url }) => {
   console.log(PROTOCOL_VERSION, desktop.length, parseWindowUri("window://h")._tag, url.startsWith("http://127.0.0.1:"))
-  console.log([Agent, agentLayer, computerLayer, MemoryMcp.layer, MemoryTransport.layer].every(Boolean))
+  console.log([Agent, agentLayer, computerLayer, MemoryMcp.layer, MemoryTransport.layer, mcpClientOf].every(Boolean))
 })
 await Effect.runPromise(Effect.provide(program, serverLayer().pipe(Layer.orDie)))
+const server = await runServer()
+const place = { url: server.url, office: "team" }
+const computer = await runComputer({ ...place, name: "desk", config: { servers: {} } })
+const agent: ConnectedAgent = await connectAgent({ ...place, name: "thinker" })
+const names: ReadonlyArray<string> = (await agent.members()).map(({ name }) => name)
+await agent.close()
+console.log(names.toSorted().join(), await agent.view().catch((error) => error instanceof A2cError && error.code))
+await (await web.connectAgent({ ...place, name: "page" })).close()
+await computer.close()
+await server.close()
 `
 const settings = {
   compilerOptions: {
@@ -64,7 +77,8 @@ try {
   writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(settings))
   run("tsc", ["-p", folder])
   const said = run(process.execPath, ["use.ts"], folder)
-  if (said !== "0.2.0 1 Success true\ntrue\n") throw new Error(`the package says:\n${said}`)
+  if (said !== "0.2.0 1 Success true\ntrue\ndesk,thinker closed\n")
+    throw new Error(`the package says:\n${said}`)
   const command = join(folder, "node_modules", ".bin", "a2c")
   const help = run(process.execPath, [command, "--help"], folder)
   if (!help.includes("a2c <subcommand>")) throw new Error(`the command says:\n${help}`)

@@ -11,21 +11,27 @@ export {
 } from "./adapters/dpe/HttpServer.ts"
 export { type AuthorizationRequest, type AuthorizerOptions, sayOnLog } from "./adapters/mcp/Authorizer.ts"
 export * as McpClient from "./adapters/mcp/McpClient.ts"
+export { publishHttp, type PublishHttpOptions, PublishFailed } from "./adapters/mcp/publish/Http.ts"
+export { publishStdio, type PublishStdioOptions } from "./adapters/mcp/publish/Stdio.ts"
 export * as FileCredentialStore from "./adapters/node/FileCredentialStore.ts"
 export * as SocketIoClient from "./adapters/socketio/SocketIoClient.ts"
 export * as SocketIoServer from "./adapters/socketio/SocketIoServer.ts"
 export * as VerelEngine from "./adapters/vrl/VerelEngine.ts"
-export { Agent, type AgentEvent, type AgentOptions } from "./application/agent/Agent.ts"
+export { Agent, type AgentEvent, type AgentOptions, type ToolCall } from "./application/agent/Agent.ts"
 export {
   type AgentError,
   type AgentRequests,
   BadReply,
   Disconnected,
+  type LocatedDocument,
   type ResourcePage,
   type ToolRequest,
   Unanswered
 } from "./application/agent/AgentRequests.ts"
 export type { ComputerView, OfficeView } from "./application/agent/OfficeView.ts"
+export { officeSession, type OfficeSessionOptions } from "./application/bridge/OfficeSession.ts"
+export type { FetchedDocument, FetchOptions } from "./application/agent/Reading.ts"
+export { OwnerUnclear } from "./application/agent/ToolOwner.ts"
 export { Computer, type ComputerOptions } from "./application/computer/Computer.ts"
 export {
   ComputerSettings,
@@ -50,6 +56,11 @@ export {
 } from "./application/member/OfficeMember.ts"
 export { type Body, decodeBody, jsonBody } from "./application/ports/Body.ts"
 export { CredentialStore } from "./application/ports/CredentialStore.ts"
+export {
+  type DocumentContent,
+  DocumentReader,
+  DocumentUnreadable
+} from "./application/ports/DocumentReader.ts"
 export {
   type McpChange,
   McpConnector,

@@ -1,0 +1,21 @@
+/** The pure part alone in a worker, bundled as for a browser: the bundle would fail if anything of Node were in it. */
+import { once } from "node:events"
+import { Worker } from "node:worker_threads"
+import { build } from "esbuild"
+
+const { outputFiles } = await build({
+  entryPoints: [new URL("./shared/desktopWorker.ts", import.meta.url).pathname],
+  bundle: true,
+  platform: "browser",
+  conditions: ["a2c-source"],
+  write: false
+})
+
+const channel = new BroadcastChannel("desktop")
+const worker = new Worker(outputFiles[0]?.text ?? "", { eval: true })
+channel.onmessage = ({ data }) => {
+  console.log(data)
+  void worker.terminate()
+}
+await once(worker, "exit")
+channel.close()

@@ -1,0 +1,26 @@
+/** An office as an MCP server over HTTP, as `a2c agent mcp --http` publishes one, and a host that uses it. */
+import { Client } from "@modelcontextprotocol/sdk/client/index.js"
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
+import { Effect } from "effect"
+import { officeSession, publishHttp } from "a2c-smcp"
+import { Office } from "./shared/office.ts"
+
+/** Any MCP host would do; it knows the URL and nothing else. */
+const visit = async (url: string) => {
+  const host = new Client({ name: "host", version: "1.0.0" })
+  await host.connect(new StreamableHTTPClientTransport(new URL(url)))
+  const { tools } = await host.listTools()
+  console.log(...tools.map(({ name }) => name))
+  const { content } = await host.callTool({ name: "desk__temperature", arguments: { city: "Vienna" } })
+  console.log(content)
+  await host.close()
+}
+
+const program = Effect.gen(function* () {
+  // Of a big office, hosts see tools to find and call the others, and what is pinned.
+  const session = yield* officeSession({ office: "team", tools: "search", pinned: ["desk/temp*"] })
+  const { url } = yield* publishHttp(session, { port: 0 })
+  yield* Effect.promise(() => visit(url))
+})
+
+await Effect.runPromise(Effect.scoped(Effect.provide(program, Office)))

@@ -1,0 +1,31 @@
+/** Without Effect: a Server, a Computer and an Agent with promises, async iterables and plain errors. */
+import { A2cError, connectAgent, runComputer, runServer } from "a2c-smcp/promise"
+
+const config = {
+  mcpServers: { memory: { command: "npx", args: ["-y", "@modelcontextprotocol/server-memory"] } }
+}
+
+await using server = await runServer()
+const place = { url: server.url, office: "team" }
+await using _desk = await runComputer({
+  ...place,
+  name: "desk",
+  config,
+  settings: { confirm: ({ tool }) => tool.startsWith("read_") }
+})
+await using agent = await connectAgent({ ...place, name: "thinker" })
+
+// One Computer has the tool, so it need not be named. The signal cancels the call where it runs.
+const { content } = await agent.callTool({ tool: "read_graph" }, { signal: AbortSignal.timeout(10_000) })
+console.log(content)
+
+try {
+  await agent.callTool({ tool: "fly" })
+} catch (error) {
+  if (error instanceof A2cError) console.log(error.code, "-", error.message)
+}
+
+for await (const { computers } of agent.changes()) {
+  console.log("Computers:", ...computers.keys())
+  break
+}

@@ -1,0 +1,45 @@
+/** A small office in memory, for the examples of programs that use one: a Server, a Computer with one tool, an Agent. */
+import { Effect, Layer, Result } from "effect"
+import { Agent, Computer, Inputs, readComputerConfig, Server } from "a2c-smcp"
+import { MemoryMcp, MemoryTransport } from "a2c-smcp/testing"
+
+const office = "team"
+
+const config = Result.getOrThrow(
+  readComputerConfig({
+    servers: {
+      weather: {
+        type: "stdio",
+        server_parameters: { command: "in memory" },
+        default_tool_meta: { auto_apply: true }
+      }
+    }
+  })
+)
+
+const weather = MemoryMcp.makeMemoryServer({
+  tools: [
+    {
+      listed: {
+        name: "temperature",
+        description: "How warm it is in a city",
+        inputSchema: { type: "object", properties: { city: { type: "string" } }, required: ["city"] }
+      },
+      run: ({ city }) =>
+        Effect.succeed({ content: [{ type: "text", text: `It is 21 °C in ${String(city)}` }] })
+    }
+  ]
+})
+
+/** The office's Agent, with everything behind it. */
+export const Office = Layer.unwrap(
+  Effect.map(weather, (server) =>
+    Agent.layer({ office, name: "thinker" }).pipe(
+      Layer.provideMerge(Computer.layer({ office, name: "desk", config })),
+      Layer.provide(Server.layer),
+      Layer.provide(MemoryTransport.layer()),
+      Layer.provide(MemoryMcp.layer(new Map([["weather", server]]))),
+      Layer.provide(Inputs.layer())
+    )
+  )
+)
