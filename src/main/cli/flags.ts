@@ -1,7 +1,7 @@
 import { hostname } from "node:os"
 import { Config, Schema } from "effect"
 import { Flag } from "effect/cli"
-import { Identifier } from "../domain/protocol/v0_2/fields.ts"
+import { Identifier } from "../../domain/protocol/v0_2/fields.ts"
 
 /** Offices and members are named by texts that the protocol takes. */
 const named = Flag.filter(Schema.is(Identifier), () => "a text that is not empty, of at most 256 characters")

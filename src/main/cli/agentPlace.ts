@@ -1,0 +1,13 @@
+import { Command, Flag } from "effect/cli"
+import { agentName, office, serverUrl } from "./flags.ts"
+
+/** `a2c agent` without its commands: who the Agent is and where, which all of them take. */
+export const agentPlace = Command.make("agent").pipe(
+  Command.withSharedFlags({
+    server: serverUrl,
+    office,
+    name: agentName,
+    json: Flag.Boolean("json").pipe(Flag.withDescription("print JSON"), Flag.withDefault(false))
+  }),
+  Command.withDescription("Act as the Agent of an office: list, call, look, watch")
+)

@@ -1,0 +1,101 @@
+import { Config, Effect, Option } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { leastNameBudget, usualNameBudget } from "../../domain/bridge/names.ts"
+import { agentPlace } from "./agentPlace.ts"
+
+const hostConfig = Command.make(
+  "config",
+  {
+    host: Argument.String("host").pipe(
+      Argument.withDescription("claude, claude-code, cursor, vscode, codex, gemini, goose, windsurf, …")
+    ),
+    url: Flag.String("url").pipe(
+      Flag.withMetavar("URL"),
+      Flag.withDescription(
+        "where 'a2c agent mcp --http' publishes the office; else the host starts it itself"
+      ),
+      Flag.optional
+    )
+  },
+  Effect.fn(function* ({ host, url }) {
+    const place = yield* agentPlace
+    const { printHostConfig } = yield* Effect.promise(() => import("../commands/hostConfig.ts"))
+    yield* printHostConfig({ ...place, host, url: Option.getOrUndefined(url) })
+  })
+).pipe(
+  Command.withDescription("Print what an MCP host's configuration needs to use the office"),
+  Command.withExamples([
+    { command: "a2c agent --office team mcp config claude", description: "For Claude Desktop" },
+    {
+      command: "a2c agent --office team mcp config vscode --url http://127.0.0.1:7080/mcp",
+      description: "For VS Code, where the office is published already"
+    }
+  ])
+)
+
+/** `a2c agent mcp`. */
+export const mcp = Command.make(
+  "mcp",
+  {
+    http: Flag.Int("http").pipe(
+      Flag.withMetavar("PORT"),
+      Flag.withDescription("serve Streamable HTTP on this port, 0 for a free one; stdio without it"),
+      Flag.filter(
+        (port) => port >= 0 && port <= 65535,
+        () => "a port from 0 to 65535"
+      ),
+      Flag.optional
+    ),
+    host: Flag.String("host").pipe(
+      Flag.withDescription("address to listen on [default: 127.0.0.1]"),
+      Flag.withDefault("127.0.0.1")
+    ),
+    token: Flag.Redacted("token").pipe(
+      Flag.withDescription("what clients over HTTP must show as bearer token; better by [env A2C_MCP_TOKEN]"),
+      Flag.withFallbackConfig(Config.Redacted("A2C_MCP_TOKEN")),
+      Flag.optional
+    ),
+    tools: Flag.Literals("tools", ["auto", "all", "search"]).pipe(
+      Flag.withDescription("list all tools, or three to find and call them; auto searches above 60 tools"),
+      Flag.withDefault("auto")
+    ),
+    pin: Flag.String("pin").pipe(
+      Flag.withMetavar("PATTERN"),
+      Flag.withDescription("list these tools even when others are searched: 'desk/read*'; may be repeated"),
+      Flag.atLeast(0)
+    ),
+    nameBudget: Flag.Int("name-budget").pipe(
+      Flag.withMetavar("CHARACTERS"),
+      Flag.withDescription("longest name of a tool, 24 to 128 [default: 45]"),
+      Flag.filter(
+        (budget) => budget >= leastNameBudget && budget <= 128,
+        () => "a number from 24 to 128"
+      ),
+      Flag.withDefault(usualNameBudget)
+    ),
+    timeout: Flag.Int("timeout").pipe(
+      Flag.withMetavar("SECONDS"),
+      Flag.withDescription("how long a call may take, 1 to 3600 [default: 300]"),
+      Flag.filter(
+        (seconds) => seconds >= 1 && seconds <= 3600,
+        () => "a number from 1 to 3600"
+      ),
+      Flag.withDefault(300)
+    )
+  },
+  Effect.fn(function* (options) {
+    const place = yield* agentPlace
+    const { asAgent } = yield* Effect.promise(() => import("../commands/agent.ts"))
+    const { publishOffice } = yield* Effect.promise(() => import("../commands/officeServer.ts"))
+    yield* asAgent(place, publishOffice(place, options))
+  })
+).pipe(
+  Command.withDescription(
+    "Publish the whole office as one MCP server, for hosts such as Claude, Cursor or VS Code"
+  ),
+  Command.withExamples([
+    { command: "a2c agent --office team mcp", description: "Over stdio: what a host starts" },
+    { command: "a2c agent --office team mcp --http 7080", description: "At http://127.0.0.1:7080/mcp" }
+  ]),
+  Command.withSubcommands([hostConfig])
+)

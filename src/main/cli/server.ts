@@ -1,0 +1,68 @@
+import { Config, Effect } from "effect"
+import { Command, Flag } from "effect/cli"
+import { defaultMaxMessageBytes, defaultPath, mostMessageBytes } from "../../adapters/socketio/limits.ts"
+
+/** Is this what a browser sends as the origin of a page? Anything else would never match. */
+const isOrigin = (text: string): boolean =>
+  text === "*" || text === "null" || (URL.canParse(text) && new URL(text).origin === text)
+
+/** `a2c server`. */
+export const server = Command.make(
+  "server",
+  {
+    host: Flag.String("host").pipe(
+      Flag.withDescription("address to listen on [env A2C_HOST; default: 127.0.0.1]"),
+      Flag.withFallbackConfig(Config.String("A2C_HOST")),
+      Flag.withDefault("127.0.0.1")
+    ),
+    port: Flag.Int("port").pipe(
+      Flag.withDescription("port to listen on, 0 for a free one [env A2C_PORT; default: 7070]"),
+      Flag.withFallbackConfig(Config.Int("A2C_PORT")),
+      Flag.withDefault(7070),
+      Flag.filter(
+        (port) => port >= 0 && port <= 65535,
+        () => "a port from 0 to 65535"
+      )
+    ),
+    path: Flag.String("path").pipe(
+      Flag.withDescription(`HTTP path of Socket.IO [env A2C_PATH; default: ${defaultPath}]`),
+      Flag.withFallbackConfig(Config.String("A2C_PATH")),
+      Flag.withDefault(defaultPath),
+      Flag.filter(
+        (path) => /^\/[^\s?#]*[^\s?#/]$/.test(path),
+        () => "a path like /smcp, without a slash at its end"
+      )
+    ),
+    maxMessageBytes: Flag.Int("max-message-bytes").pipe(
+      Flag.withDescription(
+        `largest message, in bytes [env A2C_MAX_MESSAGE_BYTES; default: ${defaultMaxMessageBytes}]`
+      ),
+      Flag.withFallbackConfig(Config.Int("A2C_MAX_MESSAGE_BYTES")),
+      Flag.withDefault(defaultMaxMessageBytes),
+      Flag.filter(
+        (bytes) => bytes >= 1024 && bytes <= mostMessageBytes,
+        () => `a size from 1024 to ${mostMessageBytes}`
+      )
+    ),
+    allowedOrigins: Flag.String("allow-origin").pipe(
+      Flag.withMetavar("ORIGIN"),
+      Flag.withDescription("origin whose pages may connect, * for any; may be repeated"),
+      Flag.filter(isOrigin, () => "an origin like https://example.org, or *"),
+      Flag.atLeast(0)
+    ),
+    requireRole: Flag.Boolean("require-role").pipe(
+      Flag.withDescription("refuse connections that do not state their role"),
+      Flag.withDefault(false)
+    )
+  },
+  Effect.fn(function* (options) {
+    const { runServer } = yield* Effect.promise(() => import("../commands/server.ts"))
+    return yield* runServer(options)
+  })
+).pipe(
+  Command.withDescription("Run a Server: the place where Agents and Computers meet"),
+  Command.withExamples([
+    { command: "a2c server", description: "Listen on http://127.0.0.1:7070" },
+    { command: "a2c server --port 0", description: "Listen on a free port and print it" }
+  ])
+)
