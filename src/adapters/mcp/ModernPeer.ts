@@ -8,11 +8,12 @@ import {
   SUBSCRIPTION_ID_META_KEY
 } from "@modelcontextprotocol/client"
 import { Deferred, Effect, Exit, Queue, Result, type Scope } from "effect"
-import { type McpChange, McpFailure, type McpProgress } from "../../application/ports/McpSession.ts"
+import { type McpChange, McpFailure } from "../../application/ports/McpSession.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json.ts"
 import { version } from "../../version.ts"
 import { unanswered, wasCut } from "./HttpFetch.ts"
 import { httpFailure, readChange, readProgress } from "./reading.ts"
+import type { Ask } from "./verbs.ts"
 
 /** The revision of MCP that is spoken here: the first without sessions. */
 export const revision = "2026-07-28"
@@ -62,11 +63,7 @@ export interface ModernPeer {
   /** What the server says of itself; also its sign of life. */
   readonly discover: Effect.Effect<JsonObject, McpFailure>
   /** Gives the result as it came, without the mark that it is complete. Interrupting it ends the work at the peer. */
-  readonly request: (
-    method: string,
-    params: JsonObject,
-    onProgress?: (progress: McpProgress) => void
-  ) => Effect.Effect<JsonObject, McpFailure>
+  readonly request: Ask
   /** Hears of changes until the server ends that, or fails. Interrupting it ends it here. */
   readonly listen: (
     wanted: JsonObject,

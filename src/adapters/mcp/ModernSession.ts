@@ -8,7 +8,7 @@ import type { WrapFetch } from "./Authorizer.ts"
 import { makeHttpFetch } from "./HttpFetch.ts"
 import { makeModernPeer, revision } from "./ModernPeer.ts"
 import { watchModern } from "./ModernWatch.ts"
-import { readContents, readPage } from "./reading.ts"
+import { makeVerbs } from "./verbs.ts"
 
 const member = (object: unknown, name: string): unknown => (isJsonObject(object) ? object[name] : undefined)
 
@@ -59,35 +59,19 @@ export const openModernSession = Effect.fnUntraced(function* (
       fetch
     })
   )
-  const run = Effect.runForkWith(yield* Effect.context<never>())
   const { discover, request } = peer
   const discovered = yield* discover
   yield* checkRevision(discovered)
   const info = infoOf(discovered)
   const degraded = yield* Deferred.make<string>()
 
-  const listResources: McpSession["listResources"] = (cursor) =>
-    Effect.map(request("resources/list", cursor === undefined ? {} : { cursor }), (result) =>
-      readPage(result, "resources")
-    )
-  const readResource: McpSession["readResource"] = (uri) =>
-    Effect.map(request("resources/read", { uri }), readContents)
+  const verbs = yield* makeVerbs(request)
+  const { listResources, readResource } = verbs
   const listing = member(member(discovered["capabilities"], "resources"), "listChanged") === true
 
   return {
     info,
-    listTools: (cursor) =>
-      Effect.map(request("tools/list", cursor === undefined ? {} : { cursor }), (result) =>
-        readPage(result, "tools")
-      ),
-    listResources,
-    readResource,
-    callTool: (name, args, { onProgress } = {}) =>
-      request(
-        "tools/call",
-        { name, arguments: args },
-        onProgress === undefined ? undefined : (progress) => void run(onProgress(progress))
-      ),
+    ...verbs,
     watch: (wanted) =>
       watchModern(wanted, {
         peer,

@@ -12,11 +12,11 @@ import {
   type McpSession
 } from "../../application/ports/McpSession.ts"
 import { allPages } from "../../application/computer/paging.ts"
-import type { JsonObject } from "../../domain/json.ts"
 import { version } from "../../version.ts"
 import { pollWhen, refused } from "./polling.ts"
-import { changeBacklog, everything, methodNotFound, readChange, readContents, readPage } from "./reading.ts"
+import { changeBacklog, everything, methodNotFound, readChange } from "./reading.ts"
 import { closedByServer, toFailure } from "./SdkFailure.ts"
+import { makeVerbs, type Ask } from "./verbs.ts"
 
 /** Takes any object: what a server says passes through untouched, where the SDK's own schemas would strip it. */
 const anyObject = z.looseObject({})
@@ -121,17 +121,13 @@ export const openSession = Effect.fnUntraced(function* ({
   const whyOf = (failure: McpFailure): Effect.Effect<never, McpFailure> =>
     Deferred.isDoneUnsafe(closed) ? Effect.flatMap(Deferred.await(closed), Effect.fail) : Effect.fail(failure)
 
-  const request = (
-    method: string,
-    params: JsonObject,
-    onprogress?: ProgressCallback
-  ): Effect.Effect<JsonObject, McpFailure> =>
+  const request: Ask = (method, params, onProgress) =>
     Effect.tryPromise({
       try: (signal) =>
         client.request({ method, params: { ...params } }, anyObject, {
           signal,
           timeout: noTimeout,
-          ...(onprogress !== undefined && { onprogress })
+          ...(onProgress !== undefined && { onprogress: (progress) => onProgress(toProgress(progress)) })
         }),
       catch: toFailure
     }).pipe(Effect.catch(whyOf))
@@ -159,16 +155,8 @@ export const openSession = Effect.fnUntraced(function* ({
   )
   const info = infoOf(client, protocolVersion)
 
-  const listTools: McpSession["listTools"] = (cursor) =>
-    Effect.map(request("tools/list", cursor === undefined ? {} : { cursor }), (result) =>
-      readPage(result, "tools")
-    )
-  const listResources: McpSession["listResources"] = (cursor) =>
-    Effect.map(request("resources/list", cursor === undefined ? {} : { cursor }), (result) =>
-      readPage(result, "resources")
-    )
-  const readResource: McpSession["readResource"] = (uri) =>
-    Effect.map(request("resources/read", { uri }), readContents)
+  const verbs = yield* makeVerbs(request)
+  const { listResources, readResource } = verbs
 
   const subscribe = Effect.fnUntraced(function* (uri: string) {
     yield* request("resources/subscribe", { uri })
@@ -209,15 +197,7 @@ export const openSession = Effect.fnUntraced(function* ({
 
   return {
     info,
-    listTools,
-    listResources,
-    readResource,
-    callTool: (name, args, { onProgress } = {}) =>
-      request(
-        "tools/call",
-        { name, arguments: args },
-        onProgress === undefined ? undefined : (progress) => void run(onProgress(toProgress(progress)))
-      ),
+    ...verbs,
     watch,
     ping: Effect.asVoid(request("ping", {})),
     ended: Deferred.await(closed),

@@ -1,4 +1,4 @@
-import { Effect, Option, type Scope, Stream, SubscriptionRef } from "effect"
+import { Effect, Option, type Scope, Semaphore, Stream, SubscriptionRef } from "effect"
 import type { Part } from "../../domain/office/notice.ts"
 import { makeAnnouncer } from "./Announcer.ts"
 import { ComputerSettings } from "./ComputerSettings.ts"
@@ -13,7 +13,7 @@ export interface Roster {
   readonly change: (change: (states: ServerStates) => ServerStates) => Effect.Effect<void>
   /** Announces a part that has changed in a way the states do not show. */
   readonly touch: (part: Part) => Effect.Effect<void>
-  /** Waits until this holds. */
+  /** Waits until this holds, and has been announced. */
   readonly until: (holds: (states: ServerStates) => boolean) => Effect.Effect<void>
 }
 
@@ -43,6 +43,8 @@ export const makeRoster = Effect.fnUntraced(function* (
   const offers = yield* SubscriptionRef.make(firstOffer)
   const { observe, touch } = yield* makeAnnouncer(tell, firstOffer.looks, changePause)
   const changes = Stream.map(SubscriptionRef.changes(offers), ({ states }) => states)
+  /** Changes are announced in the order in which they happen. */
+  const turn = yield* Semaphore.make(1)
 
   return {
     offer: () => SubscriptionRef.getUnsafe(offers),
@@ -57,8 +59,9 @@ export const makeRoster = Effect.fnUntraced(function* (
       })
       yield* tellHidden(before, after)
       yield* observe(after.looks)
-    }),
+    }, Semaphore.withPermit(turn)),
     touch,
-    until: (holds) => changes.pipe(Stream.filter(holds), Stream.runHead, Effect.asVoid)
+    until: (holds) =>
+      changes.pipe(Stream.filter(holds), Stream.runHead, Effect.andThen(turn.withPermit(Effect.void)))
   }
 })

@@ -1,0 +1,33 @@
+import { Effect } from "effect"
+import type { McpFailure, McpProgress, McpSession } from "../../application/ports/McpSession.ts"
+import type { JsonObject } from "../../domain/json.ts"
+import { readContents, readPage } from "./reading.ts"
+
+/** Sends a request to an MCP server and gives its result, untouched. Interrupting it gives the request up. */
+export type Ask = (
+  method: string,
+  params: JsonObject,
+  onProgress?: (progress: McpProgress) => void
+) => Effect.Effect<JsonObject, McpFailure>
+
+/** What a session asks of its server in the same words in every revision of MCP. */
+export const makeVerbs = Effect.fnUntraced(function* (
+  request: Ask
+): Effect.fn.Return<Pick<McpSession, "listTools" | "listResources" | "readResource" | "callTool">> {
+  const run = Effect.runForkWith(yield* Effect.context<never>())
+  const list = (items: "tools" | "resources") => (cursor?: string) =>
+    Effect.map(request(`${items}/list`, cursor === undefined ? {} : { cursor }), (result) =>
+      readPage(result, items)
+    )
+  return {
+    listTools: list("tools"),
+    listResources: list("resources"),
+    readResource: (uri) => Effect.map(request("resources/read", { uri }), readContents),
+    callTool: (name, args, { onProgress } = {}) =>
+      request(
+        "tools/call",
+        { name, arguments: args },
+        onProgress === undefined ? undefined : (progress) => void run(onProgress(progress))
+      )
+  }
+})
