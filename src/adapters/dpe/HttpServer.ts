@@ -1,7 +1,8 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo, Socket } from "node:net"
 import { Clock, Data, Duration, Effect, FiberSet, Result, Schedule, type Scope } from "effect"
 import type { ResolveDpe } from "../../application/computer/ComputerSettings.ts"
+import { listen } from "../node/network.ts"
 import { type Document, expiryOf, resolverOf } from "./resolver.ts"
 import { makeShelf } from "./Shelf.ts"
 import { makeSigner } from "./signedUrls.ts"
@@ -60,20 +61,6 @@ const sweepEvery = Duration.minutes(1)
 
 /** Signed URLs need little room; a stranger gets no more. */
 const maxHeaderSize = 8 * 1024
-
-const listen = (http: Server, host: string, port: number) =>
-  Effect.callback<AddressInfo, DocumentServerFailed>((resume) => {
-    const failing = `Cannot serve documents on ${host}:${port}`
-    const failed = (error: NodeJS.ErrnoException) => {
-      const why = error.code === "EADDRINUSE" ? "the address is in use" : error.message
-      resume(Effect.fail(new DocumentServerFailed({ message: `${failing}: ${why}` })))
-    }
-    http.once("error", failed)
-    http.listen(port, host, () => {
-      http.off("error", failed)
-      resume(Effect.succeed(http.address() as AddressInfo))
-    })
-  })
 
 /** The public URL without its last slash. Never repeats the URL: it might hold a password. */
 const readPublicUrl = (text: string): Result.Result<string, DocumentServerFailed> => {
@@ -190,7 +177,12 @@ export const makeDocumentServer = Effect.fn("DocumentServer.make")(function* ({
       http.closeAllConnections()
     })
   )
-  const url = yield* urlOf(yield* listen(http, host, port), proxied)
+  const address = yield* listen(
+    http,
+    { host, port },
+    (why) => new DocumentServerFailed({ message: `Cannot serve documents on ${host}:${port}: ${why}` })
+  )
+  const url = yield* urlOf(address, proxied)
   http.on("error", (error) => run(Effect.logWarning("the document server cannot take a connection", error)))
 
   const sweep = Effect.map(Clock.currentTimeMillis, (now) => shelf.expire(now))

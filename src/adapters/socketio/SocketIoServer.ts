@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type Server as HttpServer } from "node:http"
+import { createServer, type IncomingMessage } from "node:http"
 import type { AddressInfo } from "node:net"
 import { Cause, Effect, Exit, FiberSet, Layer, Option, Result, Scope } from "effect"
 import { Server as Engine } from "engine.io"
@@ -7,6 +7,7 @@ import { WebSocketServer } from "ws"
 import { type Handshake, ListenFailed, TransportServer } from "../../application/ports/Transport.ts"
 import { parseVersion, PROTOCOL_VERSION, versionParameter } from "../../domain/protocol/version.ts"
 import { codes } from "../../domain/refusal.ts"
+import { listen } from "../node/network.ts"
 import { isFor, type Rejection, rejectionOf, rejectRequest, rejectUpgrade } from "./gate.ts"
 import { defaultMaxMessageBytes, defaultPath, namespace } from "./limits.ts"
 import { decoderFor, Encoder, envelopeBytes } from "./parser.ts"
@@ -57,19 +58,6 @@ const makeEngine = (options: SocketIoServerOptions, maxMessageBytes: number): En
   })
   return engine
 }
-
-const listen = (http: HttpServer, host: string, port: number) =>
-  Effect.callback<AddressInfo, ListenFailed>((resume) => {
-    const failed = (error: NodeJS.ErrnoException) => {
-      const why = error.code === "EADDRINUSE" ? "the address is in use" : error.message
-      resume(Effect.fail(new ListenFailed({ message: `Cannot listen on ${host}:${port}: ${why}` })))
-    }
-    http.once("error", failed)
-    http.listen(port, host, () => {
-      http.off("error", failed)
-      resume(Effect.succeed(http.address() as AddressInfo))
-    })
-  })
 
 const spellUrl = ({ address, family, port }: AddressInfo): string =>
   `http://${family === "IPv6" ? `[${address}]` : address}:${port}`
@@ -179,6 +167,10 @@ const serve = Effect.fnUntraced(function* (
       })
     })
   )
-  const address = yield* listen(http, host, port)
+  const address = yield* listen(
+    http,
+    { host, port },
+    (why) => new ListenFailed({ message: `Cannot listen on ${host}:${port}: ${why}` })
+  )
   return { url: spellUrl(address) }
 })

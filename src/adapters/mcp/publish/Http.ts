@@ -1,8 +1,8 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
-import type { AddressInfo } from "node:net"
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import { isLegacyRequest } from "@modelcontextprotocol/server"
 import { Data, Duration, Effect, FiberSet, type Redacted, type Scope } from "effect"
 import type { McpFailure, McpSession } from "../../../application/ports/McpSession.ts"
+import { listen } from "../../node/network.ts"
 import { corsHeaders, type Doors, foreignOrigin, turnAway } from "./doors.ts"
 import { type Answer, exchange, refused } from "./exchange.ts"
 import { makeHttpRequests } from "./HttpRequests.ts"
@@ -43,19 +43,6 @@ const silence = 60_000
 
 /** How many connections there may be at once: a client of the older era listens on one and asks on others. */
 const mostConnections = 1024
-
-const listen = (http: Server, host: string, port: number) =>
-  Effect.callback<AddressInfo, PublishFailed>((resume) => {
-    const failed = (error: NodeJS.ErrnoException) => {
-      const why = error.code === "EADDRINUSE" ? "the address is in use" : error.message
-      resume(Effect.fail(new PublishFailed({ message: `Cannot serve MCP on ${host}:${port}: ${why}` })))
-    }
-    http.once("error", failed)
-    http.listen(port, host, () => {
-      http.off("error", failed)
-      resume(Effect.succeed(http.address() as AddressInfo))
-    })
-  })
 
 /** What is answered without reading further: what is turned away, asked elsewhere, or a browser's question whether it may. */
 const atTheDoor = (doors: Doors, { headers, method, url = "/" }: IncomingMessage): Response | undefined => {
@@ -128,7 +115,12 @@ export const publishHttp = Effect.fn("publishHttp")(function* (
       )
     )
   })
-  const { address, family, port: taken } = yield* listen(http, host, port)
+  const place = yield* listen(
+    http,
+    { host, port },
+    (why) => new PublishFailed({ message: `Cannot serve MCP on ${host}:${port}: ${why}` })
+  )
+  const { address, family, port: taken } = place
   http.on("error", (error) => run(Effect.logWarning("the MCP server cannot take a connection", error)))
   if (!isLoopback(address)) {
     yield* Effect.logWarning(
