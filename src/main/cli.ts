@@ -7,6 +7,7 @@ import * as TerminalLog from "../adapters/node/TerminalLog.ts"
 import { version } from "../version.ts"
 import { agent } from "./cli/agent.ts"
 import { computer } from "./cli/computer.ts"
+import { devices } from "./cli/devices.ts"
 import { server } from "./cli/server.ts"
 
 const demo = Command.make(
@@ -20,7 +21,7 @@ const demo = Command.make(
 
 const root = Command.make("a2c").pipe(
   Command.withDescription("A2C-SMCP: an Agent works through a Server with many Computers"),
-  Command.withSubcommands([demo, server, computer, agent])
+  Command.withSubcommands([demo, server, computer, agent, devices])
 )
 
 /** What kept the results from being written, unless nobody wants to read on: `a2c … | head -1` is no failure. */

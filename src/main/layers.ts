@@ -7,11 +7,13 @@ import * as FileDocuments from "../adapters/node/FileDocuments.ts"
 import * as FileCredentialStore from "../adapters/node/FileCredentialStore.ts"
 import * as SocketIoClient from "../adapters/socketio/SocketIoClient.ts"
 import * as SocketIoServer from "../adapters/socketio/SocketIoServer.ts"
+import * as TcpListener from "../adapters/tcp/TcpListener.ts"
 import * as VerelEngine from "../adapters/vrl/VerelEngine.ts"
 import { Agent, type AgentOptions } from "../application/agent/Agent.ts"
 import { Computer, type ComputerOptions } from "../application/computer/Computer.ts"
 import { ComputerSettings } from "../application/computer/ComputerSettings.ts"
 import { Inputs, type InputSources } from "../application/computer/Inputs.ts"
+import { DeviceGateway, type DeviceGatewayOptions } from "../application/devices/DeviceGateway.ts"
 import type { JoinFailed } from "../application/member/OfficeMember.ts"
 import type { ListenFailed } from "../application/ports/Transport.ts"
 import { Server } from "../application/server/Server.ts"
@@ -73,3 +75,7 @@ export const computerLayer = ({
   ...options
 }: ComputerLayerOptions & { readonly inputs?: InputSources }): Layer.Layer<Computer | Inputs, JoinFailed> =>
   Layer.provideMerge(computerOn(options), Inputs.layer(inputs))
+
+/** A gateway on TCP whose devices are MCP peers. */
+export const gatewayLayer = (options: DeviceGatewayOptions): Layer.Layer<DeviceGateway, ListenFailed> =>
+  DeviceGateway.layer(options).pipe(Layer.provide(TcpListener.layer), Layer.provide(AjvValidator.layer))

@@ -5,8 +5,8 @@ import { isJsonObject, type JsonObject } from "../../domain/json.ts"
 import type { SmcpTool, ToolResult } from "../../domain/protocol/v0_2/tools.ts"
 import { codes } from "../../domain/refusal.ts"
 import { approves } from "../../domain/tools/approval.ts"
-import { readAnnotations } from "../../domain/tools/meta.ts"
-import { errorCodeOf } from "../../domain/tools/result.ts"
+import { toMcpTool } from "../../domain/tools/listing.ts"
+import { errorCodeOf, toMcpResult } from "../../domain/tools/result.ts"
 import type { Agent } from "../agent/Agent.ts"
 import type { OfficeView } from "../agent/OfficeView.ts"
 import type { OfficeSessionOptions } from "./OfficeSession.ts"
@@ -101,18 +101,9 @@ const searchTools: ReadonlyArray<JsonObject> = [
   }
 ]
 
-/** A tool as MCP lists it; annotations are real again, and where it comes from stands in `_meta`. */
-const listing = (name: string, { computer, tool }: OfficeTool): JsonObject => {
-  const annotations = readAnnotations(tool.meta ?? undefined)
-  return {
-    name,
-    description: tool.description,
-    inputSchema: { type: "object", ...tool.paramsSchema },
-    ...(tool.returnSchema !== null && { outputSchema: tool.returnSchema }),
-    ...(annotations !== undefined && { annotations }),
-    _meta: { ...tool.meta, a2c_computer: computer, a2c_tool: tool.name }
-  }
-}
+/** A tool as MCP lists it; where it comes from stands in `_meta`. */
+const listing = (name: string, { computer, tool }: OfficeTool): JsonObject =>
+  toMcpTool(name, tool, { a2c_computer: computer, a2c_tool: tool.name })
 
 /** The tools of an office as hosts see them; more than a model can choose from are found by searching. */
 export const toolsOf = (
@@ -122,7 +113,7 @@ export const toolsOf = (
   const byName = new Map<string, OfficeTool>()
   for (const [computer, { tools: listed = [] }] of view.computers) {
     for (const tool of listed) {
-      const name = exposedName({ computer, tool: tool.name }, budget)
+      const name = exposedName({ owner: computer, tool: tool.name }, budget)
       if (!byName.has(name)) byName.set(name, { computer, tool })
     }
   }
@@ -153,15 +144,12 @@ const advice: { readonly [code: number]: string } = {
     "The rights of the Computer at this service do not suffice. Tell the user; trying again does not help."
 }
 
-/** A result as MCP has it: what A2C calls `meta` is `_meta`, and failures of a known kind say what to do. */
+/** A result as MCP has it; failures of a known kind say what to do. */
 const toMcp = (result: ToolResult): JsonObject => {
-  const { meta, ...rest } = result
   const hint = advice[errorCodeOf(result) ?? 0]
-  return {
-    ...rest,
-    ...(hint !== undefined && { content: [...result.content, { type: "text", text: hint }] }),
-    ...(meta !== undefined && { _meta: meta })
-  }
+  return toMcpResult(
+    hint === undefined ? result : { ...result, content: [...result.content, { type: "text", text: hint }] }
+  )
 }
 
 const namesOf = (value: unknown): ReadonlyArray<string> =>

@@ -50,7 +50,7 @@ interface ComputerShape {
   readonly stop: (server: string) => Effect.Effect<void, UnknownServer>
   /** Stops a server and starts it again. */
   readonly restart: (server: string) => Effect.Effect<void, UnknownServer>
-  /** Calls a tool as the Computer's own people may: nobody is asked for consent. */
+  /** Calls a tool as the Computer's own people may, without consent, unless the call says who else asks. */
   readonly callTool: (call: LocalCall) => Effect.Effect<ToolResult>
   /** The desktop as the office would see it. */
   readonly desktop: (request: DesktopRequest) => Effect.Effect<ReadonlyArray<string>>

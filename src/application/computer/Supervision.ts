@@ -1,7 +1,8 @@
-import { Clock, Duration, Effect, Option, Random, Ref, Result, type Scope, Stream } from "effect"
+import { Clock, Duration, Effect, Option, Ref, Result, type Scope, Stream } from "effect"
 import type { Setup } from "../../domain/config/setup.ts"
 import type { ServerConfig } from "../../domain/protocol/v0_2/config.ts"
 import { scriptOf } from "../../domain/tools/vrl.ts"
+import { waitAfter } from "../backOff.ts"
 import type { McpConnector, McpFailure } from "../ports/McpSession.ts"
 import { VrlEngine } from "../ports/VrlEngine.ts"
 import { resolveEndpoint } from "./Endpoints.ts"
@@ -11,8 +12,8 @@ import type { Roster } from "./Roster.ts"
 import type { Secrets } from "./Secrets.ts"
 import { runSession, type SessionReports } from "./ServerSession.ts"
 
-/** Waits before a server is started again: doubling, never in step with others. */
-const backOff = { first: Duration.millis(500), most: Duration.seconds(60), spread: 0.2 }
+/** Waits before a server is started again. */
+const backOff = { first: Duration.millis(500), most: Duration.seconds(60) }
 
 /** A session that lasted so long was a good one: waits begin anew after it. */
 const stableAfter = Duration.minutes(2)
@@ -24,14 +25,6 @@ interface Ending {
   readonly isFinal: boolean
   /** Since when the server was ready, in milliseconds since 1970; nothing if it never was. */
   readonly readySince?: number
-}
-
-const waitBefore = (attempt: number): Effect.Effect<Duration.Duration> => {
-  const doubled = Duration.toMillis(backOff.first) * 2 ** Math.min(attempt - 1, 30)
-  const usual = Math.min(doubled, Duration.toMillis(backOff.most))
-  return Effect.map(Random.nextBetween(1 - backOff.spread, 1 + backOff.spread), (factor) =>
-    Duration.millis(Math.round(usual * factor))
-  )
 }
 
 const endingOf = ({ kind, message }: McpFailure): Ending => ({
@@ -170,7 +163,7 @@ export const supervise = Effect.fnUntraced(function* (
     }
     const now = yield* Clock.currentTimeMillis
     if (readySince !== undefined && now - readySince >= Duration.toMillis(stableAfter)) attempt = 1
-    const wait = yield* waitBefore(attempt)
+    const wait = yield* waitAfter(backOff, attempt)
     attempt++
     const until = now + Duration.toMillis(wait)
     yield* say({ _tag: "BackingOff", reason, attempt, until })

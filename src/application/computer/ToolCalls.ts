@@ -46,20 +46,22 @@ export interface ToolCallRecord {
   readonly success: boolean
 }
 
-/** A call by somebody at the Computer itself. */
+/** A call that comes by no office. */
 export interface LocalCall {
   /** The name the office calls the tool by. */
   readonly tool: string
   readonly params: JsonObject
   /** How long it may take; a minute unless given. */
   readonly timeout?: Duration.Duration
+  /** Who asks, if it is nobody at the Computer itself: for them consent is needed, as for Agents. */
+  readonly asker?: string
 }
 
 /** Runs the tools of a Computer. */
 export interface ToolCalls {
   /** Runs a call. A request repeated under the same id is the same call and has the same result (spec §6.2). */
   readonly call: (request: ToolCallReq) => Effect.Effect<ToolResult, Refusal>
-  /** Runs a call of the Computer's own people: they have consented by asking. */
+  /** Runs a call that comes by no office. The Computer's own people have consented by asking. */
   readonly callHere: (call: LocalCall) => Effect.Effect<ToolResult>
   /** Stops the call of this request, if it runs here. */
   readonly cancel: (reqId: string) => Effect.Effect<void>
@@ -302,10 +304,12 @@ export const makeToolCalls = Effect.fnUntraced(function* (
     return Exit.isSuccess(exit) ? exit.value : toolCancelled()
   })
 
-  const callHere = Effect.fnUntraced(function* ({ params, timeout = usualTimeout, tool }: LocalCall) {
+  const callHere = Effect.fnUntraced(function* ({ asker, params, timeout = usualTimeout, tool }: LocalCall) {
     const reqId = yield* newRequestId
-    const call = { agent: "", params, reqId, toolName: tool }
-    return yield* execute(call, timeout, () => Effect.undefined)
+    const call = { agent: asker ?? "", params, reqId, toolName: tool }
+    return yield* execute(call, timeout, (entry) =>
+      asker === undefined ? Effect.undefined : consent(call, entry)
+    )
   })
 
   return {

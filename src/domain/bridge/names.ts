@@ -1,6 +1,6 @@
-/** A tool of an office: the Computer it is on, and the name it goes by there. */
+/** A tool among those of many: whose it is, a Computer's or a device's, and the name it goes by there. */
 export interface ToolIdentity {
-  readonly computer: string
+  readonly owner: string
   readonly tool: string
 }
 
@@ -10,7 +10,7 @@ export const usualNameBudget = 45
 /** Shorter names leave no room for both parts and the mark that keeps them apart. */
 export const leastNameBudget = 24
 
-/** What stands between the Computer and the tool. */
+/** What stands between the owner and the tool. */
 const separator = "__"
 
 /** Digits of the mark: 36 to the power of 8 identities share a mark by chance no more than once in millions. */
@@ -33,28 +33,28 @@ const markOf = (text: string): string => {
 const plain = (name: string): string => name.replaceAll(/[^A-Za-z0-9_-]/g, "_")
 
 /** Could be read back: where the first part ends is beyond doubt. */
-const isClear = ({ computer, tool }: ToolIdentity): boolean =>
-  plain(computer) === computer &&
+const isClear = ({ owner, tool }: ToolIdentity): boolean =>
+  plain(owner) === owner &&
   plain(tool) === tool &&
-  computer !== "" &&
-  !computer.includes(separator) &&
-  !computer.endsWith("_") &&
+  owner !== "" &&
+  !owner.includes(separator) &&
+  !owner.endsWith("_") &&
   !tool.startsWith("_")
 
 /**
- * The name of an office's tool for hosts that know one flat list of tools: `computer__tool`, of letters, digits, `_` and
+ * The name of a tool for hosts that know one flat list of tools: `owner__tool`, of letters, digits, `_` and
  * `-` and within the budget, which is at least {@link leastNameBudget}. It depends on the identity alone, so that it
  * stays the same whoever joins or leaves; what had to be changed to fit ends in a mark of the whole identity.
  */
 export const exposedName = (identity: ToolIdentity, budget = usualNameBudget): string => {
-  const { computer, tool } = identity
-  const whole = `${computer}${separator}${tool}`
+  const { owner, tool } = identity
+  const whole = `${owner}${separator}${tool}`
   if (isClear(identity) && whole.length <= budget) return whole
   const room = Math.max(budget, leastNameBudget) - separator.length - 1 - markLength
-  // The tool says more than the Computer: it may take what the Computer leaves, and two thirds at least.
-  const first = plain(computer).slice(0, Math.max(Math.floor(room / 3), room - tool.length))
+  // The tool says more than its owner: it may take what the owner leaves, and two thirds at least.
+  const first = plain(owner).slice(0, Math.max(Math.floor(room / 3), room - tool.length))
   const second = plain(tool).slice(0, room - first.length)
-  return `${first}${separator}${second}_${markOf(JSON.stringify([computer, tool]))}`
+  return `${first}${separator}${second}_${markOf(JSON.stringify([owner, tool]))}`
 }
 
 /** A Computer's name as the first part of a host in a URI: small letters, digits and `-`. */
@@ -62,3 +62,9 @@ export const hostLabel = (computer: string): string =>
   /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/.test(computer) && !/-[a-z0-9]{8}$/.test(computer)
     ? computer
     : `${plain(computer).toLowerCase().replaceAll("_", "-").slice(0, 40)}-${markOf(computer)}`
+
+/** A name as every host takes it, within the budget; what had to be changed to fit ends in a mark of the whole. */
+export const plainName = (name: string, budget: number): string =>
+  plain(name) === name && name !== "" && name.length <= budget
+    ? name
+    : `${plain(name).slice(0, budget - markLength - 1)}_${markOf(name)}`

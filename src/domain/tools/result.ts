@@ -11,6 +11,12 @@ export const fromMcpResult = (answer: JsonObject): Result.Result<ToolResult, str
     return { ...result, meta: Object.fromEntries(kept) }
   })
 
+/** A result of the office as MCP has it: what stands under `meta` is `_meta` again. */
+export const toMcpResult = ({ meta, ...rest }: ToolResult): JsonObject => ({
+  ...rest,
+  ...(meta !== undefined && { _meta: meta })
+})
+
 const failed = (text: string, meta: JsonObject): ToolResult => ({
   content: [{ type: "text", text }],
   isError: true,

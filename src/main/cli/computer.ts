@@ -1,6 +1,6 @@
 import { Config, Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { computerName, inputValues, office, serverUrl } from "./flags.ts"
+import { approve, computerName, configFiles, inputValues, office, serverUrl, watch } from "./flags.ts"
 
 const check = Command.make(
   "check",
@@ -32,21 +32,9 @@ export const computer = Command.make(
     server: serverUrl,
     office: Flag.optional(office),
     name: computerName,
-    config: Flag.String("config").pipe(
-      Flag.withMetavar("FILE"),
-      Flag.withDescription(
-        "configuration: {inputs, servers} of A2C or VS Code, {mcpServers} of Claude or Cursor; " +
-          "may be repeated, files are merged"
-      ),
-      Flag.atLeast(0)
-    ),
+    config: configFiles,
     input: inputValues,
-    watch: Flag.Boolean("watch").pipe(
-      Flag.withDescription(
-        "apply changes of the configuration while it runs; with --no-watch only on SIGHUP [default: on]"
-      ),
-      Flag.withDefault(true)
-    ),
+    watch,
     interactive: Flag.Boolean("interactive").pipe(
       Flag.withAlias("i"),
       Flag.withDescription("type commands while it runs: status, tools, call, desktop, servers, inputs, …"),
@@ -78,14 +66,7 @@ export const computer = Command.make(
       Flag.withFallbackConfig(Config.String("A2C_DPE_URL")),
       Flag.optional
     ),
-    approve: Flag.String("approve").pipe(
-      Flag.withMetavar("PATTERN"),
-      Flag.withDescription(
-        "run tools of these names without asking although they are not marked auto_apply: " +
-          "'search*', 'github/*', '*'; may be repeated"
-      ),
-      Flag.atLeast(0)
-    )
+    approve
   },
   Effect.fn(function* (options) {
     const { runComputer } = yield* Effect.promise(() => import("../commands/computer.ts"))

@@ -61,3 +61,56 @@ export const inputValues = Flag.KeyValuePair("input").pipe(
   ),
   Flag.withDefault({})
 )
+
+/** What a Computer drives. */
+export const configFiles = Flag.String("config").pipe(
+  Flag.withMetavar("FILE"),
+  Flag.withDescription(
+    "configuration: {inputs, servers} of A2C or VS Code, {mcpServers} of Claude or Cursor; " +
+      "may be repeated, files are merged"
+  ),
+  Flag.atLeast(0)
+)
+
+/** Are changes of the configuration applied at once? */
+export const watch = Flag.Boolean("watch").pipe(
+  Flag.withDescription(
+    "apply changes of the configuration while it runs; with --no-watch only on SIGHUP [default: on]"
+  ),
+  Flag.withDefault(true)
+)
+
+/** Which tools run without consent. */
+export const approve = Flag.String("approve").pipe(
+  Flag.withMetavar("PATTERN"),
+  Flag.withDescription(
+    "run tools of these names without asking although they are not marked auto_apply: " +
+      "'search*', 'github/*', '*'; may be repeated"
+  ),
+  Flag.atLeast(0)
+)
+
+/** The address a service of ours listens on. */
+export const listenHost = Flag.String("host").pipe(
+  Flag.withDescription("address to listen on [default: 127.0.0.1]"),
+  Flag.withDefault("127.0.0.1")
+)
+
+/** A port a service of ours listens on. */
+export const listenPort = (name: string, description: string) =>
+  Flag.Int(name).pipe(
+    Flag.withMetavar("PORT"),
+    Flag.withDescription(description),
+    Flag.filter(
+      (port) => port >= 0 && port <= 65535,
+      () => "a port from 0 to 65535"
+    )
+  )
+
+/** What clients of a published MCP server must show. */
+export const mcpToken = (name: string) =>
+  Flag.Redacted(name).pipe(
+    Flag.withDescription("what clients over HTTP must show as bearer token; better by [env A2C_MCP_TOKEN]"),
+    Flag.withFallbackConfig(Config.Redacted("A2C_MCP_TOKEN")),
+    Flag.optional
+  )

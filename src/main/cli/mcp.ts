@@ -1,7 +1,8 @@
-import { Config, Effect, Option } from "effect"
+import { Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { leastNameBudget, usualNameBudget } from "../../domain/bridge/names.ts"
 import { agentPlace } from "./agentPlace.ts"
+import { listenHost, listenPort, mcpToken } from "./flags.ts"
 
 const hostConfig = Command.make(
   "config",
@@ -37,24 +38,11 @@ const hostConfig = Command.make(
 export const mcp = Command.make(
   "mcp",
   {
-    http: Flag.Int("http").pipe(
-      Flag.withMetavar("PORT"),
-      Flag.withDescription("serve Streamable HTTP on this port, 0 for a free one; stdio without it"),
-      Flag.filter(
-        (port) => port >= 0 && port <= 65535,
-        () => "a port from 0 to 65535"
-      ),
-      Flag.optional
+    http: Flag.optional(
+      listenPort("http", "serve Streamable HTTP on this port, 0 for a free one; stdio without it")
     ),
-    host: Flag.String("host").pipe(
-      Flag.withDescription("address to listen on [default: 127.0.0.1]"),
-      Flag.withDefault("127.0.0.1")
-    ),
-    token: Flag.Redacted("token").pipe(
-      Flag.withDescription("what clients over HTTP must show as bearer token; better by [env A2C_MCP_TOKEN]"),
-      Flag.withFallbackConfig(Config.Redacted("A2C_MCP_TOKEN")),
-      Flag.optional
-    ),
+    host: listenHost,
+    token: mcpToken("token"),
     tools: Flag.Literals("tools", ["auto", "all", "search"]).pipe(
       Flag.withDescription("list all tools, or three to find and call them; auto searches above 60 tools"),
       Flag.withDefault("auto")

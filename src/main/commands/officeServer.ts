@@ -1,10 +1,10 @@
-import { Console, Effect, Option, type Redacted } from "effect"
-import { publishHttp } from "../../adapters/mcp/publish/Http.ts"
+import { Effect, Option, type Redacted } from "effect"
 import { publishStdio } from "../../adapters/mcp/publish/Stdio.ts"
 import { Agent } from "../../application/agent/Agent.ts"
 import { officeSession } from "../../application/bridge/OfficeSession.ts"
-import { CommandFailed, failed, untilEnded } from "../failure.ts"
+import { failed, untilEnded } from "../failure.ts"
 import type { AgentPlace } from "./agent.ts"
+import { publishAt } from "./publish.ts"
 
 /** How an office is published as an MCP server. */
 export interface OfficeServerCommand {
@@ -30,15 +30,6 @@ export const publishOffice = Effect.fnUntraced(function* (
   if (Option.isNone(http)) {
     return yield* Effect.raceFirst(Effect.mapError(publishStdio(session), failed), ended)
   }
-  const isOpen = Option.isNone(token) && !["127.0.0.1", "::1", "localhost"].includes(host)
-  if (isOpen) {
-    const message = `Whoever reaches ${host} could use this office: set A2C_MCP_TOKEN, or listen on 127.0.0.1`
-    return yield* new CommandFailed({ message })
-  }
-  const { url } = yield* Effect.mapError(
-    publishHttp(session, { host, port: http.value, ...(Option.isSome(token) && { token: token.value }) }),
-    failed
-  )
-  yield* Console.log(`publishing office ${office} at ${url}`)
+  yield* publishAt(session, `office ${office}`, { host, port: http.value, token })
   return yield* ended
 })

@@ -4,11 +4,11 @@ import { exposedName, hostLabel, leastNameBudget, usualNameBudget } from "../../
 import { fromOfficeUri, officeUri, readWindow } from "../../../src/domain/bridge/resources.ts"
 
 const Name = Schema.NonEmptyString
-const Identity = Schema.Struct({ computer: Name, tool: Name })
+const Identity = Schema.Struct({ owner: Name, tool: Name })
 
 describe("names of an office's tools", () => {
-  it("a name that fits is the Computer and the tool", () => {
-    assert.strictEqual(exposedName({ computer: "desk", tool: "read_file" }), "desk__read_file")
+  it("a name that fits is the owner and the tool", () => {
+    assert.strictEqual(exposedName({ owner: "desk", tool: "read_file" }), "desk__read_file")
   })
 
   it.prop("every name is one that every host accepts", [Identity], ([identity]) => {
@@ -17,33 +17,33 @@ describe("names of an office's tools", () => {
   })
 
   it.prop("different tools have different names", [Schema.Array(Identity)], ([identities]) => {
-    const keys = new Set(identities.map(({ computer, tool }) => JSON.stringify([computer, tool])))
+    const keys = new Set(identities.map(({ owner, tool }) => JSON.stringify([owner, tool])))
     assert.strictEqual(new Set(identities.map((identity) => exposedName(identity))).size, keys.size)
   })
 
   it("tools whose parts could be cut otherwise are told apart", () => {
     const names = [
-      { computer: "a__b", tool: "c" },
-      { computer: "a", tool: "b__c" },
-      { computer: "a_", tool: "c" },
-      { computer: "a", tool: "_c" },
-      { computer: "ä", tool: "c" },
-      { computer: "ö", tool: "c" }
+      { owner: "a__b", tool: "c" },
+      { owner: "a", tool: "b__c" },
+      { owner: "a_", tool: "c" },
+      { owner: "a", tool: "_c" },
+      { owner: "ä", tool: "c" },
+      { owner: "ö", tool: "c" }
     ].map((identity) => exposedName(identity))
     assert.strictEqual(new Set(names).size, names.length)
   })
 
   it("a long name keeps the beginning of both parts and ends in a mark", () => {
     const name = exposedName({
-      computer: "the-machine-in-the-corner",
+      owner: "the-machine-in-the-corner",
       tool: "search_all_the_documents_of_the_year"
     })
     assert.match(name, /^the-machine.*__search_all.*_[a-z0-9]{8}$/)
     assert.strictEqual(name.length, usualNameBudget)
   })
 
-  it("a short tool leaves its room to the Computer", () => {
-    const name = exposedName({ computer: "m".repeat(60), tool: "ls" })
+  it("a short tool leaves its room to its owner", () => {
+    const name = exposedName({ owner: "m".repeat(60), tool: "ls" })
     assert.match(name, /^m{32}__ls_[a-z0-9]{8}$/)
   })
 })

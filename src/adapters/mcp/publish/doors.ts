@@ -1,7 +1,7 @@
-import { createHash, timingSafeEqual } from "node:crypto"
 import type { IncomingHttpHeaders } from "node:http"
 import { isIP } from "node:net"
 import { Redacted } from "effect"
+import { sameText } from "../../node/sameText.ts"
 
 /** Who may come in. */
 export interface Doors {
@@ -23,9 +23,6 @@ const hostnameOf = (authority: string): string | undefined =>
   URL.parse(`http://${authority}`)?.hostname.toLowerCase()
 
 const isAddress = (hostname: string) => isIP(hostname.replace(/^\[(.*)\]$/, "$1")) !== 0
-
-const sameText = (one: string, other: string): boolean =>
-  timingSafeEqual(createHash("sha256").update(one).digest(), createHash("sha256").update(other).digest())
 
 /** The origin of a page that is not the server's own, or undefined when there is none. */
 export const foreignOrigin = ({ host, origin }: IncomingHttpHeaders): string | undefined =>

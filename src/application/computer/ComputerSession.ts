@@ -1,0 +1,57 @@
+import { Duration, Effect, Stream } from "effect"
+import { toMcpTool } from "../../domain/tools/listing.ts"
+import { toMcpResult } from "../../domain/tools/result.ts"
+import { version } from "../../version.ts"
+import { McpFailure, type McpSession } from "../ports/McpSession.ts"
+import { Computer } from "./Computer.ts"
+
+/** How long a call may take at most; whoever asks has a deadline of its own. */
+const longestCall = Duration.hours(1)
+
+const noResources = Effect.fail(
+  new McpFailure({ kind: "unsupported", message: "only the tools of this Computer are offered here" })
+)
+
+/**
+ * The tools of a Computer as one MCP peer, under the names the Computer gives them: for whoever takes tools by another
+ * way than an office. Calls need consent as those of an Agent do; `asker` says to the owner for whom.
+ */
+export const computerSession = Effect.fnUntraced(function* (
+  asker: string
+): Effect.fn.Return<McpSession, never, Computer> {
+  const { callTool, catalogue, changes } = yield* Computer
+  return {
+    info: {
+      name: "a2c-computer",
+      version,
+      protocolVersion: undefined,
+      capabilities: { tools: true, resources: false, subscribe: false },
+      instructions: undefined
+    },
+    listTools: () =>
+      Effect.map(catalogue, ({ entries }) => ({
+        items: [...entries].map(([name, { tool }]) => toMcpTool(name, tool)),
+        nextCursor: undefined
+      })),
+    listResources: () => noResources,
+    readResource: () => noResources,
+    callTool: (tool, params) =>
+      Effect.map(callTool({ tool, params, asker, timeout: longestCall }), toMcpResult),
+    watch: ({ tools }) =>
+      Effect.map(catalogue, (now) => {
+        if (!tools) return Stream.never
+        let known = now
+        return changes.pipe(
+          Stream.mapEffect(() => catalogue),
+          Stream.filter((next) => {
+            const isOther = next !== known
+            known = next
+            return isOther
+          }),
+          Stream.map(() => ({ _tag: "ToolsChanged" }) as const)
+        )
+      }),
+    ping: Effect.void,
+    ended: Effect.never
+  }
+})

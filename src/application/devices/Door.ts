@@ -1,0 +1,31 @@
+/** Remembers who was refused, and stays shut for those who come again and again. */
+export interface Door {
+  readonly refused: (peer: string, now: number) => void
+  readonly isShut: (peer: string, now: number) => boolean
+}
+
+/** So many refusals of one address within a minute shut the door for a minute. */
+const most = { refusals: 5, millis: 60_000 }
+
+/** How many addresses are remembered; of more, those that were refused longest ago are forgotten. */
+const mostPeers = 4096
+
+/** A door that is open for everybody. Times are in milliseconds since 1970. */
+export const makeDoor = (): Door => {
+  const refusals = new Map<string, { readonly since: number; readonly count: number }>()
+  const recent = (peer: string, now: number) => {
+    const known = refusals.get(peer)
+    return known !== undefined && now - known.since < most.millis ? known : undefined
+  }
+  return {
+    refused: (peer, now) => {
+      const count = (recent(peer, now)?.count ?? 0) + 1
+      // Set anew, so that the oldest stand first.
+      refusals.delete(peer)
+      refusals.set(peer, { since: now, count })
+      const [oldest] = refusals.keys()
+      if (refusals.size > mostPeers && oldest !== undefined) refusals.delete(oldest)
+    },
+    isShut: (peer, now) => (recent(peer, now)?.count ?? 0) >= most.refusals
+  }
+}
