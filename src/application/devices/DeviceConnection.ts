@@ -151,15 +151,13 @@ export const serveDevice = Effect.fnUntraced(function* (
   const onStatus = Effect.fnUntraced(function* (payload: Uint8Array) {
     const { kind } = readStatus(decodeUtf8Leniently(payload))
     if (kind === "PING") return yield* link.say("status", "INFO", "PONG")
-    if (kind === "DISCONNECT") {
-      yield* link.say("status", "INFO", "DISCONNECT")
-      yield* Effect.forkScoped(
-        Effect.delay(
-          Effect.sync(() => leave("it said goodbye")),
-          goodbyeTime
-        )
-      )
-    }
+    if (kind !== "DISCONNECT") return
+    const goodbye = Effect.delay(
+      Effect.sync(() => leave("it said goodbye")),
+      goodbyeTime
+    )
+    yield* Effect.forkScoped(goodbye, { startImmediately: true })
+    yield* link.say("status", "INFO", "DISCONNECT")
   })
 
   const onFrameOf = Effect.fnUntraced(function* (frame: Frame) {

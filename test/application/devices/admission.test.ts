@@ -1,0 +1,163 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Redacted, type Scope } from "effect"
+import { TestClock } from "effect/testing"
+import { byToken, byTokens } from "../../../src/adapters/node/deviceTokens.ts"
+import { makeGateway, registration, until } from "./world.ts"
+
+type Gateway = Effect.Success<ReturnType<typeof makeGateway>>
+
+const scoped = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
+  it.effect(title, () => Effect.scoped(body))
+
+const names = ({ devices }: Gateway) => Effect.map(devices, (all) => all.map(({ name }) => name).join())
+
+const hasDevices = (gateway: Gateway, expected: string) =>
+  until(Effect.map(names(gateway), (found) => found === expected))
+
+const guarded = makeGateway({ authenticate: byToken(Redacted.make("s3cret")) })
+
+describe("a device at the door", () => {
+  scoped(
+    "comes in with the token, under the name it gives itself",
+    Effect.gen(function* () {
+      const gateway = yield* guarded
+      const device = yield* gateway.newDevice
+      yield* device.frame("auth", "s3cret##lang:zh##name:lamp", "00000000")
+      assert.strictEqual(yield* device.nextText, "##INFO:AUTHENTICATED")
+      yield* hasDevices(gateway, "lamp")
+    })
+  )
+
+  scoped(
+    "is refused with another one, and told why",
+    Effect.gen(function* () {
+      const gateway = yield* guarded
+      const device = yield* gateway.newDevice
+      yield* device.frame("auth", "guess##name:lamp", "00000000")
+      assert.deepStrictEqual(yield* device.rest, ["##ERROR:the token is not valid"])
+      assert.strictEqual(yield* names(gateway), "")
+    })
+  )
+
+  scoped(
+    "registers nothing before it has shown its token",
+    Effect.gen(function* () {
+      const gateway = yield* guarded
+      const device = yield* gateway.newDevice
+      yield* device.message(registration("early"))
+      yield* device.frame("auth", "s3cret##name:lamp", "00000000")
+      yield* hasDevices(gateway, "lamp")
+      assert.deepStrictEqual((yield* gateway.session.listTools()).items, [])
+    })
+  )
+
+  scoped(
+    "has five seconds to show it",
+    Effect.gen(function* () {
+      const gateway = yield* guarded
+      const device = yield* gateway.newDevice
+      yield* TestClock.adjust("4999 millis")
+      yield* device.message(registration("early"))
+      yield* TestClock.adjust("1 millis")
+      assert.deepStrictEqual(yield* device.rest, ["##ERROR:it showed no token in time"])
+    })
+  )
+
+  scoped(
+    "changes nothing by showing it again",
+    Effect.gen(function* () {
+      const gateway = yield* guarded
+      const device = yield* gateway.newDevice
+      yield* device.frame("auth", "s3cret##name:lamp", "00000000")
+      yield* device.frame("auth", "wrong##name:door", "00000000")
+      yield* device.message(registration("on"))
+      yield* until(Effect.map(gateway.session.listTools(), ({ items }) => items.length === 1))
+      assert.strictEqual(yield* names(gateway), "lamp")
+    })
+  )
+
+  scoped(
+    "finds it shut after five refusals within a minute, for a minute",
+    Effect.gen(function* () {
+      const gateway = yield* guarded
+      for (let attempt = 1; attempt <= 5; attempt++) {
+        const device = yield* gateway.newDevice
+        yield* device.frame("auth", `guess ${attempt}`, "00000000")
+        assert.lengthOf(yield* device.rest, 1)
+      }
+      const shut = yield* gateway.newDevice
+      assert.deepStrictEqual(yield* shut.rest, [])
+      yield* TestClock.adjust("1 minute")
+      const again = yield* gateway.newDevice
+      yield* again.frame("auth", "s3cret##name:lamp", "00000000")
+      yield* hasDevices(gateway, "lamp")
+    })
+  )
+
+  scoped(
+    "is known by a token of its own, whatever it calls itself",
+    Effect.gen(function* () {
+      const tokens = new Map([
+        ["lamp", Redacted.make("one")],
+        ["door", Redacted.make("two")]
+      ])
+      const gateway = yield* makeGateway({ authenticate: byTokens(tokens) })
+      const device = yield* gateway.newDevice
+      yield* device.frame("auth", "two##name:lamp", "00000000")
+      yield* hasDevices(gateway, "door")
+    })
+  )
+
+  scoped(
+    "takes over from the connection that went by its name",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway()
+      const stale = yield* gateway.newDevice
+      yield* stale.frame("auth", "##name:lamp", "00000000")
+      yield* stale.message(registration("old"))
+      yield* until(Effect.map(gateway.session.listTools(), ({ items }) => items.length === 1))
+      const fresh = yield* gateway.newDevice
+      yield* fresh.frame("auth", "##name:lamp", "00000000")
+      assert.deepStrictEqual(yield* stale.rest, [
+        "##INFO:AUTHENTICATED",
+        "##REPLACED:another connection goes by its name"
+      ])
+      assert.strictEqual(yield* names(gateway), "lamp")
+      assert.deepStrictEqual((yield* gateway.session.listTools()).items, [])
+      yield* fresh.message(registration("new"))
+      yield* until(
+        Effect.map(gateway.session.listTools(), ({ items }) => items.some(({ name }) => name === "lamp__new"))
+      )
+    })
+  )
+
+  scoped(
+    "gets the lowest number that is free when it has no name",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway()
+      const first = yield* gateway.newDevice
+      yield* first.frame("status", "##HELLO")
+      yield* hasDevices(gateway, "device-1")
+      const second = yield* gateway.newDevice
+      yield* second.frame("auth", "##name:bad\u0007name", "00000000")
+      yield* hasDevices(gateway, "device-1,device-2")
+      yield* first.hangUp
+      yield* hasDevices(gateway, "device-2")
+      const third = yield* gateway.newDevice
+      yield* third.frame("status", "##HELLO")
+      yield* hasDevices(gateway, "device-2,device-1")
+    })
+  )
+
+  scoped(
+    "is closed at once when there are as many as there may be",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway({ limits: { mostDevices: 1 } })
+      const first = yield* gateway.newDevice
+      yield* first.frame("auth", "##name:lamp", "00000000")
+      yield* hasDevices(gateway, "lamp")
+      const second = yield* gateway.newDevice
+      assert.deepStrictEqual(yield* second.rest, [])
+    })
+  )
+})

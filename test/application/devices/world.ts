@@ -1,0 +1,103 @@
+import { assert } from "@effect/vitest"
+import { Context, Deferred, Effect, Exit, Layer, Queue, Result, Scope, Stream } from "effect"
+import * as AjvValidator from "../../../src/adapters/ajv/AjvValidator.ts"
+import * as MemoryBytes from "../../../src/adapters/memory/MemoryBytes.ts"
+import { DeviceGateway, type DeviceGatewayOptions } from "../../../src/application/devices/DeviceGateway.ts"
+import { ByteConnector, type ByteLink } from "../../../src/application/ports/ByteLink.ts"
+import { initialDecoder, step } from "../../../src/domain/devices/decoder.ts"
+import { encodeFrame, encodeJson } from "../../../src/domain/devices/encode.ts"
+import type { Frame, FrameType } from "../../../src/domain/devices/frame.ts"
+import { type DeviceMessage, messageOf, readMessage } from "../../../src/domain/devices/messages.ts"
+import { decodeUtf8Leniently, encodeUtf8 } from "../../../src/domain/devices/utf8.ts"
+import type { JsonObject } from "../../../src/domain/json.ts"
+
+/** A peer that a test plays by hand, frame by frame. */
+export interface RawPeer {
+  readonly link: ByteLink
+  readonly bytes: (bytes: Uint8Array) => Effect.Effect<void>
+  readonly frame: (type: FrameType, payload: string, task?: string) => Effect.Effect<void>
+  readonly message: (message: JsonObject) => Effect.Effect<void>
+  /** The next frame, whatever it is; dies when none comes any more. */
+  readonly next: Effect.Effect<Frame>
+  /** What the next frame says, as text. */
+  readonly nextText: Effect.Effect<string>
+  /** The next frame, which must be a message of MCP. */
+  readonly nextMessage: Effect.Effect<DeviceMessage>
+  /** Waits until the far end has closed, and gives the texts of the frames that came before. */
+  readonly rest: Effect.Effect<ReadonlyArray<string>>
+}
+
+/** Plays one end of a connection by hand. */
+export const playRaw = Effect.fnUntraced(function* (
+  link: ByteLink
+): Effect.fn.Return<RawPeer, never, Scope.Scope> {
+  const frames = yield* Queue.unbounded<Frame>()
+  const over = yield* Deferred.make<void>()
+  let state = initialDecoder()
+  yield* link.bytes.pipe(
+    Stream.runForEach((chunk) => {
+      const [next, events] = step(state, chunk)
+      state = next
+      return Queue.offerAll(
+        frames,
+        events.flatMap((event) => (event._tag === "Frame" ? [event.frame] : []))
+      )
+    }),
+    Effect.ensuring(Deferred.succeed(over, undefined)),
+    Effect.forkScoped({ startImmediately: true })
+  )
+  const bytes = (some: Uint8Array) => Effect.orDie(link.send(some))
+  const send = (frame: Frame) => bytes(Result.getOrThrow(encodeFrame(frame)))
+  const textOf = ({ payload }: Frame) => decodeUtf8Leniently(payload)
+  const next = Effect.raceFirst(
+    Queue.take(frames),
+    Effect.andThen(Deferred.await(over), Effect.flatMap(Queue.poll(frames), Effect.fromOption))
+  ).pipe(Effect.orDie)
+  return {
+    link,
+    bytes,
+    frame: (type, payload, task = "task1234") =>
+      send({ type, task, sequence: 0, payload: encodeUtf8(payload) }),
+    message: (message) => send({ type: "mcp", task: "mcp00001", sequence: 0, payload: encodeJson(message) }),
+    next,
+    nextText: Effect.map(next, textOf),
+    nextMessage: Effect.map(next, ({ payload, type }) => {
+      assert.strictEqual(type, "mcp")
+      return Result.getOrThrow(readMessage(payload))
+    }),
+    rest: Effect.andThen(
+      Deferred.await(over),
+      Effect.map(Queue.takeAll(frames), (all) => all.map(textOf))
+    )
+  }
+})
+
+/** A gateway in memory at port 7, and devices that a test plays. */
+export const makeGateway = Effect.fnUntraced(function* (options: Partial<DeviceGatewayOptions> = {}) {
+  const context = yield* DeviceGateway.layer({ port: 7, ...options }).pipe(
+    Layer.provideMerge(Layer.fresh(MemoryBytes.layer)),
+    Layer.provide(AjvValidator.layer),
+    Layer.build,
+    Effect.orDie
+  )
+  const gateway = Context.get(context, DeviceGateway)
+  const { connect } = Context.get(context, ByteConnector)
+  const newDevice = Effect.gen(function* () {
+    const scope = yield* Scope.fork(yield* Effect.scope)
+    const link = yield* Scope.provide(Effect.orDie(connect({ host: "127.0.0.1", port: 7 })), scope)
+    const peer = yield* Scope.provide(playRaw(link), scope)
+    return { ...peer, hangUp: Scope.close(scope, Exit.void) }
+  })
+  return { ...gateway, bytes: Context.pick(ByteConnector)(context), newDevice }
+})
+
+/** A service without parameters that matter. */
+export const plain = { description: "does it", parameters: { type: "object", properties: {} } }
+
+/** A registration of services without parameters. */
+export const registration = (...names: ReadonlyArray<string>): JsonObject =>
+  messageOf.register(new Map(names.map((name) => [name, plain])))
+
+/** Waits, without the clock moving, until this holds. */
+export const until = (holds: Effect.Effect<boolean>): Effect.Effect<void> =>
+  Effect.flatMap(holds, (yes) => (yes ? Effect.void : Effect.andThen(Effect.yieldNow, until(holds))))

@@ -1,0 +1,57 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Result } from "effect"
+import { readService, readServices } from "../../../src/domain/devices/services.ts"
+
+const parameters = {
+  type: "object",
+  properties: {
+    format: { type: "string", enum: ["simple", "detailed"], description: "时间格式", minLength: 1 },
+    count: { type: "integer", minimum: 0, maximum: 9, "x-vendor": true }
+  },
+  required: ["format"]
+}
+
+describe("services of devices", () => {
+  it("a definition keeps everything it says", () => {
+    assert.deepStrictEqual(
+      Result.getOrThrow(readService("get_time", { description: "时间", parameters, more: 1 })),
+      { description: "时间", parameters }
+    )
+  })
+
+  it.each([{}, { parameters: null, description: null }, { parameters: {} }])(
+    "a service that takes nothing need not say so: %j",
+    (definition) => {
+      assert.deepStrictEqual(Result.getOrThrow(readService("a", definition)), {
+        description: "",
+        parameters: { type: "object", properties: {} }
+      })
+    }
+  )
+
+  it.each([
+    ["a", null, /object/],
+    ["a", { description: 3 }, /description/],
+    ["a", { parameters: { type: "array" } }, /parameters\.type/],
+    ["a", { parameters: { properties: { x: { type: "数据类型" } } } }, /parameters\.properties\.x\.type/],
+    ["a", { parameters: { properties: { x: { enum: "a" } } } }, /parameters\.properties\.x\.enum/],
+    ["a", { parameters: { required: "x" } }, /parameters\.required/],
+    ["", {}, /name is empty/],
+    ["n".repeat(129), {}, /longer than 128/]
+  ])("a bad definition says where and why: %s %j", (name, definition, words) => {
+    assert.match(Result.getOrThrow(Result.flip(readService(name, definition))), words)
+  })
+
+  it("a bad definition costs nobody but itself", () => {
+    const { faults, services } = readServices({ good: { parameters }, bad: 7, also: {} }, 10)
+    assert.deepStrictEqual([...services.keys()], ["good", "also"])
+    assert.lengthOf(faults, 1)
+    assert.match(faults[0] ?? "", /^"bad": /)
+  })
+
+  it("more services than allowed are refused one by one", () => {
+    const { faults, services } = readServices({ a: {}, b: {}, c: {} }, 2)
+    assert.deepStrictEqual([...services.keys()], ["a", "b"])
+    assert.deepStrictEqual(faults, ['"c": the device has 2 services already'])
+  })
+})
