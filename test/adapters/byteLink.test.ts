@@ -1,0 +1,414 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Duration, Effect, Exit, Fiber, Layer, Logger, Queue, Scope, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import * as MemoryBytes from "../../src/adapters/memory/MemoryBytes.ts"
+import * as TcpConnector from "../../src/adapters/tcp/TcpConnector.ts"
+import * as TcpListener from "../../src/adapters/tcp/TcpListener.ts"
+import { ByteConnector, type ByteLink, ByteListener } from "../../src/application/ports/ByteLink.ts"
+
+const host = "127.0.0.1"
+const kib = 1024
+const mib = 1024 * kib
+
+/** Bytes of which no piece looks like its neighbour. */
+const pattern = (size: number, seed = 0): Uint8Array => {
+  const bytes = new Uint8Array(size)
+  for (let index = 0; index < size; index++) bytes[index] = (index * 31 + (index >> 8) * 7 + seed) % 251
+  return bytes
+}
+
+const join = (pieces: ReadonlyArray<Uint8Array>): Uint8Array => new Uint8Array(Buffer.concat(pieces))
+const readAll = ({ bytes }: ByteLink) => Effect.map(Stream.runCollect(bytes), join)
+const countAll = ({ bytes }: ByteLink) =>
+  Stream.runFold(
+    bytes,
+    () => 0,
+    (sum, { length }) => sum + length
+  )
+/** Reads until so many bytes are there; the link cannot be read again. */
+const readSome = ({ bytes }: ByteLink, size: number) => {
+  let missing = size
+  return Effect.map(
+    Stream.runCollect(Stream.takeUntil(bytes, ({ length }) => (missing -= length) <= 0)),
+    join
+  )
+}
+const reasonOf = (send: ReturnType<ByteLink["send"]>) => Effect.map(Effect.flip(send), ({ reason }) => reason)
+const echo = ({ bytes, send }: ByteLink) => Effect.ignore(Stream.runForEach(bytes, send))
+
+/** Lets everything happen that needs no time: network, timers that are due, fibers. */
+const turn = Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
+/** Waits until a number has not grown for many turns. */
+const settled = Effect.fnUntraced(function* (read: () => number) {
+  for (let before = -1, calm = 0; calm < 100; calm++) {
+    if (read() !== before) calm = 0
+    before = read()
+    yield* turn
+  }
+})
+const begin = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.forkChild(effect, { startImmediately: true })
+
+/** Opens a listener in a scope of its own. */
+const open = Effect.fnUntraced(function* (serve: (link: ByteLink) => Effect.Effect<void>, mostLinks = 1000) {
+  const home = yield* Scope.fork(yield* Effect.scope)
+  const place = yield* ByteListener.use(({ listen }) => listen({ host, port: 0, mostLinks }, serve)).pipe(
+    Scope.provide(home)
+  )
+  return {
+    ...place,
+    stop: Scope.close(home, Exit.void),
+    connect: ByteConnector.use(({ connect }) => connect(place))
+  }
+})
+
+/** Both ends of one link: `close` ends the near one, `release` ends who serves the far one. */
+const pair = Effect.gen(function* () {
+  const arrived = yield* Deferred.make<ByteLink>()
+  const released = yield* Deferred.make<void>()
+  const site = yield* open((link) =>
+    Effect.andThen(Deferred.succeed(arrived, link), Deferred.await(released))
+  )
+  const scope = yield* Scope.fork(yield* Effect.scope)
+  const near = yield* Scope.provide(site.connect, scope)
+  const release = Deferred.succeed(released, undefined)
+  yield* Effect.addFinalizer(() => release)
+  return {
+    ...site,
+    near,
+    far: yield* Deferred.await(arrived),
+    close: Scope.close(scope, Exit.void),
+    release
+  }
+})
+
+type World = ByteListener | ByteConnector
+
+interface Kind {
+  readonly run: (title: string, body: Effect.Effect<void, unknown, Scope.Scope | World>) => void
+  /** Lets time go by where it does not do so by itself. */
+  readonly pass: (time: Duration.Input) => Effect.Effect<void>
+  /** How many bytes a sender may be ahead of who reads. */
+  readonly most: number
+  /** How many handles of the system are in use. */
+  readonly handles: () => number
+}
+
+/** The promises of every link of bytes. */
+const contract = (name: string, { handles, most, pass, run }: Kind) => {
+  describe(name, () => {
+    run(
+      "bytes arrive in the order in which they were given, in pieces of any size, both ways at once",
+      Effect.gen(function* () {
+        const { connect } = yield* open(echo)
+        const near = yield* connect
+        const parts = [1, 0, 64 * kib - 1, 64 * kib, 64 * kib + 1, 4 * mib, 3].map(pattern)
+        const all = join(parts)
+        const reading = yield* begin(readSome(near, all.length))
+        for (const part of parts) yield* near.send(part)
+        assert.isTrue(Buffer.from(all).equals(yield* Fiber.join(reading)))
+      })
+    )
+
+    run(
+      "a link says where its far end is",
+      Effect.gen(function* () {
+        const { far, near } = yield* pair
+        assert.deepStrictEqual([near.peer, far.peer], [host, host])
+      })
+    )
+
+    run(
+      "what was sent arrives before the end does, even where it is read late",
+      Effect.gen(function* () {
+        const { close, far, near } = yield* pair
+        yield* near.send(pattern(48 * kib))
+        yield* begin(close)
+        assert.deepStrictEqual(yield* readAll(far), pattern(48 * kib))
+      })
+    )
+
+    run(
+      "both ends learn who closed",
+      Effect.gen(function* () {
+        const { close, far, near, release } = yield* pair
+        const closing = yield* begin(close)
+        assert.deepStrictEqual(yield* readAll(far), new Uint8Array())
+        yield* release
+        yield* Fiber.join(closing)
+        assert.strictEqual(yield* near.closed, "this end closed the connection")
+        assert.strictEqual(yield* far.closed, "the far end closed the connection")
+      })
+    )
+
+    run(
+      "nothing can be sent or read after the link was closed",
+      Effect.gen(function* () {
+        const { close, far, near, release } = yield* pair
+        yield* far.send(pattern(10))
+        yield* release
+        yield* close
+        assert.match(yield* reasonOf(near.send(pattern(1))), /^(this|the far) end closed the connection$/)
+        assert.deepStrictEqual(yield* readAll(near), new Uint8Array())
+      })
+    )
+
+    run(
+      "who sends to a far end that has closed learns it in the end",
+      Effect.gen(function* () {
+        const { far, near, release } = yield* pair
+        yield* release
+        yield* readAll(near)
+        yield* pass("1 second")
+        yield* far.closed
+        const reason = yield* reasonOf(Effect.forever(Effect.andThen(near.send(pattern(10)), turn)))
+        assert.match(reason, /^the (connection was reset|far end closed the connection)$/)
+        assert.strictEqual(yield* near.closed, reason)
+      })
+    )
+
+    run(
+      "who sends waits while nobody reads, and goes on afterwards",
+      Effect.gen(function* () {
+        const { close, far, near } = yield* pair
+        let sent = 0
+        const part = pattern(mib)
+        const count = 64
+        yield* begin(
+          Effect.andThen(
+            Effect.repeat(
+              Effect.tap(near.send(part), () => Effect.sync(() => sent++)),
+              { times: count - 1 }
+            ),
+            close
+          )
+        )
+        yield* settled(() => sent)
+        assert.isBelow(sent, count)
+        assert.strictEqual(yield* countAll(far), count * mib)
+        assert.strictEqual(sent, count)
+      })
+    )
+
+    run(
+      "who floods is never ahead of a slow reader by more than a few buffers",
+      Effect.gen(function* () {
+        const { far, near } = yield* pair
+        let sent = 0
+        let taken = 0
+        let ahead = 0
+        const part = pattern(64 * kib)
+        yield* begin(
+          Effect.forever(Effect.tap(near.send(part), () => Effect.sync(() => (sent += part.length))))
+        )
+        const slowly = Effect.fnUntraced(function* ({ length }: Uint8Array) {
+          taken += length
+          ahead = Math.max(ahead, sent - taken)
+          yield* turn
+          yield* turn
+        })
+        yield* Stream.runForEach(
+          Stream.takeWhile(far.bytes, () => taken < 2 * most),
+          slowly
+        )
+        assert.isBelow(ahead, most)
+      })
+    )
+
+    run(
+      "interrupting who waits to send changes nothing about what arrives",
+      Effect.gen(function* () {
+        const { far, near } = yield* pair
+        const parts = [pattern(16 * mib), pattern(10, 1), pattern(100 * kib, 2)] as const
+        for (const part of parts) yield* Fiber.interrupt(yield* begin(near.send(part)))
+        const reading = yield* begin(readSome(far, join(parts).length))
+        assert.isTrue(Buffer.from(join(parts)).equals(yield* Fiber.join(reading)))
+      })
+    )
+
+    run(
+      "who waits to send is told at once when the link is closed",
+      Effect.gen(function* () {
+        const { close, near } = yield* pair
+        const sending = yield* begin(reasonOf(near.send(pattern(16 * mib))))
+        yield* begin(close)
+        assert.strictEqual(yield* Fiber.join(sending), "this end closed the connection")
+      })
+    )
+
+    run(
+      "the last words of who serves arrive, although it has not read what came",
+      Effect.gen(function* () {
+        const words = pattern(mib)
+        const { connect } = yield* open(({ send }) => Effect.orDie(send(words)))
+        const near = yield* connect
+        const flooding = yield* begin(Effect.ignore(near.send(pattern(16 * mib))))
+        assert.isTrue(Buffer.from(words).equals(yield* readAll(near)))
+        yield* Fiber.join(flooding)
+      })
+    )
+
+    run(
+      "a link stays open when its far end closes, until who serves it ends",
+      Effect.gen(function* () {
+        const gone: Array<string> = []
+        const { close, far, release } = yield* pair
+        yield* Effect.forkChild(Effect.map(far.closed, (reason) => gone.push(reason)))
+        const closing = yield* begin(close)
+        yield* readAll(far)
+        yield* turn
+        assert.deepStrictEqual(gone, [])
+        yield* release
+        yield* far.closed
+        yield* Fiber.join(closing)
+      })
+    )
+
+    run(
+      "when the listener's scope closes, who serves is interrupted, links end, and the place is free",
+      Effect.gen(function* () {
+        const interrupted = yield* Deferred.make<void>()
+        const { connect, port, stop } = yield* open(({ bytes }) =>
+          Effect.onInterrupt(Stream.runDrain(bytes), () => Deferred.succeed(interrupted, undefined))
+        )
+        const scope = yield* Scope.make()
+        const near = yield* Scope.provide(connect, scope)
+        const stopping = yield* begin(stop)
+        yield* Deferred.await(interrupted)
+        assert.deepStrictEqual(yield* readAll(near), new Uint8Array())
+        yield* Scope.close(scope, Exit.void)
+        yield* Fiber.join(stopping)
+        const refused = yield* Effect.flip(connect)
+        assert.strictEqual(refused._tag, "Unreachable")
+        assert.strictEqual(refused.message, `Cannot reach ${host}:${port}: the connection was refused`)
+        const again = ByteListener.use(({ listen }) => listen({ host, port, mostLinks: 1 }, echo))
+        assert.deepStrictEqual(yield* again, { host, port })
+      })
+    )
+
+    run(
+      "a listener's scope waits one second for those who never read, and no longer",
+      Effect.gen(function* () {
+        const { connect, stop } = yield* open(({ send }) => Effect.ignore(Effect.forever(send(pattern(mib)))))
+        const near = yield* connect
+        const stopping = yield* begin(stop)
+        yield* pass("1 second")
+        yield* Fiber.join(stopping)
+        yield* countAll(near)
+      })
+    )
+
+    run(
+      "more links than may be are closed when they open, and each that ends makes room",
+      Effect.gen(function* () {
+        const served = yield* Queue.unbounded<ByteLink>()
+        const { connect } = yield* open((link) => Effect.andThen(Queue.offer(served, link), echo(link)), 2)
+        const scope = yield* Scope.make()
+        yield* Scope.provide(connect, scope)
+        const first = yield* Queue.take(served)
+        const second = yield* connect
+        yield* Queue.take(served)
+
+        const third = yield* connect
+        assert.deepStrictEqual(yield* readAll(third), new Uint8Array())
+
+        yield* Scope.close(scope, Exit.void)
+        yield* first.closed
+        const fourth = yield* connect
+        for (const link of [second, fourth]) {
+          yield* link.send(pattern(10))
+          assert.deepStrictEqual(yield* readSome(link, 10), pattern(10))
+        }
+      })
+    )
+
+    run(
+      "an address is listened on once",
+      Effect.gen(function* () {
+        const { port } = yield* open(echo)
+        const failed = yield* Effect.flip(
+          ByteListener.use(({ listen }) => listen({ host, port, mostLinks: 1 }, echo))
+        )
+        assert.strictEqual(failed._tag, "ListenFailed")
+        assert.strictEqual(failed.message, `Cannot listen on ${host}:${port}: the address is in use`)
+      })
+    )
+
+    run(
+      "free ports differ",
+      Effect.gen(function* () {
+        const [one, two] = yield* Effect.all([open(echo), open(echo)])
+        assert.notStrictEqual(one.port, two.port)
+        assert.isAbove(Math.min(one.port, two.port), 0)
+      })
+    )
+
+    const lines: Array<unknown> = []
+    const logger = Logger.make<unknown, void>(({ message }) => void lines.push(message))
+    run(
+      "a bug in who serves is logged, ends its own link, and harms no other",
+      Effect.gen(function* () {
+        const { connect } = yield* open((link) =>
+          Stream.runForEach(link.bytes, (piece) =>
+            piece[0] === 0 ? Effect.die("a bug") : Effect.ignore(link.send(piece))
+          )
+        )
+        const [good, bad] = yield* Effect.all([connect, connect])
+        yield* bad.send(Uint8Array.of(0))
+        assert.deepStrictEqual(yield* readAll(bad), new Uint8Array())
+        yield* good.send(Uint8Array.of(1))
+        assert.deepStrictEqual(yield* readSome(good, 1), Uint8Array.of(1))
+        assert.deepStrictEqual(lines, [["serving a connection failed", { peer: host }, "a bug"]])
+      }).pipe(Effect.provide(Logger.layer([logger])))
+    )
+
+    run(
+      "thousands of links that came and went leave nothing behind",
+      Effect.gen(function* () {
+        const before = handles()
+        const { connect, stop } = yield* open(echo)
+        const visit = Effect.scoped(
+          Effect.gen(function* () {
+            const near = yield* connect
+            yield* near.send(pattern(10))
+            assert.deepStrictEqual(yield* readSome(near, 10), pattern(10))
+          })
+        )
+        yield* Effect.all(Array<typeof visit>(3000).fill(visit), { concurrency: 20, discard: true })
+        yield* stop
+        while (handles() > before) yield* turn
+      })
+    )
+  })
+}
+
+const handles = (): number =>
+  process.getActiveResourcesInfo().filter((resource) => resource.startsWith("TCP")).length
+
+describe("ByteLink", () => {
+  contract("in memory", {
+    run: (title, body) =>
+      it.effect(title, () =>
+        Effect.gen(function* () {
+          const scope = yield* Scope.make()
+          const exit = yield* Effect.exit(Scope.provide(body, scope))
+          const closing = yield* begin(Scope.close(scope, exit))
+          yield* TestClock.adjust("10 seconds") // whoever was left with something to read
+          yield* Fiber.join(closing)
+          yield* exit
+        }).pipe(Effect.provide(MemoryBytes.layer, { local: true }))
+      ),
+    pass: TestClock.adjust,
+    most: mib,
+    handles: () => 0
+  })
+  contract("over TCP", {
+    run: (title, body) =>
+      it.live(title, () =>
+        Effect.provide(Effect.scoped(body), Layer.merge(TcpListener.layer, TcpConnector.layer))
+      ),
+    pass: () => Effect.void,
+    most: 48 * mib,
+    handles
+  })
+})

@@ -1,0 +1,155 @@
+import { connect, type Socket } from "node:net"
+import { Worker } from "node:worker_threads"
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Fiber, Layer, type Scope, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import * as TcpConnector from "../../../src/adapters/tcp/TcpConnector.ts"
+import * as TcpListener from "../../../src/adapters/tcp/TcpListener.ts"
+import { ByteConnector, type ByteLink, ByteListener } from "../../../src/application/ports/ByteLink.ts"
+
+const host = "127.0.0.1"
+const world = Layer.merge(TcpListener.layer, TcpConnector.layer)
+const live = (
+  title: string,
+  body: Effect.Effect<void, unknown, Scope.Scope | ByteListener | ByteConnector>
+) => it.live(title, () => Effect.provide(Effect.scoped(body), world))
+
+const begin = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.forkChild(effect, { startImmediately: true })
+const happens = (socket: Socket, event: string) =>
+  Effect.callback<void>((resume) => void socket.once(event, () => resume(Effect.void)))
+const handles = (): number =>
+  process.getActiveResourcesInfo().filter((resource) => resource.startsWith("TCP")).length
+const turn = Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
+
+/** A link that a listener has taken from a socket of Node's, which may misbehave. */
+const accepted = Effect.fnUntraced(function* (listenOn = host) {
+  const arrived = yield* Deferred.make<ByteLink>()
+  const released = yield* Deferred.make<void>()
+  const { port } = yield* ByteListener.use(({ listen }) =>
+    listen({ host: listenOn, port: 0, mostLinks: 10 }, (link) =>
+      Effect.andThen(Deferred.succeed(arrived, link), Deferred.await(released))
+    )
+  )
+  const peer = yield* Effect.acquireRelease(
+    Effect.sync(() => connect({ host, port, allowHalfOpen: true })),
+    (socket) => Effect.sync(() => socket.destroy())
+  )
+  return { link: yield* Deferred.await(arrived), peer, release: Deferred.succeed(released, undefined) }
+})
+
+describe("TCP", () => {
+  live(
+    "a link that is reset says so, and who waits to send is told at once",
+    Effect.gen(function* () {
+      const { link, peer } = yield* accepted()
+      const sending = yield* begin(Effect.flip(link.send(new Uint8Array(32 * 1024 ** 2))))
+      const reading = yield* begin(Stream.runDrain(link.bytes))
+      peer.resetAndDestroy()
+      assert.strictEqual((yield* Fiber.join(sending)).message, "Connection closed: the connection was reset")
+      yield* Fiber.join(reading)
+      assert.strictEqual(yield* link.closed, "the connection was reset")
+    })
+  )
+
+  live(
+    "who has said everything may still listen",
+    Effect.gen(function* () {
+      const { link, peer, release } = yield* accepted()
+      peer.end("question")
+      assert.strictEqual(yield* Stream.mkString(Stream.decodeText(link.bytes)), "question")
+      const heard: Array<string> = []
+      peer.setEncoding("utf8").on("data", (text: string) => heard.push(text))
+      yield* link.send(Buffer.from("answer"))
+      const ended = yield* begin(happens(peer, "end"))
+      yield* release
+      yield* Fiber.join(ended)
+      assert.deepStrictEqual(heard, ["answer"])
+      assert.strictEqual(yield* link.closed, "the far end closed the connection")
+    })
+  )
+
+  live(
+    "an address of IPv4 is spelled as such on a listener for both",
+    Effect.gen(function* () {
+      const { link } = yield* accepted("::")
+      assert.strictEqual(link.peer, host)
+    })
+  )
+
+  live(
+    "a port that cannot be is told in words",
+    Effect.gen(function* () {
+      const to = { host, port: 65_536 }
+      const failures = [
+        yield* Effect.flip(ByteConnector.use((connector) => connector.connect(to))),
+        yield* Effect.flip(
+          ByteListener.use(({ listen }) => listen({ ...to, mostLinks: 1 }, () => Effect.void))
+        )
+      ]
+      assert.deepStrictEqual(
+        failures.map(({ message }) => message),
+        [
+          "Cannot reach 127.0.0.1:65536: there is no such port",
+          "Cannot listen on 127.0.0.1:65536: there is no such port"
+        ]
+      )
+    })
+  )
+
+  /** Where the system lets nobody in: a program that listens and never takes a connection, with a full queue. */
+  const silentPort = Effect.gen(function* () {
+    const blocked = yield* Effect.acquireRelease(
+      Effect.sync(
+        () =>
+          new Worker(
+            `const { createServer } = require("node:net")
+             const { parentPort } = require("node:worker_threads")
+             const server = createServer().listen({ port: 0, host: "${host}", backlog: 1 }, () => {
+               parentPort.postMessage(server.address().port)
+               Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)
+             })`,
+            { eval: true }
+          )
+      ),
+      (worker) => Effect.promise(() => worker.terminate())
+    )
+    const port = yield* Effect.callback<number>((resume) => {
+      blocked.once("message", (taken: number) => resume(Effect.succeed(taken)))
+    })
+    for (let count = 0; count < 2; count++) {
+      const filler = yield* Effect.acquireRelease(
+        Effect.sync(() => connect({ host, port })),
+        (socket) => Effect.sync(() => socket.destroy())
+      )
+      yield* happens(filler, "connect")
+    }
+    return port
+  })
+
+  it.effect("a host that does not answer is given ten seconds", () =>
+    Effect.gen(function* () {
+      const port = yield* silentPort
+      const connecting = yield* begin(
+        Effect.flip(ByteConnector.use((connector) => connector.connect({ host, port })))
+      )
+      yield* TestClock.adjust("9 seconds")
+      assert.isUndefined(connecting.pollUnsafe())
+      yield* TestClock.adjust("1 second")
+      const { message } = yield* Fiber.join(connecting)
+      assert.strictEqual(message, `Cannot reach ${host}:${port}: the far end does not answer`)
+    }).pipe(Effect.scoped, Effect.provide(world))
+  )
+
+  live(
+    "who gives up connecting leaves nothing behind",
+    Effect.gen(function* () {
+      const port = yield* silentPort
+      const before = handles()
+      const connecting = yield* begin(ByteConnector.use((connector) => connector.connect({ host, port })))
+      assert.isAbove(handles(), before)
+      yield* Fiber.interrupt(connecting)
+      while (handles() > before) yield* turn
+    })
+  )
+})
