@@ -4,6 +4,7 @@ import * as AjvValidator from "../../../src/adapters/ajv/AjvValidator.ts"
 import * as MemoryBytes from "../../../src/adapters/memory/MemoryBytes.ts"
 import { DeviceGateway, type DeviceGatewayOptions } from "../../../src/application/devices/DeviceGateway.ts"
 import { ByteConnector, type ByteLink } from "../../../src/application/ports/ByteLink.ts"
+import type { McpFailure } from "../../../src/application/ports/McpSession.ts"
 import { initialDecoder, step } from "../../../src/domain/devices/decoder.ts"
 import { encodeFrame, encodeJson } from "../../../src/domain/devices/encode.ts"
 import type { Frame, FrameType } from "../../../src/domain/devices/frame.ts"
@@ -46,7 +47,7 @@ export const playRaw = Effect.fnUntraced(function* (
     Effect.ensuring(Deferred.succeed(over, undefined)),
     Effect.forkScoped({ startImmediately: true })
   )
-  const bytes = (some: Uint8Array) => Effect.orDie(link.send(some))
+  const bytes = (some: Uint8Array) => Effect.ignore(link.send(some))
   const send = (frame: Frame) => bytes(Result.getOrThrow(encodeFrame(frame)))
   const textOf = ({ payload }: Frame) => decodeUtf8Leniently(payload)
   const next = Effect.raceFirst(
@@ -67,7 +68,7 @@ export const playRaw = Effect.fnUntraced(function* (
     }),
     rest: Effect.andThen(
       Deferred.await(over),
-      Effect.map(Queue.takeAll(frames), (all) => all.map(textOf))
+      Effect.map(Queue.clear(frames), (all) => all.map(textOf))
     )
   }
 })
@@ -99,5 +100,7 @@ export const registration = (...names: ReadonlyArray<string>): JsonObject =>
   messageOf.register(new Map(names.map((name) => [name, plain])))
 
 /** Waits, without the clock moving, until this holds. */
-export const until = (holds: Effect.Effect<boolean>): Effect.Effect<void> =>
-  Effect.flatMap(holds, (yes) => (yes ? Effect.void : Effect.andThen(Effect.yieldNow, until(holds))))
+export const until = (holds: Effect.Effect<boolean, McpFailure>): Effect.Effect<void> =>
+  Effect.flatMap(Effect.orDie(holds), (yes) =>
+    yes ? Effect.void : Effect.andThen(Effect.yieldNow, until(holds))
+  )
