@@ -12,6 +12,7 @@ import * as VerelEngine from "../adapters/vrl/VerelEngine.ts"
 import { Agent, type AgentOptions } from "../application/agent/Agent.ts"
 import { Computer, type ComputerOptions } from "../application/computer/Computer.ts"
 import { ComputerSettings } from "../application/computer/ComputerSettings.ts"
+import * as InProcess from "../application/computer/InProcess.ts"
 import { Inputs, type InputSources } from "../application/computer/Inputs.ts"
 import { DeviceGateway, type DeviceGatewayOptions } from "../application/devices/DeviceGateway.ts"
 import type { JoinFailed } from "../application/member/OfficeMember.ts"
@@ -50,12 +51,20 @@ export const agentLayer = (
 
 type ComputerLayerOptions = ComputerOptions &
   SocketIoClient.SocketIoClientOptions &
-  AuthorizerOptions & { readonly settings?: Partial<ComputerSettings> }
+  AuthorizerOptions & {
+    readonly settings?: Partial<ComputerSettings>
+    /** Peers of this process, which stand for the servers of these names whether they are configured or not. */
+    readonly sessions?: InProcess.Sessions
+  }
 
 /** A Computer in an office of a Server on Socket.IO, driving real MCP servers; whoever runs it gives the inputs. */
-export const computerOn = (options: ComputerLayerOptions): Layer.Layer<Computer, JoinFailed, Inputs> =>
-  Computer.layer(options).pipe(
+export const computerOn = ({
+  sessions = {},
+  ...options
+}: ComputerLayerOptions): Layer.Layer<Computer, JoinFailed, Inputs> =>
+  Computer.layer({ ...options, config: InProcess.withSessions(options.config, sessions) }).pipe(
     Layer.provide(SocketIoClient.layer(options)),
+    Layer.provide(InProcess.layer(sessions)),
     Layer.provide(McpClient.layerAuthorizing(options)),
     Layer.provide(FileCredentialStore.layer()),
     Layer.provide(NodeServices.layer),

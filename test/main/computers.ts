@@ -20,6 +20,7 @@ import * as McpClient from "../../src/adapters/mcp/McpClient.ts"
 import * as Memory from "../../src/adapters/memory/MemoryTransport.ts"
 import { Computer } from "../../src/application/computer/Computer.ts"
 import { ComputerSettings } from "../../src/application/computer/ComputerSettings.ts"
+import * as InProcess from "../../src/application/computer/InProcess.ts"
 import { Inputs } from "../../src/application/computer/Inputs.ts"
 import type { ServerState } from "../../src/application/computer/Offer.ts"
 import { jsonBody } from "../../src/application/ports/Body.ts"
@@ -73,13 +74,22 @@ export const configOf = (servers: object) => Result.getOrThrow(readComputerConfi
 export const makeComputer = Effect.fnUntraced(function* (
   place: Place,
   servers: object,
-  { office, settings = {} }: { readonly office?: string; readonly settings?: Partial<ComputerSettings> } = {}
+  {
+    office,
+    sessions = {},
+    settings = {}
+  }: {
+    readonly office?: string
+    readonly sessions?: InProcess.Sessions
+    readonly settings?: Partial<ComputerSettings>
+  } = {}
 ): Effect.fn.Return<Computer["Service"], never, Scope.Scope> {
   const context = yield* Computer.layer({
     name: "pc-1",
-    config: configOf(servers),
+    config: InProcess.withSessions(configOf(servers), sessions),
     ...(office !== undefined && { office })
   }).pipe(
+    Layer.provide(InProcess.layer(sessions)),
     Layer.provide(McpClient.layer),
     Layer.provide(NodeServices.layer),
     Layer.provide(AjvValidator.layer),

@@ -1,0 +1,40 @@
+import { Effect, Layer } from "effect"
+import type { ComputerConfig, ServerConfig } from "../../domain/protocol/v0_2/config.ts"
+import { completeParameters } from "../../domain/protocol/v0_2/parameters.ts"
+import { McpConnector, type McpSession } from "../ports/McpSession.ts"
+
+/** MCP peers of this process by the names of the servers they stand for: devices, packs of tools, an office. */
+export type Sessions = { readonly [server: string]: McpSession }
+
+/** What stands in a configuration for a peer of this process: an office sees no more of it than the name. */
+const standIn = (name: string): ServerConfig => ({
+  name,
+  type: "stdio",
+  disabled: false,
+  forbiddenTools: [],
+  toolMeta: {},
+  defaultToolMeta: null,
+  vrl: null,
+  parameters: completeParameters("stdio", { command: "(in process)" })
+})
+
+/** The configuration with a server for each of these sessions that it does not know yet. */
+export const withSessions = (config: ComputerConfig, sessions: Sessions): ComputerConfig => ({
+  ...config,
+  servers: {
+    ...Object.fromEntries(Object.keys(sessions).map((name) => [name, standIn(name)])),
+    ...config.servers
+  }
+})
+
+/** Connects servers of these names with the sessions of this process, whatever is configured of how to reach them. */
+export const layer = (sessions: Sessions): Layer.Layer<McpConnector, never, McpConnector> =>
+  Layer.effect(
+    McpConnector,
+    Effect.map(McpConnector, ({ connect }) => ({
+      connect: (server, endpoint) => {
+        const session = Object.hasOwn(sessions, server) ? sessions[server] : undefined
+        return session === undefined ? connect(server, endpoint) : Effect.succeed(session)
+      }
+    }))
+  )

@@ -1,0 +1,52 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Duration, Effect, Fiber } from "effect"
+import { messageOf } from "../../../src/domain/devices/messages.ts"
+import { agentUnderTest } from "../../conformance/members.ts"
+import { makeComputer, makePlace, patience } from "../../main/computers.ts"
+import { makeGateway, registration, until } from "./world.ts"
+
+describe("a Computer that drives the devices of a gateway in its own process", () => {
+  it.live(
+    "an Agent calls a lamp like any tool, and sees it come and go",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const gateway = yield* makeGateway()
+          const place = yield* makePlace
+          yield* makeComputer(
+            place,
+            {
+              devices: {
+                type: "stdio",
+                server_parameters: { command: "-" },
+                default_tool_meta: { auto_apply: true }
+              }
+            },
+            {
+              office: "home",
+              sessions: { devices: gateway.session },
+              settings: { startupPatience: patience }
+            }
+          )
+          const agent = yield* agentUnderTest(place, { office: "home" })
+          const tools = Effect.map(Effect.orDie(agent.getTools("pc-1")), (all) =>
+            all.map(({ name }) => name).join()
+          )
+          assert.strictEqual(yield* tools, "")
+          const lamp = yield* gateway.newDevice
+          yield* lamp.frame("auth", "##name:lamp", "00000000")
+          yield* lamp.next
+          yield* lamp.message(registration("on"))
+          yield* until(Effect.map(tools, (names) => names === "lamp__on"))
+          const call = yield* Effect.forkChild(agent.callTool({ computer: "pc-1", tool: "lamp__on" }))
+          const asked = yield* lamp.nextMessage
+          if (asked._tag === "Call")
+            yield* lamp.message(messageOf.result(asked.callId, { success: true, data: "bright" }))
+          assert.deepStrictEqual((yield* Fiber.join(call)).content, [{ type: "text", text: "bright" }])
+          yield* lamp.hangUp
+          yield* until(Effect.map(tools, (names) => names === ""))
+        })
+      ),
+    Duration.toMillis(patience)
+  )
+})
