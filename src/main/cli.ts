@@ -9,6 +9,7 @@ import { agent } from "./cli/agent.ts"
 import { computer } from "./cli/computer.ts"
 import { devices } from "./cli/devices.ts"
 import { server } from "./cli/server.ts"
+import { tools } from "./cli/tools.ts"
 
 const demo = Command.make(
   "demo",
@@ -21,7 +22,7 @@ const demo = Command.make(
 
 const root = Command.make("a2c").pipe(
   Command.withDescription("A2C-SMCP: an Agent works through a Server with many Computers"),
-  Command.withSubcommands([demo, server, computer, agent, devices])
+  Command.withSubcommands([demo, server, computer, agent, devices, tools])
 )
 
 /** What kept the results from being written, unless nobody wants to read on: `a2c … | head -1` is no failure. */

@@ -1,7 +1,78 @@
-import { Data } from "effect"
+import { Data, Duration, Effect, Exit, Latch, Scope, Semaphore } from "effect"
+import type { JsonObject } from "../../domain/json.ts"
+import type { McpProgress } from "../ports/McpSession.ts"
+import type { LoadedPack, PackCall, PackFailure } from "../ports/PackLoader.ts"
 
 /** A call took longer than it may. */
 export class PackTimeout extends Data.TaggedError("PackTimeout")<{ readonly message: string }> {}
 
 /** Too many calls of a pack run and wait already. */
 export class PackBusy extends Data.TaggedError("PackBusy")<{ readonly message: string }> {}
+
+/** Bounds of the calls of one pack. */
+export interface CallLimits {
+  /** How long a call may take, waiting for its turn included. */
+  readonly timeout: Duration.Duration
+  /** How many calls run at once. */
+  readonly concurrency: number
+  /** How many more wait for their turn. */
+  readonly queue: number
+}
+
+/** One version of a pack that runs, until its last call has ended. */
+export interface RunningPack {
+  readonly loaded: LoadedPack
+  readonly call: (
+    call: PackCall,
+    onProgress: (progress: McpProgress) => Effect.Effect<void>
+  ) => Effect.Effect<JsonObject, PackFailure | PackTimeout | PackBusy>
+  /** Waits until no call runs, then closes it. New calls are somebody else's business. */
+  readonly retire: Effect.Effect<void>
+  /** Closes it, whatever runs. */
+  readonly close: Effect.Effect<void>
+}
+
+/** Runs the calls of a pack that was loaded in this scope. */
+export const makeRunningPack = (
+  name: string,
+  loaded: LoadedPack,
+  scope: Scope.Closeable,
+  { concurrency, queue, timeout }: CallLimits
+): RunningPack => {
+  const turns = Semaphore.makeUnsafe(concurrency)
+  /** Open when no call runs or waits. */
+  const idle = Latch.makeUnsafe(true)
+  let present = 0
+
+  const late = () => {
+    const seconds = Duration.toSeconds(timeout)
+    return Effect.fail(new PackTimeout({ message: `The tool did not answer within ${seconds} seconds` }))
+  }
+
+  return {
+    loaded,
+    call: (call, onProgress) =>
+      Effect.suspend((): Effect.Effect<JsonObject, PackFailure | PackTimeout | PackBusy> => {
+        if (present >= concurrency + queue) {
+          return Effect.fail(new PackBusy({ message: `Pack '${name}' is busy: try again later` }))
+        }
+        return Effect.acquireUseRelease(
+          Effect.sync(() => {
+            present++
+            idle.closeUnsafe()
+          }),
+          () =>
+            turns
+              .withPermit(loaded.call(call, onProgress))
+              .pipe(Effect.timeoutOrElse({ duration: timeout, orElse: late })),
+          () =>
+            Effect.sync(() => {
+              present--
+              if (present === 0) idle.openUnsafe()
+            })
+        )
+      }),
+    retire: Effect.andThen(idle.await, Scope.close(scope, Exit.void)),
+    close: Scope.close(scope, Exit.void)
+  }
+}

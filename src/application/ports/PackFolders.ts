@@ -1,4 +1,4 @@
-import { Context, Data, type Effect, type Scope, type Stream } from "effect"
+import { Context, Data, type Effect, type Result, type Scope, type Stream } from "effect"
 
 /** A folder with packs cannot be read. */
 export class FolderUnreadable extends Data.TaggedError("FolderUnreadable")<{ readonly message: string }> {}
@@ -11,8 +11,8 @@ export interface FoundEntry {
   readonly path: string
   /** Names of the files directly inside, or nothing for a file. */
   readonly files: ReadonlyArray<string> | undefined
-  /** The text of `config.yaml` or `config.yml`, where there is one. */
-  readonly config: string | undefined
+  /** What `config.yaml` or `config.yml` says, or why it cannot be read; nothing where there is none. */
+  readonly config: Result.Result<unknown, string> | undefined
   /** Changes whenever a file in it does; what is installed there does not count. */
   readonly version: string
 }

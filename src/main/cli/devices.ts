@@ -1,14 +1,16 @@
-import { Config, Duration, Effect, Option } from "effect"
+import { Config, Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import { usualGatewayLimits } from "../../application/devices/DeviceLimits.ts"
 import {
   approve,
   computerName,
   configFiles,
+  count,
   inputValues,
   listenHost,
   listenPort,
   mcpToken,
+  seconds,
   watch
 } from "./flags.ts"
 
@@ -20,29 +22,6 @@ const token = Flag.Redacted("token").pipe(
   Flag.withFallbackConfig(Config.Redacted("A2C_DEVICES_TOKEN")),
   Flag.optional
 )
-
-const count = (name: string, most: number, usual: number, what: string) =>
-  Flag.Int(name).pipe(
-    Flag.withMetavar("NUMBER"),
-    Flag.withDescription(`${what} [default: ${usual}]`),
-    Flag.filter(
-      (number) => number >= 1 && number <= most,
-      () => `a number from 1 to ${most}`
-    ),
-    Flag.withDefault(usual)
-  )
-
-const seconds = (name: string, usual: Duration.Duration, what: string) =>
-  Flag.Int(name).pipe(
-    Flag.withMetavar("SECONDS"),
-    Flag.withDescription(`${what} [default: ${Duration.toSeconds(usual)}]`),
-    Flag.filter(
-      (number) => number >= 1 && number <= 86_400,
-      () => "a number from 1 to 86400"
-    ),
-    Flag.map(Duration.seconds),
-    Flag.withDefault(usual)
-  )
 
 const gateway = Command.make(
   "gateway",

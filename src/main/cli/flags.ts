@@ -1,5 +1,5 @@
 import { hostname } from "node:os"
-import { Config, Schema } from "effect"
+import { Config, Duration, Schema } from "effect"
 import { Flag } from "effect/cli"
 import { Identifier } from "../../domain/protocol/v0_2/fields.ts"
 
@@ -113,4 +113,29 @@ export const mcpToken = (name: string) =>
     Flag.withDescription("what clients over HTTP must show as bearer token; better by [env A2C_MCP_TOKEN]"),
     Flag.withFallbackConfig(Config.Redacted("A2C_MCP_TOKEN")),
     Flag.optional
+  )
+
+/** A number of something, at least one. */
+export const count = (name: string, most: number, usual: number, what: string) =>
+  Flag.Int(name).pipe(
+    Flag.withMetavar("NUMBER"),
+    Flag.withDescription(`${what} [default: ${usual}]`),
+    Flag.filter(
+      (number) => number >= 1 && number <= most,
+      () => `a number from 1 to ${most}`
+    ),
+    Flag.withDefault(usual)
+  )
+
+/** A time in whole seconds, up to a day. */
+export const seconds = (name: string, usual: Duration.Duration, what: string) =>
+  Flag.Int(name).pipe(
+    Flag.withMetavar("SECONDS"),
+    Flag.withDescription(`${what} [default: ${Duration.toSeconds(usual)}]`),
+    Flag.filter(
+      (number) => number >= 1 && number <= 86_400,
+      () => "a number from 1 to 86400"
+    ),
+    Flag.map(Duration.seconds),
+    Flag.withDefault(usual)
   )
