@@ -1,0 +1,75 @@
+import { Effect, PubSub, type Scope, Stream, SubscriptionRef } from "effect"
+import type { JsonObject } from "../../domain/json.ts"
+import { version } from "../../version.ts"
+import { isWatched, type McpChange, McpFailure, type McpSession } from "../ports/McpSession.ts"
+import type { PackFailure } from "../ports/PackLoader.ts"
+import type { PackBusy, PackTimeout } from "./PackCalls.ts"
+import type { HostedTool, PackTable } from "./packTable.ts"
+
+const failed = (text: string): JsonObject => ({ content: [{ type: "text", text }], isError: true })
+
+const noResources = Effect.fail(new McpFailure({ kind: "unsupported", message: "packs have no resources" }))
+
+const noTool = (name: string) =>
+  new McpFailure({ kind: "protocol", code: -32602, message: `There is no tool '${name}' (any more)` })
+
+/** What went wrong, in words a model can act on. */
+const spell = (failure: PackFailure | PackTimeout | PackBusy): string => {
+  if (failure._tag !== "PackFailure") return failure.message
+  const problems = (failure.problems ?? []).map(
+    ({ loc, msg }) => `\n- ${loc.filter((part) => part !== "body").join(".")}: ${msg}`
+  )
+  return `${failure.message}${problems.join("")}`
+}
+
+/** Do two tables list the same tools? */
+const isSameList = (one: PackTable, other: PackTable): boolean => {
+  const list = ({ tools }: PackTable) => JSON.stringify([...tools.values()].map(({ listed }) => listed))
+  return list(one) === list(other)
+}
+
+/** All tools of all packs as one MCP peer. */
+export const packSession = Effect.fnUntraced(function* (
+  tables: SubscriptionRef.SubscriptionRef<PackTable>
+): Effect.fn.Return<McpSession, never, Scope.Scope> {
+  const hub = yield* Effect.acquireRelease(PubSub.sliding<McpChange>(1), PubSub.shutdown)
+  yield* SubscriptionRef.changes(tables).pipe(
+    Stream.changesWith(isSameList),
+    // The first one is how it looks now.
+    Stream.drop(1),
+    Stream.runForEach(() => PubSub.publish(hub, { _tag: "ToolsChanged" })),
+    Effect.forkScoped({ startImmediately: true })
+  )
+  const find = (name: string): HostedTool | undefined => SubscriptionRef.getUnsafe(tables).tools.get(name)
+  return {
+    info: {
+      name: "a2c-tools",
+      version,
+      protocolVersion: undefined,
+      capabilities: { tools: true, resources: false, subscribe: false },
+      instructions: undefined
+    },
+    listTools: () =>
+      Effect.map(SubscriptionRef.get(tables), ({ tools }) => ({
+        items: [...tools.values()].map(({ listed }) => listed),
+        nextCursor: undefined
+      })),
+    listResources: () => noResources,
+    readResource: () => noResources,
+    callTool: (name, args, { onProgress = () => Effect.void } = {}) =>
+      Effect.suspend(() => {
+        const tool = find(name)
+        if (tool === undefined) return Effect.fail(noTool(name))
+        const call = { tool: tool.original, args, form: false, files: {} }
+        return Effect.catch(tool.pack.call(call, onProgress), (failure) =>
+          Effect.succeed(failed(spell(failure)))
+        )
+      }),
+    watch: (wanted) =>
+      Effect.map(PubSub.subscribe(hub), (subscription) =>
+        Stream.filter(Stream.fromSubscription(subscription), (change) => isWatched(wanted, change))
+      ),
+    ping: Effect.void,
+    ended: Effect.never
+  }
+})

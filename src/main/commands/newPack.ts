@@ -1,0 +1,75 @@
+import { Console, Effect, FileSystem, Path, Result } from "effect"
+import { readPackName } from "../../domain/packs/naming.ts"
+import { failed, refuse } from "../failure.ts"
+
+/** What the command line says about a pack to be written. */
+export interface NewPackCommand {
+  readonly name: string
+  readonly dir: string
+}
+
+const toolFile = (name: string) => `import type { Tool } from "a2c-smcp/tools"
+
+const tool: Tool<{ readonly text: string; readonly loud?: boolean }> = {
+  name: "${name}",
+  description: "Says how many characters and words a text has",
+  params: {
+    type: "object",
+    properties: {
+      text: { type: "string", description: "The text" },
+      loud: { type: "boolean", description: "Say it in capitals", default: false }
+    },
+    required: ["text"]
+  },
+  run: ({ text, loud = false }) => {
+    const words = text.split(/\\s+/u).filter((word) => word !== "").length
+    const said = \`\${[...text].length} characters, \${words} words\`
+    return loud ? said.toUpperCase() : said
+  }
+}
+
+export default tool
+`
+
+const testFile = (name: string) => `import assert from "node:assert/strict"
+import { test } from "node:test"
+import tool from "./${name}_tool.ts"
+
+test("counts what it is given", async () => {
+  assert.equal(await tool.run({ text: "hello there" }), "11 characters, 2 words")
+})
+`
+
+const configFile = (name: string) => `enabled: true
+description: "Counts characters and words"
+usage: "${name}: text (the text), loud (say it in capitals, default false)"
+packages: []
+`
+
+/** Writes a pack that works into a folder of packs, and says what to do with it. Nothing is ever overwritten. */
+export const newPack = Effect.fnUntraced(function* ({ dir, name }: NewPackCommand) {
+  const { exists, makeDirectory, writeFileString } = yield* FileSystem.FileSystem
+  const { join } = yield* Path.Path
+  const read = readPackName(name)
+  if (Result.isFailure(read)) return yield* refuse(`A pack cannot be named '${name}': ${read.failure}`)
+  const [warning] = read.success.warnings
+  if (warning !== undefined) return yield* refuse(`A pack should not be named '${name}': ${warning}`)
+  const folder = join(dir, name)
+  const write = Effect.gen(function* () {
+    if (yield* exists(folder)) return yield* refuse(`${folder} exists already`)
+    yield* makeDirectory(folder, { recursive: true })
+    yield* writeFileString(join(folder, `${name}_tool.ts`), toolFile(name))
+    yield* writeFileString(join(folder, `${name}_tool.test.ts`), testFile(name))
+    yield* writeFileString(join(folder, "config.yaml"), configFile(name))
+  })
+  yield* Effect.catchTag(write, "PlatformError", (error) => Effect.fail(failed(error)))
+  yield* Console.log(
+    [
+      `wrote ${folder}`,
+      "",
+      `  node --test ${join(folder, `${name}_tool.test.ts`)}`,
+      `  a2c tools call ${name} --dir ${dir} --args '{"text": "hello there"}'`,
+      `  a2c tools serve ${dir}`
+    ].join("\n")
+  )
+})

@@ -1,0 +1,45 @@
+import { dirname, join, resolve } from "node:path"
+import { Duration, Effect, Layer } from "effect"
+import { PackHost, type PackView } from "../../application/packs/PackHost.ts"
+import { packHostLayer } from "../layers.ts"
+
+/** What all commands about packs say of how these are run. */
+export interface PacksCommand {
+  readonly install: boolean
+  readonly allowScripts: boolean
+  readonly isolate: boolean
+  /** MiB of an isolated pack. */
+  readonly memory: number
+}
+
+/** The folder of extensions that the seed looks into beside the usual one. */
+const extensions = "AutoUp-MCP-Extension"
+
+/** Where packs are looked for: the folders themselves, `src` unless given, and the extensions beside each. */
+const placesOf = (folders: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const given = folders.length > 0 ? folders : [process.env["TOOLS_DIR"] ?? "src"]
+  const all = given.map((folder) => resolve(folder))
+  return [...new Set([...all, ...all.map((folder) => join(dirname(folder), extensions))])]
+}
+
+/** A host of the packs in these folders, which has looked for them once. */
+export const hostOf = (
+  folders: ReadonlyArray<string>,
+  { allowScripts, install, isolate, memory }: PacksCommand,
+  { timeout, watch = false }: { readonly timeout?: Duration.Duration; readonly watch?: boolean } = {}
+): Layer.Layer<PackHost> =>
+  packHostLayer({
+    folders: placesOf(folders),
+    watch,
+    isolate,
+    memory,
+    install,
+    allowScripts,
+    ...(timeout !== undefined && { limits: { timeout } })
+  }).pipe(Layer.tap((context) => Effect.provideContext(Effect.flatMap(PackHost, ({ rescan }) => rescan), context)))
+
+/** What is wrong with a pack, or odd about it, a line each. */
+export const complaints = ({ name, status }: PackView): ReadonlyArray<string> => {
+  if (status._tag === "Failed") return [`${name}: ${status.reason}`]
+  return status._tag === "Ready" ? status.warnings.map((warning) => `${name}: ${warning}`) : []
+}

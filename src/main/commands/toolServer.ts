@@ -1,0 +1,67 @@
+import { Console, type Duration, Effect, Option, type Redacted } from "effect"
+import { publishStdio } from "../../adapters/mcp/publish/Stdio.ts"
+import { serveTools as serveHttp } from "../../adapters/packs/http/serveTools.ts"
+import { PackHost } from "../../application/packs/PackHost.ts"
+import { failed, refuse } from "../failure.ts"
+import { hostOf, type PacksCommand } from "./packs.ts"
+import { isLoopback } from "./publish.ts"
+
+/** What `a2c tools serve` is told. */
+export interface ServeCommand extends PacksCommand {
+  readonly folders: ReadonlyArray<string>
+  readonly host: string
+  readonly port: number
+  readonly key: Option.Option<Redacted.Redacted>
+  /** Listen beyond this machine without a key. */
+  readonly force: boolean
+  readonly mcp: "http" | "stdio"
+  readonly watch: boolean
+  readonly timeout: Duration.Duration
+  readonly allowedOrigins: ReadonlyArray<string>
+  readonly allowedHosts: ReadonlyArray<string>
+  readonly largestBody: number
+  readonly largestFile: number
+}
+
+const stay = Effect.fnUntraced(function* (command: ServeCommand) {
+  const { packs, session } = yield* PackHost
+  const found = yield* packs
+  if (found.length === 0) {
+    yield* Effect.logWarning("no packs yet", { folders: command.folders })
+  }
+  if (command.mcp === "stdio") return yield* Effect.mapError(publishStdio(session), failed)
+  const { allowedHosts, allowedOrigins, host, key, largestBody, largestFile, port } = command
+  const { url } = yield* Effect.mapError(
+    serveHttp({
+      host,
+      port,
+      allowedHosts,
+      allowedOrigins,
+      largestBody,
+      largestFile,
+      ...(Option.isSome(key) && { key: key.value })
+    }),
+    failed
+  )
+  const ready = found.filter(({ status }) => status._tag === "Ready").length
+  return yield* Effect.andThen(
+    Console.log(`serving ${ready} of ${found.length} packs at ${url}`),
+    Effect.never
+  )
+})
+
+/** Serves packs until it is told to stop. */
+export const serveTools = Effect.fnUntraced(
+  function* (command: ServeCommand) {
+    const { folders, force, host, key, mcp, timeout, watch } = command
+    if (mcp === "http" && Option.isNone(key) && !isLoopback(host) && !force) {
+      return yield* refuse(
+        `Whoever reaches ${host} could call these tools: set AUTOMATA_API_KEY, listen on 127.0.0.1, ` +
+          "or give --force"
+      )
+    }
+    return yield* Effect.provide(stay(command), hostOf(folders, command, { timeout, watch }))
+  },
+  Effect.scoped,
+  Effect.mapError(failed)
+)
