@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Duration, Effect, Exit, Fiber, Layer, Logger, Queue, Scope, Stream } from "effect"
+import { Deferred, type Duration, Effect, Exit, Fiber, Layer, Logger, Queue, Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as MemoryBytes from "../../src/adapters/memory/MemoryBytes.ts"
 import * as TcpConnector from "../../src/adapters/tcp/TcpConnector.ts"

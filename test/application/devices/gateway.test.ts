@@ -68,7 +68,7 @@ describe("a gateway", () => {
       for (const call of asked.reverse()) {
         if (call._tag !== "Call") continue
         yield* device.message(
-          messageOf.result(call.callId, { success: true, data: `got ${call.params["n"]}` })
+          messageOf.result(call.callId, { success: true, data: `got ${String(call.params["n"])}` })
         )
       }
       assert.deepStrictEqual(yield* Fiber.join(calls), [said("got 1"), said("got 2")])
