@@ -12,8 +12,8 @@ export interface Cli {
   readonly pid: number
   readonly stdout: () => string
   readonly stderr: () => string
-  /** Waits for a line that holds this text, and gives the line. */
-  readonly says: (text: string, where?: "stdout" | "stderr") => Effect.Effect<string>
+  /** Waits for a line that holds this text, or for so many of them, and gives the last one. */
+  readonly says: (text: string, where?: "stdout" | "stderr", times?: number) => Effect.Effect<string>
   readonly signal: (signal: NodeJS.Signals) => Effect.Effect<void>
   /** What it ended with: a code, or the name of a signal. */
   readonly ended: Effect.Effect<number | string>
@@ -48,10 +48,10 @@ export const a2c = (...args: ReadonlyArray<string>): Effect.Effect<Cli, never, S
       pid: child.pid ?? 0,
       stdout: () => out.stdout,
       stderr: () => out.stderr,
-      says: (text, where = "stdout") =>
+      says: (text, where = "stdout", times = 1) =>
         Effect.callback<string>((resume) => {
           const look = () => {
-            const line = out[where].split("\n").find((one) => one.includes(text))
+            const line = out[where].split("\n").filter((one) => one.includes(text))[times - 1]
             if (line !== undefined) resume(Effect.succeed(line))
             else if (Deferred.isDoneUnsafe(ended)) {
               resume(
