@@ -15,8 +15,8 @@ export interface Cli {
   readonly types: (line: string) => Effect.Effect<void>
   readonly stdout: () => string
   readonly stderr: () => string
-  /** Waits for a line that holds this text, and gives the line. */
-  readonly says: (text: string, where?: "stdout" | "stderr") => Effect.Effect<string>
+  /** Waits for a line that holds this text, or for so many of them, and gives the last one. */
+  readonly says: (text: string, where?: "stdout" | "stderr", times?: number) => Effect.Effect<string>
   readonly signal: (signal: NodeJS.Signals) => Effect.Effect<void>
   /** What it ended with: a code, or the name of a signal. */
   readonly ended: Effect.Effect<number | string>
@@ -59,10 +59,10 @@ export const node = (
       types: (line) => Effect.sync(() => void child.stdin?.write(`${line}\n`)),
       stdout: () => out.stdout,
       stderr: () => out.stderr,
-      says: (text, where = "stdout") =>
+      says: (text, where = "stdout", times = 1) =>
         Effect.callback<string>((resume) => {
           const look = () => {
-            const line = out[where].split("\n").find((one) => one.includes(text))
+            const line = out[where].split("\n").filter((one) => one.includes(text))[times - 1]
             if (line !== undefined) resume(Effect.succeed(line))
             else if (Deferred.isDoneUnsafe(ended)) {
               resume(
