@@ -1,7 +1,3 @@
-import { execFile } from "node:child_process"
-import { createRequire } from "node:module"
-import { fileURLToPath } from "node:url"
-import { promisify } from "node:util"
 import {
   Client as ModernClient,
   StreamableHTTPClientTransport as ModernHttp
@@ -11,43 +7,10 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
-import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, type Scope } from "effect"
-import { a2c, temporaryFile } from "./processes.ts"
-
-const require = createRequire(import.meta.url)
-const everything = require.resolve("@modelcontextprotocol/server-everything/dist/index.js")
-const fromHere = (path: string) => fileURLToPath(new URL(path, import.meta.url))
-const notes = fromHere("../../src/main/demo/notesServer.ts")
-const cli = fromHere("../../src/main/cli.ts")
-const inspector = fromHere("../../node_modules/.bin/mcp-inspector")
-
-/** Two minutes: some of these tests start ten processes on a machine that is busy with others. */
-const patience = 120_000
-const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.live(title, () => Effect.scoped(body), patience)
-
-const server = Effect.gen(function* () {
-  const process = yield* a2c("server", "--port", "0")
-  return (yield* process.says("listening on ")).replace("listening on ", "")
-})
-
-const computer = Effect.fnUntraced(function* (url: string, office: string, name: string, mcpServers: object) {
-  const config = yield* temporaryFile("mcp.json", JSON.stringify({ mcpServers }))
-  const place = ["--server", url, "--office", office, "--name", name]
-  const process = yield* a2c("computer", ...place, "--config", config, "--approve", "*")
-  yield* process.says("joined office")
-})
-
-/** An office of two Computers with real MCP servers, and the variables by which others find it. */
-const office = Effect.gen(function* () {
-  const url = yield* server
-  yield* computer(url, "team", "desk", { everything: { command: process.execPath, args: [everything] } })
-  yield* computer(url, "team", "lab", { notes: { command: process.execPath, args: [notes] } })
-  return { A2C_SERVER: url, A2C_OFFICE: "team", A2C_NAME: "bridge" }
-})
-
-type Environment = { readonly [name: string]: string }
+import { assert, describe } from "@effect/vitest"
+import { Deferred, Effect, Exit, Fiber } from "effect"
+import { board, computer, live, type Office, office, published, server, waits } from "./offices.ts"
+import { a2c, cli } from "./processes.ts"
 
 /** What the tests do with a client of either SDK. */
 interface Host {
@@ -99,31 +62,37 @@ const newer = async (transport: ModernStdio | ModernHttp): Promise<Host> => {
   }
 }
 
-/** Lists, calls, cancels and subscribes. */
-const useOffice = (open: () => Promise<Host>) =>
+const opened = (open: () => Promise<Host>) =>
+  Effect.acquireRelease(Effect.promise(open), ({ close }) => Effect.promise(close))
+
+/** Lists, calls, cancels and subscribes, as the client of an office that comes first, second, …. */
+const useOffice = (there: Office, nth: number, open: () => Promise<Host>) =>
   Effect.gen(function* () {
-    const host = yield* Effect.acquireRelease(Effect.promise(open), ({ close }) => Effect.promise(close))
+    const host = yield* opened(open)
     const names = (yield* Effect.promise(host.tools)).map(({ name }) => name)
     assert.includeMembers(names, ["computers_list", "desktop_get", "desk__echo", "lab__add_note"])
     assert.include(yield* Effect.promise(() => host.call("desk__echo", { message: "hi" })), "Echo: hi")
 
     const abort = yield* Effect.sync(() => new AbortController())
-    const slow = host.call("desk__trigger-long-running-operation", { duration: 60, steps: 60 }, abort.signal)
-    const given = Effect.exit(Effect.tryPromise(() => slow))
-    yield* Effect.sync(() => setTimeout(() => abort.abort(), 300))
-    assert.isTrue(Exit.isFailure(yield* given))
+    const slow = yield* Effect.forkChild(
+      Effect.exit(Effect.tryPromise(() => host.call("desk__wait", {}, abort.signal))),
+      { startImmediately: true }
+    )
+    yield* waits(there, { started: nth, cancelled: nth - 1 })
+    yield* Effect.sync(() => abort.abort())
+    assert.isTrue(Exit.isFailure(yield* Fiber.join(slow)))
+    yield* waits(there, { started: nth, cancelled: nth })
 
-    const window = "window://lab.a2c.demo.notes/board?priority=80"
-    yield* Effect.promise(() => host.subscribe(window))
+    yield* Effect.promise(() => host.subscribe(board))
     yield* Effect.promise(() => host.call("lab__add_note", { text: "water the plants" }))
-    assert.strictEqual(yield* Deferred.await(host.updated), window)
-    assert.include(yield* Effect.promise(() => host.read(window)), "water the plants")
+    assert.strictEqual(yield* Deferred.await(host.updated), board)
+    assert.include(yield* Effect.promise(() => host.read(board)), "water the plants")
     yield* Effect.promise(() => host.call("lab__clear_notes", {}))
   }).pipe(Effect.scoped)
 
-const command = (environment: Environment) => ({
+const command = ({ environment }: Office, ...options: ReadonlyArray<string>) => ({
   command: process.execPath,
-  args: [cli, "agent", "mcp"],
+  args: [cli, "agent", "mcp", ...options],
   env: { PATH: process.env["PATH"] ?? "", ...environment },
   stderr: "ignore" as const
 })
@@ -132,64 +101,55 @@ describe("an office as an MCP server", () => {
   live(
     "clients of both SDKs list, call, cancel and subscribe over stdio",
     Effect.gen(function* () {
-      const environment = yield* office
-      yield* useOffice(() => older(new StdioClientTransport(command(environment))))
-      yield* useOffice(() => newer(new ModernStdio(command(environment))))
+      const there = yield* office
+      yield* useOffice(there, 1, () => older(new StdioClientTransport(command(there))))
+      yield* useOffice(there, 2, () => newer(new ModernStdio(command(there))))
     })
   )
 
   live(
     "clients of both SDKs list, call, cancel and subscribe over HTTP",
     Effect.gen(function* () {
-      const { A2C_NAME, A2C_OFFICE, A2C_SERVER } = yield* office
-      const place = ["--server", A2C_SERVER, "--office", A2C_OFFICE, "--name", A2C_NAME]
-      const bridge = yield* a2c("agent", ...place, "mcp", "--http", "0")
-      const said = yield* bridge.says("publishing office team at ")
-      const url = new URL(said.replace("publishing office team at ", ""))
-      yield* useOffice(() => older(new StreamableHTTPClientTransport(url) as Transport))
-      yield* useOffice(() => newer(new ModernHttp(url)))
+      const there = yield* office
+      const { bridge, url } = yield* published(there)
+      const at = new URL(url)
+      yield* useOffice(there, 1, () => older(new StreamableHTTPClientTransport(at) as Transport))
+      yield* useOffice(there, 2, () => newer(new ModernHttp(at)))
       yield* bridge.signal("SIGTERM")
       yield* bridge.ended
     })
   )
 
   live(
-    "the inspector's command line lists and calls, over stdio and HTTP",
+    "with --tools search a client sees what finds tools and what is pinned, and calls both",
     Effect.gen(function* () {
-      const environment = yield* office
-      const inspect = (...args: ReadonlyArray<string>) =>
-        Effect.promise(
-          async () => (await promisify(execFile)(process.execPath, [inspector, "--cli", ...args])).stdout
-        )
-      const variables = Object.entries(environment).flatMap(([name, value]) => ["-e", `${name}=${value}`])
-      const overStdio = [...variables, process.execPath, cli, "agent", "mcp"]
-      assert.include(yield* inspect(...overStdio, "--method", "tools/list"), '"lab__add_note"')
-      const call = ["--method", "tools/call", "--tool-name", "desk__echo", "--tool-arg", "message=hi"]
-      assert.include(yield* inspect(...overStdio, ...call), "Echo: hi")
-
-      const place = Object.values(environment)
-      const [url = "", name = "", agent = ""] = place
-      const bridge = yield* a2c(
-        "agent",
-        "--server",
-        url,
-        "--office",
-        name,
-        "--name",
-        agent,
-        "mcp",
-        "--http",
-        "0"
+      const pins = ["--pin", "desk/ech*", "--pin", "clear_*"]
+      const searched = command(yield* office, "--tools", "search", ...pins)
+      const { call, tools } = yield* opened(() => older(new StdioClientTransport(searched)))
+      assert.sameMembers(
+        (yield* Effect.promise(tools)).map(({ name }) => name),
+        [
+          "computers_list",
+          "desktop_get",
+          "tools_search",
+          "tools_describe",
+          "tools_call",
+          "desk__echo",
+          "lab__clear_notes"
+        ]
       )
-      const at = (yield* bridge.says("publishing office ")).replace(/^.* at /, "")
-      assert.include(yield* inspect(at, "--transport", "http", ...call), "Echo: hi")
+      const found = yield* Effect.promise(() => call("tools_search", { query: "put a note", limit: 1 }))
+      assert.include(found, "lab__add_note: Put a note on the board")
+      const note = { name: "lab__add_note", arguments: { text: "found" } }
+      assert.include(yield* Effect.promise(() => call("tools_call", note)), "Note 1 is on the board.")
+      assert.include(yield* Effect.promise(() => call("desk__echo", { message: "hi" })), "Echo: hi")
     })
   )
 
   live(
     "a Computer takes another office as one of its servers, and its tools work through both",
     Effect.gen(function* () {
-      const environment = yield* office
+      const { environment } = yield* office
       const url = yield* server
       yield* computer(url, "outer", "gate", {
         inner: { command: process.execPath, args: [cli, "agent", "mcp"], env: environment }

@@ -5,15 +5,18 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Deferred, Effect, Exit, type Scope } from "effect"
 
-const cli = fileURLToPath(new URL("../../src/main/cli.ts", import.meta.url))
+/** The file that is `a2c`. */
+export const cli = fileURLToPath(new URL("../../src/main/cli.ts", import.meta.url))
 
-/** A process of the command line, and what it has said so far. */
+/** A process that was started by a test, and what it has said so far. */
 export interface Cli {
   readonly pid: number
+  /** Writes a line to its standard input. */
+  readonly types: (line: string) => Effect.Effect<void>
   readonly stdout: () => string
   readonly stderr: () => string
-  /** Waits for a line that holds this text, and gives the line. */
-  readonly says: (text: string, where?: "stdout" | "stderr") => Effect.Effect<string>
+  /** Waits for a line that holds this text, or for so many of them, and gives the last one. */
+  readonly says: (text: string, where?: "stdout" | "stderr", times?: number) => Effect.Effect<string>
   readonly signal: (signal: NodeJS.Signals) => Effect.Effect<void>
   /** What it ended with: a code, or the name of a signal. */
   readonly ended: Effect.Effect<number | string>
@@ -24,14 +27,19 @@ const environment = Object.fromEntries(
   Object.entries(process.env).filter(([name]) => !name.startsWith("A2C_"))
 )
 
-/** Starts `a2c` with these arguments; it is killed with the scope if it still runs. */
-export const a2c = (...args: ReadonlyArray<string>): Effect.Effect<Cli, never, Scope.Scope> =>
+/** Runs Node with these arguments and variables; the process is killed with the scope if it still runs. */
+export const node = (
+  args: ReadonlyArray<string>,
+  variables: { readonly [name: string]: string } = {}
+): Effect.Effect<Cli, never, Scope.Scope> =>
   Effect.gen(function* () {
     const ended = yield* Deferred.make<number | string>()
     const out = { stdout: "", stderr: "" }
     const waiting = new Set<() => void>()
     const child: ChildProcess = yield* Effect.acquireRelease(
-      Effect.sync(() => spawn(process.execPath, [cli, ...args], { env: environment, stdio: "pipe" })),
+      Effect.sync(() =>
+        spawn(process.execPath, [...args], { env: { ...environment, ...variables }, stdio: "pipe" })
+      ),
       (one) => Effect.sync(() => one.kill("SIGKILL"))
     )
     for (const name of ["stdout", "stderr"] as const) {
@@ -40,18 +48,21 @@ export const a2c = (...args: ReadonlyArray<string>): Effect.Effect<Cli, never, S
         for (const look of waiting) look()
       })
     }
+    // A line for a process that has ended is lost; whoever waits for its answer hears of the end.
+    child.stdin?.on("error", () => undefined)
     child.on("close", (code, signal) => {
       Deferred.doneUnsafe(ended, Exit.succeed(code ?? signal ?? "?"))
       for (const look of waiting) look()
     })
     return {
       pid: child.pid ?? 0,
+      types: (line) => Effect.sync(() => void child.stdin?.write(`${line}\n`)),
       stdout: () => out.stdout,
       stderr: () => out.stderr,
-      says: (text, where = "stdout") =>
+      says: (text, where = "stdout", times = 1) =>
         Effect.callback<string>((resume) => {
           const look = () => {
-            const line = out[where].split("\n").find((one) => one.includes(text))
+            const line = out[where].split("\n").filter((one) => one.includes(text))[times - 1]
             if (line !== undefined) resume(Effect.succeed(line))
             else if (Deferred.isDoneUnsafe(ended)) {
               resume(
@@ -68,16 +79,20 @@ export const a2c = (...args: ReadonlyArray<string>): Effect.Effect<Cli, never, S
     }
   })
 
+/** Starts `a2c` with these arguments; it is killed with the scope if it still runs. */
+export const a2c = (...args: ReadonlyArray<string>): Effect.Effect<Cli, never, Scope.Scope> =>
+  node([cli, ...args])
+
+/** A folder that goes with the scope. */
+export const temporaryFolder: Effect.Effect<string, never, Scope.Scope> = Effect.acquireRelease(
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "a2c-test-"))),
+  (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
+)
+
 /** A file in a folder of its own that goes with the scope. */
 export const temporaryFile = (name: string, contents: string) =>
-  Effect.map(
-    Effect.acquireRelease(
-      Effect.sync(() => mkdtempSync(join(tmpdir(), "a2c-test-"))),
-      (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
-    ),
-    (folder) => {
-      const file = join(folder, name)
-      writeFileSync(file, contents)
-      return file
-    }
-  )
+  Effect.map(temporaryFolder, (folder) => {
+    const file = join(folder, name)
+    writeFileSync(file, contents)
+    return file
+  })

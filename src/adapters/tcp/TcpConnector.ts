@@ -1,4 +1,4 @@
-import { connect, type Socket } from "node:net"
+import { Socket } from "node:net"
 import { Duration, Effect, Layer } from "effect"
 import { ByteConnector } from "../../application/ports/ByteLink.ts"
 import { Unreachable } from "../../application/ports/Transport.ts"
@@ -8,40 +8,37 @@ import { makeTcpLink, socketOptions, spellAddress } from "./TcpLink.ts"
 /** How long a host may take to answer; the system alone would try for minutes. */
 const connectTime = Duration.seconds(10)
 
-const connected = (socket: Socket) =>
-  Effect.callback<void>((resume) => {
-    if (socket.readyState === "open") resume(Effect.void)
-    else socket.once("connect", () => resume(Effect.void))
+const open = Effect.fnUntraced(function* (to: { readonly host: string; readonly port: number }) {
+  const refused = (why: string) => new Unreachable({ message: `Cannot reach ${to.host}:${to.port}: ${why}` })
+  const socket = new Socket(socketOptions)
+  const { close, link } = makeTcpLink(socket, to.host)
+  const connected = Effect.callback<void, Unreachable>((resume) => {
+    socket.once("connect", () => resume(Effect.void))
+    try {
+      socket.connect(to.port, to.host)
+    } catch (error) {
+      resume(Effect.fail(refused(reasonOf(error))))
+    }
   })
-
-const open = Effect.fnUntraced(function* ({ host, port }: { readonly host: string; readonly port: number }) {
-  const refused = (why: string) => new Unreachable({ message: `Cannot reach ${host}:${port}: ${why}` })
-  const { owned, socket } = yield* Effect.try({
-    try: () => {
-      const socket = connect({ ...socketOptions, host, port })
-      return { socket, owned: makeTcpLink(socket, host) }
-    },
-    catch: (error) => refused(reasonOf(error))
-  })
-  yield* connected(socket).pipe(
-    Effect.raceFirst(Effect.flatMap(owned.link.closed, (why) => Effect.fail(refused(why)))),
+  yield* connected.pipe(
+    Effect.raceFirst(Effect.flatMap(link.closed, (why) => Effect.fail(refused(why)))),
     Effect.timeoutOrElse({
       duration: connectTime,
       orElse: () => Effect.fail(refused("the far end does not answer"))
     }),
     Effect.onError(() => Effect.sync(() => socket.destroy()))
   )
-  return { ...owned, link: { ...owned.link, peer: spellAddress(socket.remoteAddress ?? host) } }
+  return { close, link: { ...link, peer: spellAddress(socket.remoteAddress ?? to.host) } }
 })
 
 /** Opens connections over TCP. */
 export const layer: Layer.Layer<ByteConnector> = Layer.succeed(
   ByteConnector,
   ByteConnector.of({
-    // trying may be interrupted, which ends the socket at once
-    connect: (to) =>
-      Effect.acquireRelease(open(to), ({ close }) => close, { interruptible: true }).pipe(
-        Effect.map(({ link }) => link)
-      )
+    connect: Effect.fn("TcpConnector.connect")(function* (to) {
+      // trying may be interrupted, which ends the socket at once
+      const opened = yield* Effect.acquireRelease(open(to), ({ close }) => close, { interruptible: true })
+      return opened.link
+    })
   })
 )

@@ -29,11 +29,14 @@ export const makeTcpLink = (socket: Socket, peer: string): OwnedLink => {
   /** Open when there may be something to read, or the end of it. */
   const news = Latch.makeUnsafe(false)
   let gone: string | undefined
+  let isClosing = false
 
-  const lose = (reason: string): void => {
+  /** From now on nothing waits; the first reason counts. */
+  const lose = (reason: string): string => {
     gone ??= reason
     room.openUnsafe()
     news.openUnsafe()
+    return gone
   }
   const tellNews = () => void news.openUnsafe()
   // with a listener for this event nothing flows: the socket reads ahead by one buffer, then the far end has to wait
@@ -41,18 +44,15 @@ export const makeTcpLink = (socket: Socket, peer: string): OwnedLink => {
   socket.on("end", tellNews)
   socket.on("drain", () => room.openUnsafe())
   socket.on("error", (error) => lose(reasonOf(error)))
-  socket.on("close", () => {
-    lose(closedThere)
-    Deferred.doneUnsafe(closed, Exit.succeed(gone ?? closedThere))
-  })
+  socket.on("close", () => Deferred.doneUnsafe(closed, Exit.succeed(lose(closedThere))))
 
   const pull: Effect.Effect<readonly [Uint8Array], Cause.Done> = Effect.suspend(() => {
-    if (gone !== undefined) return Cause.done()
-    const piece: Buffer | null = socket.read()
+    // what had arrived when the link was lost is still there
+    const piece: Buffer | null = isClosing ? null : socket.read()
     if (piece !== null) {
       return Effect.succeed([new Uint8Array(piece.buffer, piece.byteOffset, piece.byteLength)])
     }
-    if (socket.readableEnded) return Cause.done()
+    if (gone !== undefined || socket.readableEnded) return Cause.done()
     news.closeUnsafe()
     return Effect.andThen(news.await, pull)
   })
@@ -69,6 +69,7 @@ export const makeTcpLink = (socket: Socket, peer: string): OwnedLink => {
     })
 
   const close = Effect.suspend(() => {
+    isClosing = true
     lose(socket.readableEnded ? closedThere : closedHere)
     // What still comes is thrown away: where bytes are left unread the system resets the connection, and with it what
     // was sent last.

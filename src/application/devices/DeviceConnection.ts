@@ -45,7 +45,7 @@ const goodbyeTime = "2 seconds"
 const mostToldFaults = 10
 
 /** A name that can be part of a tool's: without control characters, and no essay. */
-const isGoodName = (name: string): boolean => /^[^\p{Cc}]{1,64}$/u.test(name) && name.trim() !== ""
+export const isGoodName = (name: string): boolean => /^[^\p{Cc}]{1,64}$/u.test(name) && name.trim() !== ""
 
 /** Serves one device until it is gone, or no longer welcome. */
 export const serveDevice = Effect.fnUntraced(function* (

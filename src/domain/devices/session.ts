@@ -29,6 +29,9 @@ export const writeCredentials = ({ options, token }: Credentials): string =>
 /** True for a token or a name that can be written into an AUTH frame. */
 export const isWritable = (text: string): boolean => !text.includes(mark)
 
+/** True for a token that a device can show: it is something, can be written, and is read as it was written. */
+export const isToken = (text: string): boolean => text !== "" && text === text.trim() && isWritable(text)
+
 /** What a STATUS frame or the answer to AUTH says: `##KIND:text`. Kinds are in capitals; unknown ones are kept. */
 export interface Status {
   readonly kind: string

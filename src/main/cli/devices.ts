@@ -91,7 +91,9 @@ const connect = Command.make(
       Flag.withFallbackConfig(Config.String("A2C_DEVICES_TO")),
       Flag.filterMap(readPlace, () => "a place like 127.0.0.1:7071")
     ),
-    name: computerName,
+    name: computerName.pipe(
+      Flag.withDescription("name to go by at the device server [env A2C_NAME; default: the host's name]")
+    ),
     token,
     config: configFiles,
     input: inputValues,

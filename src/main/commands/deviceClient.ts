@@ -3,7 +3,7 @@ import * as TcpConnector from "../../adapters/tcp/TcpConnector.ts"
 import { Computer } from "../../application/computer/Computer.ts"
 import { computerSession } from "../../application/computer/ComputerSession.ts"
 import { connectDevice } from "../../application/devices/DeviceClient.ts"
-import { isWritable } from "../../domain/devices/session.ts"
+import { isToken, isWritable } from "../../domain/devices/session.ts"
 import { failed, refuse } from "../failure.ts"
 import { type Front, quietFront } from "../front.ts"
 import { type ConfiguredComputer, withComputer } from "./configuredComputer.ts"
@@ -53,8 +53,8 @@ export const runDevice = Effect.fnUntraced(
     const { config, name, token } = command
     if (config.length === 0) return yield* refuse("Which MCP servers? Give --config FILE")
     if (!isWritable(name)) return yield* refuse("The name of a device may not hold '##'")
-    if (Option.exists(token, (one) => !isWritable(Redacted.value(one)))) {
-      return yield* refuse("The token of a device may not hold '##'")
+    if (Option.exists(token, (one) => !isToken(Redacted.value(one)))) {
+      return yield* refuse("The token of a device may not be empty, hold '##', or have spaces around it")
     }
     const front = yield* quietFront
     const nothing = { allWindows: false, dpe: Option.none(), dpeUrl: Option.none(), server: noServer }

@@ -2,8 +2,10 @@ import { Console, Effect, FileSystem, Layer, Option, Redacted, Schema } from "ef
 import { publishStdio } from "../../adapters/mcp/publish/Stdio.ts"
 import { byToken, byTokens } from "../../adapters/node/deviceTokens.ts"
 import type { AuthenticateDevice } from "../../application/devices/Authentication.ts"
+import { isGoodName } from "../../application/devices/DeviceConnection.ts"
 import { DeviceGateway } from "../../application/devices/DeviceGateway.ts"
 import type { GatewayLimits } from "../../application/devices/DeviceLimits.ts"
+import { isToken } from "../../domain/devices/session.ts"
 import { decoder } from "../../domain/explain.ts"
 import { failed, refuse } from "../failure.ts"
 import { gatewayLayer } from "../layers.ts"
@@ -26,15 +28,26 @@ export interface GatewayCommand
   readonly acknowledge: boolean
 }
 
-const readTokens = decoder(
-  Schema.Record(Schema.NonEmptyString, Schema.NonEmptyString).check(Schema.isMinProperties(1))
-)
+const readTokens = decoder(Schema.Record(Schema.String, Schema.String).check(Schema.isMinProperties(1)))
 
-/** Reads the file of tokens; nothing of what it holds is ever said. */
+/** What is wrong with a token that no device could show. */
+const unshowable = "may not be empty, hold '##', or have spaces around it"
+
+/** What keeps these tokens from telling who a device is, if anything does. */
+const tokensFault = (tokens: { readonly [name: string]: string }): string | undefined => {
+  const names = Object.keys(tokens)
+  const unnamed = names.find((name) => !isGoodName(name))
+  if (unnamed !== undefined) return `${JSON.stringify(unnamed)} cannot be the name of a device`
+  const unshown = names.find((name) => !isToken(tokens[name] ?? ""))
+  if (unshown !== undefined) return `the token of '${unshown}' ${unshowable}`
+  return new Set(Object.values(tokens)).size < names.length ? "two devices have the same token" : undefined
+}
+
+/** Reads the file of tokens; no token is ever said. */
 const tokensOf = Effect.fnUntraced(function* (file: string) {
   const { readFileString } = yield* FileSystem.FileSystem
-  const text = yield* Effect.catch(readFileString(file), ({ message }) =>
-    refuse(`The tokens cannot be read from ${file}: ${message}`)
+  const text = yield* Effect.catch(readFileString(file), ({ message, reason }) =>
+    refuse(`The tokens cannot be read: ${reason._tag === "NotFound" ? `there is no file ${file}` : message}`)
   )
   const json = yield* Effect.try({
     try: (): unknown => JSON.parse(text),
@@ -44,6 +57,8 @@ const tokensOf = Effect.fnUntraced(function* (file: string) {
   const tokens = yield* Effect.catch(Effect.fromResult(readTokens(json)), (why) =>
     refuse(`${file} must be like {"lamp": "a token"}: ${why}`)
   )
+  const fault = tokensFault(tokens)
+  if (fault !== undefined) return yield* refuse(`The tokens in ${file} cannot be used: ${fault}`)
   return new Map(Object.entries(tokens).map(([name, token]) => [name, Redacted.make(token)]))
 })
 
@@ -52,7 +67,11 @@ const authenticationOf = Effect.fnUntraced(function* ({ host, token, tokens }: G
     const known = yield* tokensOf(tokens.value)
     return Option.some<AuthenticateDevice>(byTokens(known))
   }
-  if (Option.isSome(token)) return Option.some(byToken(token.value))
+  if (Option.isSome(token)) {
+    return isToken(Redacted.value(token.value))
+      ? Option.some(byToken(token.value))
+      : yield* refuse(`The token of the devices ${unshowable}`)
+  }
   return isLoopback(host)
     ? Option.none<AuthenticateDevice>()
     : yield* refuse(

@@ -1,4 +1,4 @@
-import { Console, Effect, Option, type Redacted } from "effect"
+import { Console, Effect, Option, Redacted } from "effect"
 import { publishHttp } from "../../adapters/mcp/publish/Http.ts"
 import type { McpSession } from "../../application/ports/McpSession.ts"
 import { failed, refuse } from "../failure.ts"
@@ -23,6 +23,9 @@ export const publishAt = Effect.fnUntraced(function* (
     return yield* refuse(
       `Whoever reaches ${host} could use ${what}: set A2C_MCP_TOKEN, or listen on 127.0.0.1`
     )
+  }
+  if (Option.exists(token, (one) => Redacted.value(one) === "")) {
+    return yield* refuse("The token that MCP clients must show is empty")
   }
   const { url } = yield* Effect.mapError(
     publishHttp(session, { host, port, ...(Option.isSome(token) && { token: token.value }) }),

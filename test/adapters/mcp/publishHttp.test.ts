@@ -100,6 +100,7 @@ describe("publishing over HTTP", () => {
   )
   answers(401, "turns away who shows no token", {}, { token })
   answers(401, "turns away who shows a wrong token", { Authorization: "Bearer sesam" }, { token })
+  answers(401, "an empty token lets nobody in", {}, { token: Redacted.make("") })
   answers(200, "takes who shows the token", { Authorization: "bearer sesame" }, { token })
 
   live("says how to authenticate, and not what was expected", { token }, ({ url }) =>

@@ -22,8 +22,8 @@ const handles = (): number =>
   process.getActiveResourcesInfo().filter((resource) => resource.startsWith("TCP")).length
 const turn = Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
 
-/** A link that a listener has taken from a socket of Node's, which may misbehave. */
-const accepted = Effect.fnUntraced(function* (listenOn = host) {
+/** Listens for one link, which is served until `release`. */
+const site = Effect.fnUntraced(function* (listenOn = host) {
   const arrived = yield* Deferred.make<ByteLink>()
   const released = yield* Deferred.make<void>()
   const { port } = yield* ByteListener.use(({ listen }) =>
@@ -31,11 +31,23 @@ const accepted = Effect.fnUntraced(function* (listenOn = host) {
       Effect.andThen(Deferred.succeed(arrived, link), Deferred.await(released))
     )
   )
+  return { port, link: Deferred.await(arrived), release: Deferred.succeed(released, undefined) }
+})
+
+/** A link that a listener has taken from a socket of Node's, which may misbehave. */
+const accepted = Effect.fnUntraced(function* (listenOn = host) {
+  const { link, port, release } = yield* site(listenOn)
   const peer = yield* Effect.acquireRelease(
     Effect.sync(() => connect({ host, port, allowHalfOpen: true })),
     (socket) => Effect.sync(() => socket.destroy())
   )
-  return { link: yield* Deferred.await(arrived), peer, release: Deferred.succeed(released, undefined) }
+  return { link: yield* link, peer, release }
+})
+
+const pair = Effect.gen(function* () {
+  const { link, port, release } = yield* site()
+  const near = yield* ByteConnector.use((connector) => connector.connect({ host, port }))
+  return { link: yield* link, near, release }
 })
 
 describe("TCP", () => {
@@ -53,6 +65,18 @@ describe("TCP", () => {
   )
 
   live(
+    "what had arrived when a link was reset can still be read",
+    Effect.gen(function* () {
+      const { link, peer } = yield* accepted()
+      const words = new Uint8Array(10 * 1024).fill(7)
+      yield* Effect.callback<void>((resume) => void peer.write(words, () => resume(Effect.void)))
+      peer.resetAndDestroy()
+      assert.strictEqual(yield* link.closed, "the connection was reset")
+      assert.deepStrictEqual(yield* Stream.runCollect(link.bytes), [words])
+    })
+  )
+
+  live(
     "who has said everything may still listen",
     Effect.gen(function* () {
       const { link, peer, release } = yield* accepted()
@@ -60,12 +84,26 @@ describe("TCP", () => {
       assert.strictEqual(yield* Stream.mkString(Stream.decodeText(link.bytes)), "question")
       const heard: Array<string> = []
       peer.setEncoding("utf8").on("data", (text: string) => heard.push(text))
+      yield* turn
       yield* link.send(Buffer.from("answer"))
       const ended = yield* begin(happens(peer, "end"))
       yield* release
       yield* Fiber.join(ended)
       assert.deepStrictEqual(heard, ["answer"])
       assert.strictEqual(yield* link.closed, "the far end closed the connection")
+    })
+  )
+
+  live(
+    "last words wait at the far end for who reads late, whatever it had sent meanwhile",
+    Effect.gen(function* () {
+      const { link, near, release } = yield* pair
+      const words = new Uint8Array(100 * 1024).fill(7)
+      yield* begin(near.send(new Uint8Array(16 * 1024 ** 2)))
+      yield* link.send(words)
+      yield* release
+      yield* link.closed
+      assert.deepStrictEqual(new Uint8Array(Buffer.concat(yield* Stream.runCollect(near.bytes))), words)
     })
   )
 
@@ -144,6 +182,7 @@ describe("TCP", () => {
   live(
     "who gives up connecting leaves nothing behind",
     Effect.gen(function* () {
+      while (handles() > 0) yield* turn // of tests before this one
       const port = yield* silentPort
       const before = handles()
       const connecting = yield* begin(ByteConnector.use((connector) => connector.connect({ host, port })))

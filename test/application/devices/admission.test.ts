@@ -40,6 +40,18 @@ describe("a device at the door", () => {
   )
 
   scoped(
+    "is refused when it shows nothing, even where nothing is what was set",
+    Effect.gen(function* () {
+      const nothing = Redacted.make("")
+      for (const authenticate of [byToken(nothing), byTokens(new Map([["lamp", nothing]]))]) {
+        const device = yield* (yield* makeGateway({ authenticate })).newDevice
+        yield* device.frame("auth", "##name:lamp", "00000000")
+        assert.deepStrictEqual(yield* device.rest, ["##ERROR:the token is not valid"])
+      }
+    })
+  )
+
+  scoped(
     "registers nothing before it has shown its token",
     Effect.gen(function* () {
       const gateway = yield* guarded

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { isExhausted, noFaults, spend } from "../../../src/domain/devices/patience.ts"
 import {
+  isToken,
   readCredentials,
   readStatus,
   writeCredentials,
@@ -25,6 +26,11 @@ describe("what a device shows", () => {
       const shown = { token, options: new Map([["name", "lamp: the big one"]]) }
       assert.deepStrictEqual(readCredentials(writeCredentials(shown)), shown)
     }
+  })
+
+  it("can be a token when it is something that is read as it was written", () => {
+    const tokens = ["t", "a b", "a#b", "", " t", "t\n", "a##b"]
+    assert.deepStrictEqual(tokens.filter(isToken), ["t", "a b", "a#b"])
   })
 })
 

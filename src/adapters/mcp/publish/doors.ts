@@ -55,7 +55,8 @@ export const turnAway = (doors: Doors, headers: IncomingHttpHeaders): TurnedAway
   const { token } = doors
   if (token === undefined) return undefined
   const [, shown = ""] = /^Bearer +(\S+) *$/i.exec(headers.authorization ?? "") ?? []
-  return sameText(shown, Redacted.value(token))
+  // Whoever shows nothing has no token, whatever the operator has set.
+  return sameText(shown, Redacted.value(token)) && shown !== ""
     ? undefined
     : { status: 401, message: "a valid bearer token is needed" }
 }

@@ -1,0 +1,98 @@
+import { createRequire } from "node:module"
+import { fileURLToPath } from "node:url"
+import { it } from "@effect/vitest"
+import { Effect, type Scope } from "effect"
+import { a2c, type Cli, temporaryFile } from "./processes.ts"
+
+const require = createRequire(import.meta.url)
+const everything = require.resolve("@modelcontextprotocol/server-everything/dist/index.js")
+const fromHere = (path: string) => fileURLToPath(new URL(path, import.meta.url))
+const notes = fromHere("../../src/main/demo/notesServer.ts")
+const contract = fromHere("../fixtures/contractServer.ts")
+
+/** A window of Computer `lab`, among those of the office. */
+export const board = "window://lab.a2c.demo.notes/board?priority=80"
+
+/** Two minutes: some of these tests start ten processes on a machine that is busy with others. */
+const patience = 120_000
+
+/** How long a Computer may take to say what it is expected to; it says so much sooner, or never. */
+const saying = "20 seconds"
+
+/** A test of processes, on the real clock. */
+export const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
+  it.live(title, () => Effect.scoped(body), patience)
+
+/** Starts a Server and gives its URL. */
+export const server = Effect.gen(function* () {
+  const process = yield* a2c("server", "--port", "0")
+  return (yield* process.says("listening on ")).replace("listening on ", "")
+})
+
+/** Starts a Computer that sits in an office and takes commands of its shell on its standard input. */
+export const computer = Effect.fnUntraced(function* (
+  url: string,
+  office: string,
+  name: string,
+  mcpServers: object
+) {
+  const config = yield* temporaryFile("mcp.json", JSON.stringify({ mcpServers }))
+  const options = ["--server", url, "--name", name, "--config", config, "--approve", "*"]
+  const process = yield* a2c("computer", ...options, "--interactive")
+  yield* process.types(`join ${office}`)
+  yield* process.says(`joined office ${office}`)
+  return process
+})
+
+/** An office of two Computers with real MCP servers. */
+export interface Office {
+  /** The variables by which others find it. */
+  readonly environment: {
+    readonly A2C_SERVER: string
+    readonly A2C_OFFICE: string
+    readonly A2C_NAME: string
+  }
+  /** Has many tools, and one that takes a minute. */
+  readonly desk: Cli
+  /** Has a board of notes. */
+  readonly lab: Cli
+}
+
+/** Starts an office, its Server included. */
+export const office: Effect.Effect<Office, never, Scope.Scope> = Effect.gen(function* () {
+  const url = yield* server
+  const desk = yield* computer(url, "team", "desk", {
+    everything: { command: process.execPath, args: [everything] },
+    contract: { command: process.execPath, args: [contract, "stdio"] }
+  })
+  const lab = yield* computer(url, "team", "lab", { notes: { command: process.execPath, args: [notes] } })
+  return { desk, lab, environment: { A2C_SERVER: url, A2C_OFFICE: "team", A2C_NAME: "bridge" } }
+})
+
+/** Publishes an office over HTTP. */
+export const published = Effect.fnUntraced(function* ({ environment }: Office) {
+  const { A2C_NAME, A2C_OFFICE, A2C_SERVER } = environment
+  const place = ["--server", A2C_SERVER, "--office", A2C_OFFICE, "--name", A2C_NAME]
+  const bridge = yield* a2c("agent", ...place, "mcp", "--http", "0")
+  const said = yield* bridge.says("publishing office team at ")
+  return { bridge, url: said.replace("publishing office team at ", "") }
+})
+
+/**
+ * Waits until the MCP server at the desk counts so many calls of its tool `wait`: begun, and ended before their time
+ * because it was told to. It is asked at the Computer itself, whoever is its office's Agent.
+ */
+export const waits = (
+  { desk }: Office,
+  { cancelled, started }: { readonly started: number; readonly cancelled: number }
+) => {
+  const counts = `"started":${started},"cancelled":${cancelled},`
+  const asking = Effect.forever(Effect.andThen(desk.types("call waits"), Effect.sleep("50 millis")))
+  return Effect.timeoutOrElse(Effect.raceFirst(desk.says(counts), asking), {
+    duration: saying,
+    orElse: () =>
+      Effect.die(
+        new Error(`the desk never counted ${counts} but at last ${desk.stdout().split("\n").at(-2)}`)
+      )
+  })
+}

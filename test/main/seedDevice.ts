@@ -1,0 +1,117 @@
+import { connect } from "node:net"
+import { Deferred, Effect, Exit, type Scope } from "effect"
+
+/**
+ * A device as whoever has only the document of the protocol writes it (seed 002 §7.1): nothing of ours is used, brackets
+ * stand where the document shows them, JSON is printed over many lines.
+ */
+
+/** What the client sends first, letter by letter. */
+const registration = `##START\u0006mcp00001[0000]{
+    "type": "register",
+    "data": {
+        "services": {
+            "get_current_time": {
+                "description": "获取当前时间",
+                "parameters": {
+                    "type": "object",
+                    "properties": {
+                        "format": {
+                            "type": "string",
+                            "enum": ["simple", "detailed"]
+                        }
+                    }
+                }
+            }
+        }
+    }
+}##END`
+
+/** What its user asks then: a text, and the end of the turn. */
+const question = "##START\u0004task12340000现在几点了?##END" + "##START\u0003task12340001##END"
+
+/** What it answers to a call. */
+const answerTo = (callId: string) => `##START\u0006mcp00001[0000]{
+    "type": "result",
+    "data": {
+        "call_id": "${callId}",
+        "result": {
+            "success": true,
+            "data": "2025-01-22 14:30:25"
+        }
+    }
+}##END`
+
+/** What it answers to a call that it cannot serve (seed 002 §6.3). */
+const refusalOf = (callId: string) => `##START\u0006mcp00001[0000]{
+    "type": "result",
+    "data": {
+        "call_id": "${callId}",
+        "result": {
+            "success": false,
+            "error": "详细错误信息"
+        }
+    }
+}##END`
+
+/** What a frame of MCP begins with, but for its sequence. */
+const mcpStart = "##START\u0006mcp00001"
+
+/** A frame of MCP, with the brackets of the document or without them. */
+const mcpFrame = new RegExp(String.raw`${mcpStart}(?:\[0000\]|0000)(\{.*?\})##END`, "s")
+
+/** The call that a frame carries, as it stands there. */
+interface Call {
+  readonly type: string
+  readonly data: {
+    readonly call_id: string
+    readonly method: string
+    readonly params: { readonly format?: string }
+  }
+}
+
+/** A device that has registered and asked what its user wants to know. */
+export interface SeedDevice {
+  /** The calls that came, oldest first. */
+  readonly calls: ReadonlyArray<Call>
+  readonly hangUp: Effect.Effect<void>
+}
+
+/** Connects such a device, which serves calls until it hangs up, or with the scope. Its bytes leave one by one. */
+export const connectSeedDevice = (port: number): Effect.Effect<SeedDevice, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const closed = yield* Deferred.make<void>()
+    const calls: Array<Call> = []
+    let heard = ""
+    const socket = yield* Effect.acquireRelease(
+      Effect.callback<ReturnType<typeof connect>>((resume) => {
+        const made = connect({ host: "127.0.0.1", port, noDelay: true })
+        made.on("error", (error) => resume(Effect.die(error)))
+        made.on("close", () => Deferred.doneUnsafe(closed, Exit.void))
+        made.on("connect", () => resume(Effect.succeed(made)))
+      }),
+      (made) => Effect.sync(() => made.destroy())
+    )
+    const say = (text: string) => {
+      for (const byte of Buffer.from(text)) socket.write(Uint8Array.of(byte))
+    }
+    socket.setEncoding("utf8").on("data", (chunk: string) => {
+      heard += chunk
+      for (let found = mcpFrame.exec(heard); found !== null; found = mcpFrame.exec(heard)) {
+        heard = heard.slice(found.index + found[0].length)
+        const call: Call = JSON.parse(found[1] ?? "")
+        calls.push(call)
+        const { call_id, params } = call.data
+        say(params.format === "simple" ? answerTo(call_id) : refusalOf(call_id))
+      }
+    })
+    say(registration)
+    say(question)
+    return {
+      calls,
+      hangUp: Effect.andThen(
+        Effect.sync(() => socket.end()),
+        Deferred.await(closed)
+      )
+    }
+  })
