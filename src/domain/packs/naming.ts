@@ -1,0 +1,181 @@
+import { Result } from "effect"
+
+/** Extensions of modules that can be loaded as they are. */
+const extensions: ReadonlyArray<string> = ["ts", "mts", "js", "mjs"]
+
+/** What follows from the name of a pack. */
+export interface PackName {
+  /** Name of the class that its module exports, as `VideoGenerateTool`. */
+  readonly className: string
+  /** Names that the file with that class may have; exactly one of them is to be there. */
+  readonly files: ReadonlyArray<string>
+  /** What is odd about the name, in words. */
+  readonly warnings: ReadonlyArray<string>
+}
+
+/** What lies where packs may lie: its name, and the names of the files directly inside, if it is a folder. */
+export interface Entry {
+  readonly name: string
+  readonly files: ReadonlyArray<string> | undefined
+}
+
+/** What to load of a pack. Names of files are those in its folder; a pack of one file is its own file. */
+export interface PackFiles {
+  /** Name of the class that is looked for. */
+  readonly className: string
+  /** The file that has it. */
+  readonly file: string
+  /** The index of the folder, where there is one: if it exports the class, too, it is what is loaded. */
+  readonly index: string | undefined
+  readonly warnings: ReadonlyArray<string>
+}
+
+/** Something that is meant to be a pack. */
+export interface Candidate {
+  readonly name: string
+  /** What to load, or in words why nothing can be loaded. */
+  readonly outcome: Result.Result<PackFiles, string>
+}
+
+/** Is it a name that every MCP host takes for a tool? */
+export const isToolName = (name: string): boolean => /^[A-Za-z0-9_-]{1,64}$/.test(name)
+
+/** Nobody means these as packs: what tools leave behind, and what is hidden. */
+const isIgnored = (name: string): boolean =>
+  name === "" || name === "__pycache__" || name === "node_modules" || name.startsWith(".")
+
+const isSnakeCase = (name: string): boolean => /^[a-z][a-z0-9]*(_[a-z0-9]+)*$/.test(name)
+
+const isIdentifier = (name: string): boolean =>
+  /^[\p{ID_Start}$_][\p{ID_Continue}$\u200c\u200d]*$/u.test(name)
+
+/** As Python capitalises: the first letter up, all others down. */
+const capitalise = (word: string): string => {
+  const [first = "", ...rest] = [...word]
+  const [upper = "", ...more] = [...first.toUpperCase()]
+  return upper + [...more, ...rest].join("").toLowerCase()
+}
+
+const quoted = (names: ReadonlyArray<string>): string => names.map((name) => `'${name}'`).join(", ")
+
+/** `a, b or c`. */
+const anyOf = (names: ReadonlyArray<string>): string =>
+  [quoted(names.slice(0, -1)), quoted(names.slice(-1))].filter((part) => part !== "").join(" or ")
+
+/**
+ * What follows from the name of a pack (seed 004, naming): the words between underscores, each with a capital, and
+ * `Tool` make the class. Fails for names that make no class.
+ */
+export const readPackName = (name: string): Result.Result<PackName, string> => {
+  if (isIgnored(name)) return Result.fail(`'${name}' is no name for a pack: such folders are passed over`)
+  const className = `${name.split("_").map(capitalise).join("")}Tool`
+  if (!isIdentifier(className)) {
+    return Result.fail(
+      `'${name}' is no name for a pack: its class would be ${className}, and no class can have that name. ` +
+        "Use small letters, digits and underscores, beginning with a letter"
+    )
+  }
+  return Result.succeed({
+    className,
+    files: extensions.map((extension) => `${name}_tool.${extension}`),
+    warnings: isSnakeCase(name)
+      ? []
+      : [
+          `the name '${name}' is not snake_case (small letters, digits, single underscores); the class is ${className}`
+        ]
+  })
+}
+
+/** Splits `text_counter_tool.ts` into the name of its pack and the extension. */
+const splitToolFile = (file: string): readonly [name: string, extension: string] | undefined => {
+  const [, name, extension] = /^(.+)_tool\.([A-Za-z]+)$/.exec(file) ?? []
+  return name === undefined || extension === undefined ? undefined : [name, extension]
+}
+
+/** A file with such an extension was meant to be loaded, and cannot be. */
+const foreign: { readonly [extension: string]: string } = {
+  py: "Python is not run here; port it to TypeScript or JavaScript",
+  tsx: "write it without JSX, as .ts",
+  jsx: "write it without JSX, as .js",
+  cts: "only ES modules are loaded: name it .ts or .mts",
+  cjs: "only ES modules are loaded: name it .js or .mjs"
+}
+
+const adviceFor = (extension: string): string | undefined =>
+  Object.hasOwn(foreign, extension) ? foreign[extension] : undefined
+
+/** What makes a folder without the right file look as if it were meant to be a pack. */
+const isSign = (file: string): boolean =>
+  splitToolFile(file) !== undefined || /^(index\.[cm]?[jt]s|config\.ya?ml|__init__\.py)$/.test(file)
+
+/** Says which file is missing, and what may have been meant to be it. */
+const missingFile = (name: string, files: ReadonlyArray<string>, present: ReadonlyArray<string>): string => {
+  const missing = `there is no ${anyOf(files)} in it`
+  for (const file of present) {
+    const [owner, extension = ""] = splitToolFile(file) ?? []
+    const advice = adviceFor(extension)
+    if (owner === name && advice !== undefined) return `${missing}, only '${file}': ${advice}`
+    if (owner !== undefined && owner !== name && extensions.includes(extension)) {
+      return `${missing}; '${file}' would belong to a folder '${owner}': the two names have to agree`
+    }
+    if (extensions.some((one) => file === `${name}.${one}`)) {
+      return `${missing}; '${file}' is to be called '${name}_tool${file.slice(name.length)}'`
+    }
+  }
+  return missing
+}
+
+const readFolder = (name: string, present: ReadonlyArray<string>): Result.Result<PackFiles, string> =>
+  Result.flatMap(readPackName(name), ({ className, files, warnings }) => {
+    const found = files.filter((file) => present.includes(file))
+    const [file] = found
+    const indexes = extensions.map((one) => `index.${one}`).filter((one) => present.includes(one))
+    if (file === undefined) return Result.fail(missingFile(name, files, present))
+    for (const several of [found, indexes]) {
+      if (several.length > 1) {
+        return Result.fail(`there are ${quoted(several)}: keep one of them, none of them is chosen for you`)
+      }
+    }
+    return Result.succeed({ className, file, index: indexes[0], warnings })
+  })
+
+const readFile = (file: string): Candidate | undefined => {
+  const [name = "", extension = ""] = splitToolFile(file) ?? []
+  if (isIgnored(name)) return undefined
+  const advice = adviceFor(extension)
+  if (advice !== undefined) return { name, outcome: Result.fail(`'${file}' cannot be loaded: ${advice}`) }
+  if (!extensions.includes(extension)) return undefined
+  const outcome = Result.map(readPackName(name), ({ className, warnings }) => ({
+    className,
+    file,
+    index: undefined,
+    warnings
+  }))
+  return { name, outcome }
+}
+
+/**
+ * Reads what lies in a folder with packs: a folder `name` with a file `name_tool.ts`, or that file alone. Nothing for
+ * what nobody can have meant as a pack: hidden things, other files, folders without a trace of one.
+ */
+export const readCandidate = ({ files, name }: Entry): Candidate | undefined => {
+  if (isIgnored(name)) return undefined
+  if (files === undefined) return readFile(name)
+  const present = files.toSorted()
+  return present.some(isSign) || extensions.some((one) => present.includes(`${name}.${one}`))
+    ? { name, outcome: readFolder(name, present) }
+    : undefined
+}
+
+/** Says why what a module exports is no pack (seed 004, FAQ 1): the class is missing. */
+export const missingClass = (className: string, exported: ReadonlyArray<string>): string => {
+  const near = exported.find((name) => name.toLowerCase() === className.toLowerCase())
+  if (near !== undefined) return `it exports '${near}', but the class has to be called ${className}`
+  const seen = exported.length === 0 ? "it exports nothing" : `it exports ${quoted(exported)}`
+  return `it exports no class ${className} and no tool by default; ${seen}`
+}
+
+/** Says what a class lacks to be a pack (seed 004, FAQ 1). It need not extend anything. */
+export const missingMethods = (className: string, methods: ReadonlyArray<string>): string =>
+  `${className} lacks ${methods.map((method) => `${method}()`).join(", ")}: ` +
+  "a pack has getRouteConfig(), listTools() and callTool(), and may extend the base class for that"
