@@ -182,7 +182,7 @@ const make = Effect.fnUntraced(function* ({
         change(path, version, { _tag: "Failed", reason })
       )
     if (Result.isFailure(outcome)) return yield* fail(outcome.failure)
-    const wanted = wantedPack(entry, outcome.success, {
+    const wanted = wantedPack(entry, name, outcome.success, {
       isolate,
       memory,
       limits: { ...usualLimits, ...limits }

@@ -1,4 +1,4 @@
-import { Config, Duration, Effect, Option } from "effect"
+import { Config, Duration, Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { count, listenPort, seconds } from "./flags.ts"
 

@@ -8,35 +8,44 @@ export interface NewPackCommand {
   readonly dir: string
 }
 
-const toolFile = (name: string) => `import type { Tool } from "a2c-smcp/tools"
+const toolFile = (
+  name: string,
+  className: string
+) => `/** A tool of its own: change it to what you need. Nothing has to be imported to be a pack. */
+export class ${className} {
+  getRouteConfig() {
+    return {
+      endpoint: "/tools/${name}",
+      params: {
+        type: "object",
+        properties: {
+          text: { type: "string", description: "The text" },
+          loud: { type: "boolean", description: "Say it in capitals", default: false }
+        },
+        required: ["text"]
+      }
+    }
+  }
 
-const tool: Tool<{ readonly text: string; readonly loud?: boolean }> = {
-  name: "${name}",
-  description: "Says how many characters and words a text has",
-  params: {
-    type: "object",
-    properties: {
-      text: { type: "string", description: "The text" },
-      loud: { type: "boolean", description: "Say it in capitals", default: false }
-    },
-    required: ["text"]
-  },
-  run: ({ text, loud = false }) => {
+  listTools() {
+    return [{ name: "${name}", description: "Says how many characters and words a text has" }]
+  }
+
+  callTool(_name: string, { text, loud = false }: { text: string; loud?: boolean }) {
     const words = text.split(/\\s+/u).filter((word) => word !== "").length
     const said = \`\${[...text].length} characters, \${words} words\`
     return loud ? said.toUpperCase() : said
   }
 }
-
-export default tool
 `
 
-const testFile = (name: string) => `import assert from "node:assert/strict"
+const testFile = (name: string, className: string) => `import assert from "node:assert/strict"
 import { test } from "node:test"
-import tool from "./${name}_tool.ts"
+import { ${className} } from "./${name}_tool.ts"
 
-test("counts what it is given", async () => {
-  assert.equal(await tool.run({ text: "hello there" }), "11 characters, 2 words")
+test("counts what it is given", () => {
+  const tool = new ${className}()
+  assert.equal(tool.callTool("${name}", { text: "hello there" }), "11 characters, 2 words")
 })
 `
 
@@ -52,14 +61,15 @@ export const newPack = Effect.fnUntraced(function* ({ dir, name }: NewPackComman
   const { join } = yield* Path.Path
   const read = readPackName(name)
   if (Result.isFailure(read)) return yield* refuse(`A pack cannot be named '${name}': ${read.failure}`)
-  const [warning] = read.success.warnings
+  const { className, warnings } = read.success
+  const [warning] = warnings
   if (warning !== undefined) return yield* refuse(`A pack should not be named '${name}': ${warning}`)
   const folder = join(dir, name)
   const write = Effect.gen(function* () {
     if (yield* exists(folder)) return yield* refuse(`${folder} exists already`)
     yield* makeDirectory(folder, { recursive: true })
-    yield* writeFileString(join(folder, `${name}_tool.ts`), toolFile(name))
-    yield* writeFileString(join(folder, `${name}_tool.test.ts`), testFile(name))
+    yield* writeFileString(join(folder, `${name}_tool.ts`), toolFile(name, className))
+    yield* writeFileString(join(folder, `${name}_tool.test.ts`), testFile(name, className))
     yield* writeFileString(join(folder, "config.yaml"), configFile(name))
   })
   yield* Effect.catchTag(write, "PlatformError", (error) => Effect.fail(failed(error)))

@@ -36,7 +36,14 @@ export const hostOf = (
     install,
     allowScripts,
     ...(timeout !== undefined && { limits: { timeout } })
-  }).pipe(Layer.tap((context) => Effect.provideContext(Effect.flatMap(PackHost, ({ rescan }) => rescan), context)))
+  }).pipe(
+    Layer.tap((context) =>
+      Effect.provideContext(
+        Effect.flatMap(PackHost, ({ rescan }) => rescan),
+        context
+      )
+    )
+  )
 
 /** What is wrong with a pack, or odd about it, a line each. */
 export const complaints = ({ name, status }: PackView): ReadonlyArray<string> => {

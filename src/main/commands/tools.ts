@@ -42,7 +42,10 @@ const rowsOf = ({ description, name, status }: PackView): ReadonlyArray<Readonly
 /** Lists packs and their tools. Fails when a pack cannot be used, after all have been listed. */
 export const listTools = Effect.fnUntraced(function* (command: ListCommand) {
   const packs = yield* Effect.scoped(
-    Effect.provide(Effect.flatMap(PackHost, ({ packs: all }) => all), hostOf(command.folders, command))
+    Effect.provide(
+      Effect.flatMap(PackHost, ({ packs: all }) => all),
+      hostOf(command.folders, command)
+    )
   )
   if (command.json) yield* Console.log(toJson(packs))
   else if (packs.length === 0) yield* Console.error(`no packs in ${command.folders.join(", ")}`)

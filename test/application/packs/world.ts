@@ -1,0 +1,127 @@
+import { Context, Deferred, Effect, Layer, Queue, Result, type Scope, Stream } from "effect"
+import { PackHost, type PackHostOptions } from "../../../src/application/packs/PackHost.ts"
+import { type FoundEntry, PackFolders } from "../../../src/application/ports/PackFolders.ts"
+import { InstallFailed, PackInstaller } from "../../../src/application/ports/PackInstaller.ts"
+import {
+  type LoadedPack,
+  PackFailure,
+  PackLoader,
+  type PackSource
+} from "../../../src/application/ports/PackLoader.ts"
+import type { PackOffer } from "../../../src/domain/packs/offer.ts"
+
+/** A pack that a test plays. */
+export interface FakePack {
+  readonly offer?: Partial<PackOffer>
+  readonly call?: LoadedPack["call"]
+  /** Why it cannot be loaded. */
+  readonly fault?: string
+}
+
+/** An offer of these tools, each with its route. */
+export const offerOf = (...names: ReadonlyArray<string>): PackOffer => ({
+  warnings: [],
+  tools: names.map((name) => ({ name, description: `does ${name}`, inputSchema: { type: "object" } })),
+  routes: names.map((name) => ({
+    endpoint: `/tools/${name}`,
+    tool: name,
+    useForm: false,
+    params: { type: "object" },
+    files: {}
+  }))
+})
+
+/** A folder that may be a pack. */
+export const entry = (name: string, version = "1", config?: unknown): FoundEntry => ({
+  name,
+  path: `/packs/${name}`,
+  files: [`${name}_tool.ts`],
+  config: config === undefined ? undefined : Result.succeed(config),
+  version
+})
+
+/** A host of packs that a test plays: what lies in the folder, what code does, what is installed. */
+export const makeHost = Effect.fnUntraced(function* (
+  options: Partial<PackHostOptions> = {}
+): Effect.fn.Return<
+  {
+    readonly host: PackHost["Service"]
+    /** What lies in the folder now. */
+    readonly put: (...entries: ReadonlyArray<FoundEntry>) => Effect.Effect<void>
+    /** What code does, by the name and the version of its pack: `lamp 1`. */
+    readonly packs: Map<string, FakePack>
+    readonly installed: Array<string>
+    /** Installing these fails. */
+    readonly unknown: Set<string>
+    /** What happened to code, in order. */
+    readonly log: Array<string>
+    /** Ends what runs a pack, as a crash would. */
+    readonly crash: (pack: string) => Effect.Effect<void>
+  },
+  never,
+  Scope.Scope
+> {
+  let found: ReadonlyArray<FoundEntry> = []
+  const changes = yield* Queue.unbounded<void>()
+  const packs = new Map<string, FakePack>()
+  const installed: Array<string> = []
+  const unknown = new Set<string>()
+  const log: Array<string> = []
+  const running = new Map<string, Deferred.Deferred<string>>()
+
+  const load = Effect.fnUntraced(function* ({ name, version }: PackSource) {
+    const key = `${name} ${version}`
+    const { call, fault, offer } = packs.get(key) ?? {}
+    if (fault !== undefined) return yield* new PackFailure({ kind: "unusable", message: fault })
+    const ended = yield* Deferred.make<string>()
+    running.set(name, ended)
+    log.push(`load ${key}`)
+    yield* Effect.addFinalizer(() => Effect.sync(() => log.push(`close ${key}`)))
+    const text = (value: string) => ({ content: [{ type: "text", text: value }] })
+    return {
+      offer: { ...offerOf(name), ...offer },
+      call: call ?? (({ args, tool }) => Effect.succeed(text(`${key} ${tool} ${JSON.stringify(args)}`))),
+      ended: Deferred.await(ended)
+    }
+  })
+
+  const context = yield* PackHost.layer({ folders: ["/packs"], ...options }).pipe(
+    Layer.provide(
+      Layer.succeedContext(
+        Context.make(PackFolders, {
+          scan: () => Effect.sync(() => found),
+          watch: () => Effect.succeed(Stream.fromQueue(changes))
+        }).pipe(
+          Context.add(PackLoader, { load }),
+          Context.add(PackInstaller, {
+            install: (_folder, wanted) =>
+              Effect.suspend(() => {
+                const bad = wanted.find((one) => unknown.has(one))
+                if (bad !== undefined) return Effect.fail(new InstallFailed({ message: `no package ${bad}` }))
+                installed.push(...wanted)
+                return Effect.void
+              })
+          })
+        )
+      )
+    ),
+    Layer.build
+  )
+  return {
+    host: Context.get(context, PackHost),
+    put: (...entries) =>
+      Effect.suspend(() => {
+        found = entries
+        return Queue.offer(changes, undefined)
+      }),
+    packs,
+    installed,
+    unknown,
+    log,
+    crash: (pack) =>
+      Effect.suspend(() => {
+        const ended = running.get(pack)
+        return ended === undefined ? Effect.void : Deferred.succeed(ended, "out of memory")
+      })
+  }
+})
