@@ -23,7 +23,7 @@ export interface Entry {
 }
 
 /** A service among those of all devices. */
-export interface Registered {
+interface Registered {
   readonly entry: Entry
   readonly service: string
 }
