@@ -1,6 +1,6 @@
 /**
- * A2C-SMCP for host programs: Server, Agent and Computer as Effect layers, the ports they stand on, and the adapters
- * for Socket.IO and MCP. The pure part alone is at `a2c-smcp/domain`, the peers in memory are at `a2c-smcp/testing`.
+ * A2C-SMCP for host programs: Server, Agent, Computer and the gateway of devices as Effect layers, the ports they stand
+ * on, and the adapters for Socket.IO, MCP and TCP. The pure part alone is at `a2c-smcp/domain`, the peers in memory are at `a2c-smcp/testing`.
  */
 export * as AjvValidator from "./adapters/ajv/AjvValidator.ts"
 export { type FileCacheOptions, makeFileCache } from "./adapters/dpe/FileCache.ts"
@@ -13,9 +13,12 @@ export { type AuthorizationRequest, type AuthorizerOptions, sayOnLog } from "./a
 export * as McpClient from "./adapters/mcp/McpClient.ts"
 export { publishHttp, type PublishHttpOptions, PublishFailed } from "./adapters/mcp/publish/Http.ts"
 export { publishStdio, type PublishStdioOptions } from "./adapters/mcp/publish/Stdio.ts"
+export { byToken, byTokens } from "./adapters/node/deviceTokens.ts"
 export * as FileCredentialStore from "./adapters/node/FileCredentialStore.ts"
 export * as SocketIoClient from "./adapters/socketio/SocketIoClient.ts"
 export * as SocketIoServer from "./adapters/socketio/SocketIoServer.ts"
+export * as TcpConnector from "./adapters/tcp/TcpConnector.ts"
+export * as TcpListener from "./adapters/tcp/TcpListener.ts"
 export * as VerelEngine from "./adapters/vrl/VerelEngine.ts"
 export { Agent, type AgentEvent, type AgentOptions, type ToolCall } from "./application/agent/Agent.ts"
 export {
@@ -33,6 +36,7 @@ export { officeSession, type OfficeSessionOptions } from "./application/bridge/O
 export type { FetchedDocument, FetchOptions } from "./application/agent/Reading.ts"
 export { OwnerUnclear } from "./application/agent/ToolOwner.ts"
 export { Computer, type ComputerOptions } from "./application/computer/Computer.ts"
+export { computerSession } from "./application/computer/ComputerSession.ts"
 export {
   ComputerSettings,
   type Confirm,
@@ -47,6 +51,15 @@ export type { ServerState, ServerStates } from "./application/computer/Offer.ts"
 export { AlreadySeated, type SeatRequest, type SeatStatus } from "./application/computer/Seat.ts"
 export { UnknownServer } from "./application/computer/SessionPool.ts"
 export type { LocalCall, ToolCallRecord } from "./application/computer/ToolCalls.ts"
+export { type AuthenticateDevice, DeviceRefused } from "./application/devices/Authentication.ts"
+export {
+  connectDevice,
+  type DeviceClientOptions,
+  type DeviceStatus
+} from "./application/devices/DeviceClient.ts"
+export { DeviceGateway, type DeviceGatewayOptions } from "./application/devices/DeviceGateway.ts"
+export type { DeviceLimits, GatewayLimits } from "./application/devices/DeviceLimits.ts"
+export type { Device } from "./application/devices/DeviceRegistry.ts"
 export {
   type JoinFailed,
   JoinRefused,
@@ -55,6 +68,13 @@ export {
   type OfficeMember
 } from "./application/member/OfficeMember.ts"
 export { type Body, decodeBody, jsonBody } from "./application/ports/Body.ts"
+export {
+  ByteConnector,
+  type ByteLink,
+  ByteLinkClosed,
+  ByteListener,
+  type ByteListenOptions
+} from "./application/ports/ByteLink.ts"
 export { CredentialStore } from "./application/ports/CredentialStore.ts"
 export {
   type DocumentContent,
@@ -98,4 +118,4 @@ export type { ComputerConfig, ServerConfig } from "./domain/protocol/v0_2/config
 export type { SmcpTool, ToolResult } from "./domain/protocol/v0_2/tools.ts"
 export { PROTOCOL_VERSION } from "./domain/protocol/version.ts"
 export { codes, Refusal } from "./domain/refusal.ts"
-export { agentLayer, computerLayer, serverLayer } from "./main/layers.ts"
+export { agentLayer, computerLayer, gatewayLayer, serverLayer } from "./main/layers.ts"

@@ -9,6 +9,7 @@ const run = promisify(execFile)
 const expected: { readonly [example: string]: ReadonlyArray<string> } = {
   "aiSdk.ts": ["It is 21 °C in Vienna", "Leave your coat at home."],
   "anthropicTools.ts": ["It is 21 °C in Vienna", "Leave your coat at home."],
+  "devices.ts": ["balcony__temperature", "It is 21 °C in Vienna"],
   "domainInWorker.ts": ["window://com.example.web?fullscreen=1", "All is well"],
   "domainOnly.ts": ["true", "src/main", "window://com.example.web?fullscreen=1"],
   "host.ts": ["desk", "entities"],

@@ -17,7 +17,8 @@ const config = Result.getOrThrow(
   })
 )
 
-const weather = MemoryMcp.makeMemoryServer({
+/** An MCP server with one tool. */
+export const weather = MemoryMcp.makeMemoryServer({
   tools: [
     {
       listed: {

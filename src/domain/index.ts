@@ -27,6 +27,30 @@ export {
   type WindowResource
 } from "./desktop/organize.ts"
 export { buildWindowUri, InvalidWindowUri, parseWindowUri, type WindowUri } from "./desktop/window.ts"
+export {
+  type BadFrameReason,
+  type DecoderEvent,
+  type DecoderOptions,
+  type DecoderState,
+  initialDecoder,
+  isIncomplete,
+  stalled,
+  step
+} from "./devices/decoder.ts"
+export { encodeFrame, encodeJson, FrameUnsendable } from "./devices/encode.ts"
+export { type Frame, type FrameType, frameTypes } from "./devices/frame.ts"
+export { defaultLimits as defaultFrameLimits, type FrameLimits } from "./devices/limits.ts"
+export { type DeviceMessage, messageOf, type Outcome, readMessage } from "./devices/messages.ts"
+export type { Service } from "./devices/services.ts"
+export {
+  type Credentials,
+  readCredentials,
+  readStatus,
+  type Status,
+  tasks,
+  writeCredentials,
+  writeStatus
+} from "./devices/session.ts"
 export { buildDpeUri, checkDpeUri, type DpeUri, InvalidDpeUri, parseDpeUri } from "./documents/dpe.ts"
 export { type FinderPage, type FinderQuery, findDocuments, summarize } from "./documents/finder.ts"
 export type { JsonObject } from "./json.ts"

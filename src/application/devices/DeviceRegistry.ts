@@ -23,7 +23,7 @@ export interface Entry {
 }
 
 /** A service among those of all devices. */
-export interface Registered {
+interface Registered {
   readonly entry: Entry
   readonly service: string
 }
@@ -55,6 +55,8 @@ const changePause = Duration.millis(100)
 export const makeDeviceRegistry: Effect.Effect<DeviceRegistry, never, Scope.Scope> = Effect.gen(function* () {
   const entries = new Map<string, Entry>()
   let tools: Map<string, Registered> | undefined
+  /** All numbers below this one are taken: of thousands that come at once, none counts from 1. */
+  let lowest = 1
   const hub = yield* Effect.acquireRelease(PubSub.sliding<void>(1), PubSub.shutdown)
   const { refresh } = yield* makeRefresher(changePause)
   const changed = Effect.suspend(() => {
@@ -99,12 +101,12 @@ export const makeDeviceRegistry: Effect.Effect<DeviceRegistry, never, Scope.Scop
         const { name, services } = entry.device
         if (entries.get(name) !== entry) return Effect.void
         entries.delete(name)
+        lowest = 1
         return services.size === 0 ? Effect.void : changed
       }),
     freeName: () => {
-      let number = 1
-      while (entries.has(`device-${number}`)) number++
-      return `device-${number}`
+      while (entries.has(`device-${lowest}`)) lowest++
+      return `device-${lowest}`
     },
     find: (device) => entries.get(device),
     entries: () => entries.values(),

@@ -29,9 +29,7 @@ export interface RawPeer {
 }
 
 /** Plays one end of a connection by hand. */
-export const playRaw = Effect.fnUntraced(function* (
-  link: ByteLink
-): Effect.fn.Return<RawPeer, never, Scope.Scope> {
+export const playRaw = Effect.fnUntraced(function* (link: ByteLink): Effect.fn.Return<RawPeer, never, Scope.Scope> {
   const frames = yield* Queue.unbounded<Frame>()
   const over = yield* Deferred.make<void>()
   let state = initialDecoder()

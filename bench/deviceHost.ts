@@ -1,0 +1,125 @@
+/**
+ * The measured end of bench/devices.ts, in a process of its own: a gateway, or a bare TCP server as the baseline. Its
+ * parent plays the devices, and asks over the channel of processes for calls and for memory.
+ */
+import { createServer, type Socket } from "node:net"
+import { setFlagsFromString } from "node:v8"
+import { runInNewContext } from "node:vm"
+import { Context, Effect, Layer, References } from "effect"
+import { DeviceGateway } from "../src/application/devices/DeviceGateway.ts"
+import { gatewayLayer } from "../src/main/layers.ts"
+
+setFlagsFromString("--expose-gc")
+const collect: () => void = runInNewContext("gc")
+
+/** What the parent asks for. */
+export type Order =
+  | { readonly _tag: "Memory" }
+  /** Calls all devices in turn, so many times each, so many at once. */
+  | { readonly _tag: "Call"; readonly devices: number; readonly times: number; readonly atOnce: number }
+  | { readonly _tag: "Stop" }
+
+/** What it is told. Memory is in bytes, times are in milliseconds. */
+export type Report =
+  | { readonly _tag: "Listening"; readonly port: number }
+  | { readonly _tag: "Memory"; readonly rss: number; readonly heap: number }
+  | {
+      readonly _tag: "Called"
+      readonly took: number
+      readonly latencies: ReadonlyArray<number>
+      readonly failures: ReadonlyArray<string>
+    }
+
+/** Calls the device of this number, the first being 1, and fails with the reason when it does not answer. */
+type Call = (device: number) => Effect.Effect<void, string>
+
+interface Host {
+  readonly port: number
+  readonly call: Call
+}
+
+const gateway = Effect.gen(function* () {
+  const limits = { mostDevices: 65_535 }
+  const context = yield* Layer.build(gatewayLayer({ port: 0, acknowledge: true, limits }))
+  const { address, session } = Context.get(context, DeviceGateway)
+  const call: Call = Effect.fnUntraced(function* (device) {
+    const { content, isError } = yield* Effect.mapError(
+      session.callTool(`device-${device}__ping`, { device }),
+      ({ message }) => message
+    )
+    if (isError !== false) return yield* Effect.fail(JSON.stringify(content))
+  })
+  return { port: address.port, call }
+})
+
+/** Whoever sends something is told that it has come; after that it sends what it is asked. */
+const bare = Effect.callback<Host>((resume) => {
+  const sockets: Array<{ readonly socket: Socket; heard: () => void }> = []
+  const server = createServer({ noDelay: true }, (socket) => {
+    const one = { socket, heard: () => void socket.write("registered") }
+    sockets.push(one)
+    socket.on("data", () => one.heard())
+  })
+  const call: Call = (device) =>
+    Effect.callback((done) => {
+      const one = sockets[device - 1]
+      if (one === undefined) return done(Effect.fail("it is not connected"))
+      one.heard = () => done(Effect.void)
+      one.socket.write(`{"type":"call","data":{"call_id":"${device}","method":"ping","params":{}}}`)
+    })
+  server.listen(0, "127.0.0.1", 4096, () => {
+    const address = server.address()
+    const port = typeof address === "object" && address !== null ? address.port : 0
+    resume(Effect.succeed({ port, call }))
+  })
+})
+
+const tell = (report: Report) => process.send?.(report)
+
+const timed = (call: Call, latencies: Array<number>, failures: Array<string>) => (device: number) =>
+  Effect.suspend(() => {
+    const begun = performance.now()
+    return Effect.match(call(device), {
+      onFailure: (reason) => void failures.push(`device ${device}: ${reason}`),
+      onSuccess: () => void latencies.push(performance.now() - begun)
+    })
+  })
+
+const obey = Effect.fnUntraced(function* (order: Order, call: Call) {
+  switch (order._tag) {
+    case "Memory": {
+      collect()
+      const { heapUsed, rss } = process.memoryUsage()
+      return tell({ _tag: "Memory", rss, heap: heapUsed })
+    }
+    case "Call": {
+      const latencies: Array<number> = []
+      const failures: Array<string> = []
+      const turns = Array.from(
+        { length: order.devices * order.times },
+        (_, turn) => 1 + (turn % order.devices)
+      )
+      const begun = performance.now()
+      yield* Effect.forEach(turns, timed(call, latencies, failures), {
+        concurrency: order.atOnce,
+        discard: true
+      })
+      return tell({ _tag: "Called", took: performance.now() - begun, latencies, failures })
+    }
+    case "Stop":
+      return process.exit(0)
+  }
+})
+
+const program = Effect.gen(function* () {
+  const { call, port } = yield* process.argv[2] === "bare" ? bare : gateway
+  const run = Effect.runForkWith(yield* Effect.context<never>())
+  process.on("message", (order: Order) => void run(obey(order, call)))
+  process.on("disconnect", () => process.exit(1))
+  tell({ _tag: "Listening", port })
+  return yield* Effect.never
+})
+
+await Effect.runPromise(
+  program.pipe(Effect.scoped, Effect.provideService(References.MinimumLogLevel, "None"))
+)

@@ -1,0 +1,144 @@
+/**
+ * What does a gateway of many devices cost? So many devices connect at once, register a service each, and are called;
+ * the gateway runs in a process of its own, whose memory is measured. The same is done with bare TCP for comparison.
+ * Usage: node bench/devices.ts [DEVICES]
+ */
+import { execFileSync, fork } from "node:child_process"
+import { connect, type Socket } from "node:net"
+import { fileURLToPath } from "node:url"
+import type { Order, Report } from "./deviceHost.ts"
+
+const devices = Number(process.argv[2] ?? 1000)
+
+/** How often each device is called, and how many calls run at once while calls per second are counted: one of each. */
+const load = { times: 10, atOnce: Math.min(64, devices) }
+
+/** How long all of it may take, in milliseconds: whatever hangs is a failure. */
+const patience = 120_000
+
+/** Files that a process has open beside its sockets. */
+const otherFiles = 64
+
+const openFiles = execFileSync("sh", ["-c", "ulimit -n"], { encoding: "utf8" }).trim()
+if (openFiles !== "unlimited" && Number(openFiles) < devices + otherFiles) {
+  process.stdout.write(`${devices} devices need more than the ${openFiles} open files of "ulimit -n"\n`)
+  process.exit(1)
+}
+setTimeout(() => {
+  process.stdout.write("it took too long\n")
+  process.exit(1)
+}, patience).unref()
+
+const frame = (message: object) => `##START\u0006mcp000010000${JSON.stringify(message)}##END`
+const registration = frame({
+  type: "register",
+  data: {
+    services: {
+      ping: {
+        description: "Answers at once",
+        parameters: { type: "object", properties: { device: { type: "integer" } }, required: ["device"] }
+      }
+    }
+  }
+})
+const callId = /"call_id":"([^"]+)"/
+
+/** A frame of its own for each call: none of them is larger than what a socket reads at once. */
+const answerTo = (call: string) =>
+  frame({
+    type: "result",
+    data: { call_id: callId.exec(call)?.[1], result: { success: true, data: "pong" } }
+  })
+
+/** Connects a device and waits until it is registered; what comes after that are calls. */
+const connectDevice = (port: number): Promise<Socket> =>
+  new Promise((resolve, reject) => {
+    const socket = connect({ host: "127.0.0.1", port, noDelay: true })
+    socket.setEncoding("latin1")
+    socket.once("error", reject)
+    socket.once("connect", () => socket.write(registration))
+    socket.once("data", () => {
+      socket.on("data", (chunk: string) => {
+        for (const call of chunk.split("##END")) if (call !== "") socket.write(answerTo(call))
+      })
+      resolve(socket)
+    })
+  })
+
+const host = async (kind: "gateway" | "bare") => {
+  const child = fork(fileURLToPath(new URL("deviceHost.ts", import.meta.url)), [kind])
+  const heard = <Tag extends Report["_tag"]>(tag: Tag) =>
+    new Promise<Extract<Report, { readonly _tag: Tag }>>((resolve, reject) => {
+      child.once("exit", () => reject(new Error(`the ${kind} has ended`)))
+      child.once("message", (report: Report) => {
+        const isWanted = (one: Report): one is Extract<Report, { readonly _tag: Tag }> => one._tag === tag
+        if (isWanted(report)) resolve(report)
+        else reject(new Error(`${report._tag} instead of ${tag}`))
+      })
+    })
+  const order = (wanted: Order) => void child.send(wanted)
+  const { port } = await heard("Listening")
+  return {
+    port,
+    memory: async () => {
+      order({ _tag: "Memory" })
+      return heard("Memory")
+    },
+    call: async (times: number, atOnce: number) => {
+      order({ _tag: "Call", devices, times, atOnce })
+      const called = await heard("Called")
+      if (called.failures.length > 0) {
+        throw new Error(`${called.failures.length} calls failed, the first: ${called.failures[0]}`)
+      }
+      return called
+    },
+    stop: () => order({ _tag: "Stop" })
+  }
+}
+
+const percentile = (latencies: ReadonlyArray<number>, share: number): number =>
+  latencies.toSorted((one, other) => one - other)[Math.floor(share * (latencies.length - 1))] ?? 0
+
+/** Everything that is measured, in the units in which it is shown. */
+const measure = async (kind: "gateway" | "bare") => {
+  const { call, memory, port, stop } = await host(kind)
+  const before = await memory()
+  const begun = performance.now()
+  const sockets = await Promise.all(Array.from({ length: devices }, () => connectDevice(port)))
+  const connected = performance.now() - begun
+  const idle = await memory()
+  // The first call of a service compiles its schema.
+  const first = await call(1, 1)
+  const alone = await call(1, 1)
+  const busy = await call(load.times, load.atOnce)
+  const after = await memory()
+  stop()
+  for (const socket of sockets) socket.destroy()
+  const perDevice = (bytes: number) => bytes / 1024 / devices
+  return {
+    "connect and register all, ms": connected,
+    "heap per idle device, KiB": perDevice(idle.heap - before.heap),
+    "RSS per idle device, KiB": perDevice(idle.rss - before.rss),
+    "first call of each, p50 ms": percentile(first.latencies, 0.5),
+    "one call after the other, p50 ms": percentile(alone.latencies, 0.5),
+    "one call after the other, p99 ms": percentile(alone.latencies, 0.99),
+    [`${load.atOnce} calls at once, calls per second`]: (devices * load.times * 1000) / busy.took,
+    [`${load.atOnce} calls at once, p50 ms`]: percentile(busy.latencies, 0.5),
+    [`${load.atOnce} calls at once, p99 ms`]: percentile(busy.latencies, 0.99),
+    "heap per device after all calls, KiB": perDevice(after.heap - before.heap),
+    "RSS per device after all calls, KiB": perDevice(after.rss - before.rss)
+  }
+}
+
+const ours = await measure("gateway")
+const theirs: { readonly [what: string]: number } = await measure("bare")
+
+const row = (what: string, ...cells: ReadonlyArray<string>) =>
+  process.stdout.write(`${what.padEnd(40)}${cells.map((cell) => cell.padStart(10)).join("")}\n`)
+const number = (value: number) => (value < 100 ? value.toFixed(2) : value.toFixed(0))
+row(`${devices} devices`, "gateway", "bare TCP", "ratio")
+for (const [what, value] of Object.entries(ours)) {
+  const other = theirs[what] ?? 0
+  row(what, number(value), number(other), number(value / other))
+}
+process.exit(0)

@@ -1,0 +1,27 @@
+/** A gateway that takes devices in over TCP, and a device that offers it the tools of an MCP server. */
+import { Console, Effect, Layer, Redacted, Stream } from "effect"
+import { byToken, connectDevice, DeviceGateway, gatewayLayer, TcpConnector } from "a2c-smcp"
+import { weather } from "./shared/office.ts"
+
+const token = Redacted.make("a long random text")
+
+const program = Effect.gen(function* () {
+  const { address, changes, session } = yield* DeviceGateway
+  // The device would be another program. It offers whatever session it has, and comes back when it was lost.
+  const server = yield* weather
+  const status = yield* connectDevice(yield* server.connect, { ...address, name: "balcony", token })
+  yield* Effect.forkScoped(Stream.runForEach(status, ({ _tag }) => Console.log(`the device: ${_tag}`)))
+  yield* changes.pipe(
+    Stream.takeUntil((devices) => devices.some(({ services }) => services.size > 0)),
+    Stream.runDrain
+  )
+
+  // All devices are one MCP peer: publish it, or call their tools right here.
+  const { items } = yield* session.listTools()
+  yield* Console.log(...items.map(({ name }) => name))
+  const { content } = yield* session.callTool("balcony__temperature", { city: "Vienna" })
+  yield* Console.log(content)
+})
+
+const Devices = Layer.merge(gatewayLayer({ port: 0, authenticate: byToken(token) }), TcpConnector.layer)
+await Effect.runPromise(Effect.scoped(Effect.provide(program, Devices)))
