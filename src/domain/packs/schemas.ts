@@ -6,7 +6,7 @@ import type { PackRoute } from "./offer.ts"
 const mostParts = 64
 
 /** A part of a pointer as the name it stands for: pointers in URIs are escaped twice. */
-const decodePart = (part: string): string =>
+export const decodePart = (part: string): string =>
   part
     .replaceAll(/(?:%[0-9A-Fa-f]{2})+/g, (codes) =>
       // What is no UTF-8 is a name that holds percent signs itself.
