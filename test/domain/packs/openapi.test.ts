@@ -42,10 +42,13 @@ const operationIds = (document: JsonObject) =>
     at(Object(Object.values(Object(item))[0]), "operationId")
   )
 
+/** One for all: it compiles what it judges by only once. */
+const validator = new Validator()
+
 /** What a real validator has against a document, as it goes over the wire. */
 const faultsOf = (document: JsonObject) =>
   Effect.map(
-    Effect.promise(() => new Validator().validate(JSON.parse(JSON.stringify(document)))),
+    Effect.promise(() => validator.validate(JSON.parse(JSON.stringify(document)))),
     ({ errors = [], valid }) => (valid ? [] : errors)
   )
 const assertValid = (document: JsonObject) =>
