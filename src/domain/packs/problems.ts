@@ -42,7 +42,7 @@ const isAbsent = (keys: ReadonlyArray<string | number>, params: unknown): boolea
 }
 
 /** A parameter that has to be there and is not, by its path. */
-export const missingParam = (path: ReadonlyArray<string | number>): ParamsProblem => ({
+const missingParam = (path: ReadonlyArray<string | number>): ParamsProblem => ({
   loc: ["body", ...path],
   msg: "Field required",
   type: "missing"

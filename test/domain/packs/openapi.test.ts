@@ -235,6 +235,11 @@ describe("what a document says", () => {
     assert.isUndefined(operation(openApi(open, packs), "/a", "security"))
   })
 
+  it("an endpoint belongs to the pack that came first", () => {
+    const document = openApi(open, [pack([route("/a")]), pack([route("/a")], { name: "late" })])
+    assert.deepStrictEqual(operation(document, "/a", "tags"), ["pack"])
+  })
+
   it("operations are called by their path", () => {
     const document = openApi(open, [
       pack([route("/tools/video/generate"), route("/fetch"), route("/tools/text_counter")])

@@ -52,6 +52,11 @@ describe("problems that a JSON Schema validator found", () => {
     assert.deepStrictEqual(byAjv({ properties: { x: deep } }, { x: { 0: 1 } })[0]?.loc, ["body", "x", "0"])
   })
 
+  it("names in pointers are read", () => {
+    const schema = { properties: { "a/b~c": { type: "string" } } }
+    assert.deepStrictEqual(byAjv(schema, { "a/b~c": 1 })[0]?.loc, ["body", "a/b~c"])
+  })
+
   it("no more are told than anybody reads", () => {
     const list = Array.from({ length: 500 }, () => "x")
     assert.lengthOf(byAjv({ properties: { list: { items: { type: "integer" } } } }, { list }), 100)
