@@ -1,0 +1,16 @@
+import { defineTool, FileField } from "a2c-smcp/tools"
+import { Effect, Schema } from "effect"
+
+/** Tells what a file that was sent along is called and how large it is. */
+export default defineTool({
+  name: "file_analyzer",
+  description: "分析上传文件的内容",
+  params: Schema.Struct({
+    file: FileField.annotate({ description: "要分析的文件" }),
+    detail_level: Schema.String.pipe(Schema.withDecodingDefaultKey(Effect.succeed("basic"))).annotate({
+      description: "分析详细程度: basic/detailed"
+    })
+  }),
+  run: ({ detail_level, file }) =>
+    `文件名: ${file.filename}\n大小: ${file.size} 字节\n详细程度: ${detail_level}`
+})
