@@ -117,6 +117,8 @@ const explain = (
   }
 }
 
+const nameless = unreadable("a part of it has no name")
+
 const isGone = (cause: unknown): cause is Gone =>
   cause instanceof Error && "_tag" in cause && cause._tag === "Gone"
 
@@ -151,6 +153,7 @@ export const readMultipart = Effect.fnUntraced(function* (
   let text = 0
 
   const addField = ({ key, value }: Multipart.Field) => {
+    if (key === "") return nameless
     if (fields.length >= mostFields) return tooMany("fields", mostFields)
     text += value.length
     if (text > mostText)
@@ -159,8 +162,7 @@ export const readMultipart = Effect.fnUntraced(function* (
     return Effect.void
   }
   const addFile = Effect.fnUntraced(function* (file: Multipart.File) {
-    // A form of a page has such a part for a file that was not chosen.
-    if (file.name === "") return yield* Stream.runDrain(file.content)
+    if (file.key === "") return yield* nameless
     const { [file.key]: param } = Object.hasOwn(wanted, file.key) ? wanted : {}
     const before = files.get(file.key) ?? []
     if (param === undefined) return yield* misplaced(file.key, "The tool takes no file of this name")
@@ -170,6 +172,8 @@ export const readMultipart = Effect.fnUntraced(function* (
     const filename = nameOf(file.name)
     const path = join(folder, `${count++}${kindOf(filename)}`)
     const size = yield* write(path, file, largestFile)
+    // A form of a page has such a part, empty and without a name, for a file that was not chosen.
+    if (size === 0 && file.name === file.key) return
     files.set(file.key, [...before, { filename, contentType: file.contentType, size, path }])
   })
 

@@ -80,6 +80,8 @@ export const makePages = Effect.fnUntraced(function* (host: PackHost["Service"],
       }
     ],
     ["/openapi.json", open(Effect.map(document, (current) => jsonReply(200, current)))],
-    ["/docs", open(docs)]
+    ["/docs", open(docs)],
+    // Browsers ask for it by themselves, and say so where there is none.
+    ["/favicon.ico", open(Effect.succeed({ status: 204, headers: {}, body: "" }))]
   ])
 })
