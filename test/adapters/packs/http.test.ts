@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Clock, Deferred, Effect, Exit, Fiber, Logger, Queue, Redacted, Scope } from "effect"
 import { version } from "../../../src/version.ts"
 import { connectHttp } from "../mcp/clients.ts"
-import { ask, live, post, raw, served } from "./served.ts"
+import { ask, asking, live, post, raw, served } from "./served.ts"
 
 const key = Redacted.make("sesame")
 const json = { "Content-Type": "application/json" }
@@ -186,17 +186,14 @@ describe("calling a tool over HTTP", () => {
 
   live("interrupts a call whose client is gone", {}, ({ calls, interrupted, url }) =>
     Effect.gen(function* () {
-      const leaving = new AbortController()
-      const asking = fetch(`${url}/tools/echo`, {
+      const client = yield* asking(`${url}/tools/echo`, {
         method: "POST",
         headers: json,
-        body: '{"do":"hang"}',
-        signal: leaving.signal
-      }).catch(() => undefined)
+        body: '{"do":"hang"}'
+      })
       yield* Queue.take(calls)
-      leaving.abort()
+      yield* Fiber.interrupt(client)
       yield* Deferred.await(interrupted)
-      yield* Effect.promise(() => asking)
     })
   )
 })

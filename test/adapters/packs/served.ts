@@ -22,7 +22,7 @@ const route = (tool: string, more: Partial<PackRoute> = {}): PackRoute => ({
 })
 
 /** The routes that can be called. */
-export const routes = [
+const routes = [
   route("echo"),
   route("form", { useForm: true, files: { file: { many: false }, more: { many: true } } }),
   route("needs", {
@@ -53,7 +53,7 @@ const pack: PackView = {
 }
 
 /** All packs there are. */
-export const packs: ReadonlyArray<PackView> = [
+const packs: ReadonlyArray<PackView> = [
   { ...pack, name: "broken", status: { _tag: "Failed", reason: "it does not compile" } },
   pack
 ]
@@ -176,6 +176,10 @@ export const ask = (url: string, init: RequestInit = {}): Effect.Effect<Answered
     const body: unknown = isJson && text !== "" ? JSON.parse(text) : text
     return { status: answer.status, headers: answer.headers, body }
   })
+
+/** Asks, and does not wait for the answer; interrupting it is a client that goes away. */
+export const asking = (url: string, init: RequestInit) =>
+  Effect.forkChild(Effect.tryPromise((signal) => fetch(url, { ...init, signal })))
 
 /** Calls a tool with JSON. */
 export const post = (

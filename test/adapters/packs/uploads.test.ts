@@ -5,7 +5,7 @@ import { connect } from "node:net"
 import { dirname } from "node:path"
 import { assert, describe } from "@effect/vitest"
 import { Clock, Deferred, Effect, Fiber, Queue } from "effect"
-import { ask, live, post, raw } from "./served.ts"
+import { ask, asking, live, post, raw } from "./served.ts"
 
 const mebibyte = 1024 * 1024
 
@@ -24,7 +24,7 @@ describe("a form", () => {
   live("brings texts, lists of texts and files, which are on disk as long as the call lasts", {}, (world) =>
     Effect.gen(function* () {
       const bytes = randomBytes(3 * mebibyte)
-      const asking = yield* Effect.forkChild(
+      const client = yield* Effect.forkChild(
         upload(
           `${world.url}/tools/form`,
           form(
@@ -55,7 +55,7 @@ describe("a form", () => {
       assert.strictEqual(statSync(dirname(file?.path ?? "")).mode & 0o777, 0o700)
       assert.strictEqual(statSync(file?.path ?? "").mode & 0o777, 0o600)
       yield* Deferred.succeed(world.release, undefined)
-      assert.strictEqual((yield* Fiber.join(asking)).status, 200)
+      assert.strictEqual((yield* Fiber.join(client)).status, 200)
       assert.deepStrictEqual(yield* world.uploads, [])
     })
   )
@@ -82,18 +82,15 @@ describe("a form", () => {
 
   live("leaves no file behind when its client goes away during the call", {}, (world) =>
     Effect.gen(function* () {
-      const leaving = new AbortController()
-      const asking = fetch(`${world.url}/tools/form`, {
+      const client = yield* asking(`${world.url}/tools/form`, {
         method: "POST",
-        body: form(hang, ["file", new File(["x"], "a")]),
-        signal: leaving.signal
-      }).catch(() => undefined)
+        body: form(hang, ["file", new File(["x"], "a")])
+      })
       yield* Queue.take(world.calls)
       assert.strictEqual((yield* world.uploads).length, 2)
-      leaving.abort()
+      yield* Fiber.interrupt(client)
       yield* Deferred.await(world.interrupted)
       yield* Effect.repeat(world.uploads, { until: (left) => left.length === 0 })
-      yield* Effect.promise(() => asking)
     })
   )
 
@@ -246,18 +243,11 @@ describe("the limits of a form", () => {
     })
   )
 
-  live("end a wait for what others upload with 503", {}, (world) =>
+  live("answer 503 to a form beside 32 others", {}, (world) =>
     Effect.gen(function* () {
-      const holding = Effect.callback<never>(() => {
-        const leaving = new AbortController()
-        void fetch(`${world.url}/tools/form`, {
-          method: "POST",
-          body: form(hang),
-          signal: leaving.signal
-        }).catch(() => undefined)
-        return Effect.sync(() => leaving.abort())
-      })
-      yield* Effect.forEach(Array.from({ length: 32 }), () => Effect.forkChild(holding))
+      yield* Effect.forEach(Array.from({ length: 32 }), () =>
+        asking(`${world.url}/tools/form`, { method: "POST", body: form(hang) })
+      )
       yield* Queue.takeN(world.calls, 32)
       const { headers, status } = yield* upload(`${world.url}/tools/form`, form(["a", ""]))
       assert.strictEqual(status, 503)

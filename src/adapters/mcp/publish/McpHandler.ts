@@ -18,7 +18,7 @@ export interface McpHandlerLimits {
 }
 
 /** What whoever stands at the door says of a request. */
-export interface Admission {
+interface Admission {
   /** The answer when the request is not to be read any further. */
   readonly early: Response | undefined
   /** Headers that every answer to it has. */
