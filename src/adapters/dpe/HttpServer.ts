@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo, Socket } from "node:net"
 import { Clock, Data, Duration, Effect, FiberSet, Result, Schedule, type Scope } from "effect"
 import type { ResolveDpe } from "../../application/computer/ComputerSettings.ts"
-import { listen } from "../node/network.ts"
+import { isLoopback, listen } from "../node/network.ts"
 import { type Document, expiryOf, resolverOf } from "./resolver.ts"
 import { makeShelf } from "./Shelf.ts"
 import { makeSigner } from "./signedUrls.ts"
@@ -74,8 +74,6 @@ const readPublicUrl = (text: string): Result.Result<string, DocumentServerFailed
   if (search !== "" || hash !== "") return refuse("must not have a query or fragment")
   return Result.succeed(`${origin}${pathname.replace(/\/+$/, "")}`)
 }
-
-const isLoopback = (address: string): boolean => /^(127\.|::1$|::ffff:127\.)/.test(address)
 
 /** Where Agents find a server that listens there. */
 const urlOf = Effect.fnUntraced(function* (

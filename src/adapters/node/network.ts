@@ -28,6 +28,9 @@ export const reasonOf = (error: unknown): string => {
   return words[code] ?? (message || code)
 }
 
+/** Only this machine reaches such an address. */
+export const isLoopback = (address: string): boolean => /^(127\.|::1$|::ffff:127\.)/.test(address)
+
 /**
  * Waits until a server listens, and gives where. Fails with what `refused` makes of the reason. The server stays the
  * caller's, who closes it in any case; interrupting this closes it should it come to listen all the same.

@@ -1,13 +1,10 @@
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
-import { isLegacyRequest } from "@modelcontextprotocol/server"
+import { createServer, type IncomingMessage } from "node:http"
 import { Data, Duration, Effect, FiberSet, type Redacted, type Scope } from "effect"
 import type { McpFailure, McpSession } from "../../../application/ports/McpSession.ts"
-import { listen } from "../../node/network.ts"
+import { isLoopback, listen } from "../../node/network.ts"
 import { corsHeaders, type Doors, foreignOrigin, turnAway } from "./doors.ts"
-import { type Answer, exchange, refused } from "./exchange.ts"
-import { makeHttpRequests } from "./HttpRequests.ts"
-import { makeHttpSessions } from "./HttpSessions.ts"
-import { makePublication } from "./Publication.ts"
+import { refused } from "./exchange.ts"
+import { makeMcpHandler } from "./McpHandler.ts"
 
 /** What an operator may set about a session that is published over HTTP. */
 export interface PublishHttpOptions {
@@ -56,16 +53,6 @@ const atTheDoor = (doors: Doors, { headers, method, url = "/" }: IncomingMessage
   return isPreflight ? new Response(null, { status: 204 }) : undefined
 }
 
-/** Ends an exchange that failed: because its peer is gone, as peers do, or because of a bug. */
-const giveUp = Effect.fnUntraced(function* (response: ServerResponse, cause: unknown) {
-  if (response.destroyed) return yield* Effect.logDebug("an MCP client is gone", { reason: String(cause) })
-  if (response.headersSent) response.destroy()
-  else response.writeHead(500).end()
-  return yield* Effect.logError("an MCP exchange failed", cause)
-})
-
-const isLoopback = (address: string): boolean => /^(127\.|::1$|::ffff:127\.)/.test(address)
-
 /**
  * Serves a session as an MCP server over Streamable HTTP at `/mcp`, in any revision of MCP up to 2026-07-28, to any
  * number of clients, and gives the URL. The call of a client whose connection is gone is interrupted: its answer could
@@ -84,7 +71,6 @@ export const publishHttp = Effect.fn("publishHttp")(function* (
     token
   }: PublishHttpOptions
 ): Effect.fn.Return<{ readonly url: string }, McpFailure | PublishFailed, Scope.Scope> {
-  const publication = yield* makePublication(session)
   const run = yield* FiberSet.makeRuntime()
   const doors: Doors = {
     allowedHosts: [...allowedHosts, host].map((name) => name.toLowerCase()),
@@ -100,21 +86,13 @@ export const publishHttp = Effect.fn("publishHttp")(function* (
       http.closeAllConnections()
     })
   )
-  const modern = yield* makeHttpRequests(publication, session.info.capabilities.subscribe)
-  const legacy = yield* makeHttpSessions(publication, { idleTime, mostSessions })
-  const answer: Answer = async (request, body) =>
-    (await isLegacyRequest(request, body)) ? legacy(request, body) : modern(request, body)
-
-  http.on("request", (request, response) => {
-    const headers = corsHeaders(doors, request.headers)
-    const options = { answer, early: atTheDoor(doors, request), headers, largest: largestMessage }
-    run(
-      Effect.catch(
-        Effect.tryPromise(() => exchange(request, response, options)),
-        ({ cause }) => giveUp(response, cause)
-      )
-    )
-  })
+  const handle = yield* makeMcpHandler(session, { idleTime, largestMessage, mostSessions })
+  http.on("request", (request, response) =>
+    handle(request, response, {
+      early: atTheDoor(doors, request),
+      headers: corsHeaders(doors, request.headers)
+    })
+  )
   const place = yield* listen(
     http,
     { host, port },

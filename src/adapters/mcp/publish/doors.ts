@@ -11,6 +11,8 @@ export interface Doors {
   readonly allowedOrigins: ReadonlyArray<string>
   /** What every client must show. */
   readonly token: Redacted.Redacted<string> | undefined
+  /** A header that may show the token as well, in lower case; only `Authorization` may unless set. */
+  readonly tokenHeader?: "x-api-key"
 }
 
 /** Why a request is turned away. */
@@ -48,31 +50,38 @@ const isTricked = (
     : "pages of that origin may not connect"
 }
 
+/** Everything that a client shows as token. */
+const shownTokens = ({ tokenHeader }: Doors, headers: IncomingHttpHeaders): ReadonlyArray<string> => {
+  const [, bearer = ""] = /^Bearer +(\S+) *$/i.exec(headers.authorization ?? "") ?? []
+  const other = tokenHeader === undefined ? undefined : headers[tokenHeader]
+  return typeof other === "string" ? [bearer, other] : [bearer]
+}
+
 /** Says why a request may not come in, or undefined when it may. */
 export const turnAway = (doors: Doors, headers: IncomingHttpHeaders): TurnedAway | undefined => {
   const tricked = isTricked(doors, headers)
   if (tricked !== undefined) return { status: 403, message: tricked }
   const { token } = doors
   if (token === undefined) return undefined
-  const [, shown = ""] = /^Bearer +(\S+) *$/i.exec(headers.authorization ?? "") ?? []
   // Whoever shows nothing has no token, whatever the operator has set.
-  return sameText(shown, Redacted.value(token)) && shown !== ""
+  return shownTokens(doors, headers).some((shown) => shown !== "" && sameText(shown, Redacted.value(token)))
     ? undefined
     : { status: 401, message: "a valid bearer token is needed" }
 }
 
 /** What a browser needs to hear before a page of another origin may read an answer. */
 export const corsHeaders = (
-  { allowedOrigins }: Doors,
+  { allowedOrigins, tokenHeader }: Doors,
   headers: IncomingHttpHeaders
 ): Readonly<Record<string, string>> => {
   const origin = foreignOrigin(headers)
   if (origin === undefined || !allowedOrigins.includes(origin)) return {}
+  const asked =
+    "Authorization, Content-Type, Last-Event-ID, Mcp-Method, Mcp-Name, MCP-Protocol-Version, Mcp-Session-Id"
   return {
     "Access-Control-Allow-Origin": origin,
     "Access-Control-Allow-Methods": "GET, POST, DELETE",
-    "Access-Control-Allow-Headers":
-      "Authorization, Content-Type, Last-Event-ID, Mcp-Method, Mcp-Name, MCP-Protocol-Version, Mcp-Session-Id",
+    "Access-Control-Allow-Headers": tokenHeader === undefined ? asked : `${asked}, ${tokenHeader}`,
     "Access-Control-Expose-Headers": "Mcp-Session-Id",
     Vary: "Origin"
   }

@@ -1,0 +1,39 @@
+import type { HostedRoute, PackView } from "../../../application/packs/PackHost.ts"
+
+/** A tool that can be called, as a client sees it. */
+const toolsOf = ({ name: pack, status }: PackView, routes: ReadonlyArray<HostedRoute>) =>
+  status._tag !== "Ready"
+    ? []
+    : status.tools.map(({ description, inputSchema, name }) => {
+        const hosted = routes.find(({ route }) => route.tool === name)
+        return {
+          name,
+          description,
+          inputSchema,
+          pack,
+          ...(hosted !== undefined && { endpoint: hosted.route.endpoint })
+        }
+      })
+
+const packOf = ({ description, name, status, usage }: PackView, routes: ReadonlyArray<HostedRoute>) => ({
+  name,
+  description,
+  usage,
+  status: status._tag.toLowerCase(),
+  ...(status._tag === "Failed" && { reason: status.reason }),
+  warnings: status._tag === "Ready" ? status.warnings : [],
+  routes: routes.map(({ route: { endpoint, tool, useForm } }) => ({ endpoint, tool, useForm }))
+})
+
+/** What `GET /tools` tells: every tool that can be called, and how every pack is. Tools without a route have no endpoint. */
+export const listingOf = (packs: ReadonlyArray<PackView>, routes: ReadonlyArray<HostedRoute>) => {
+  const own = packs.map((view) => ({ view, routes: routes.filter(({ pack }) => pack.name === view.name) }))
+  return {
+    tools: own.flatMap((pack) => toolsOf(pack.view, pack.routes)),
+    packs: own.map((pack) => packOf(pack.view, pack.routes))
+  }
+}
+
+/** How many tools can be called. */
+export const countTools = (packs: ReadonlyArray<PackView>): number =>
+  packs.reduce((count, { status }) => count + (status._tag === "Ready" ? status.tools.length : 0), 0)

@@ -1,0 +1,87 @@
+import { Data } from "effect"
+import type { PackBusy, PackTimeout } from "../../../application/packs/PackCalls.ts"
+import type { PackFailure } from "../../../application/ports/PackLoader.ts"
+import type { JsonObject } from "../../../domain/json.ts"
+import type { ParamsProblem } from "../../../domain/packs/offer.ts"
+
+/** An answer as it is sent, whole. */
+export interface Reply {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+/** A request cannot be served; `reply` says why to its client. */
+export class Refused extends Data.TaggedError("Refused")<{ readonly reply: Reply }> {}
+
+/** The connection ended under way: nobody is there to be answered. */
+export class Gone extends Data.TaggedError("Gone")<{}> {}
+
+/** What a call tells may be private, and is true only now. */
+const usual = {
+  "Content-Type": "application/json",
+  "Cache-Control": "no-store",
+  "X-Content-Type-Options": "nosniff"
+}
+
+/** Answers with JSON. */
+export const jsonReply = (
+  status: number,
+  value: unknown,
+  headers: Readonly<Record<string, string>> = {}
+): Reply => ({ status, headers: { ...usual, ...headers }, body: JSON.stringify(value) })
+
+/** Answers with an error in the form that clients of the original parse. */
+export const errorReply = (
+  status: number,
+  detail: string | ReadonlyArray<ParamsProblem>,
+  headers: Readonly<Record<string, string>> = {}
+): Reply => jsonReply(status, { detail }, headers)
+
+/** Refuses a request with such an error. */
+export const refuse = (status: number, detail: string | ReadonlyArray<ParamsProblem>): Refused =>
+  new Refused({ reply: errorReply(status, detail) })
+
+/** What a bug is answered with: the log says more. */
+export const bugReply: Reply = errorReply(500, "Internal Server Error")
+
+/** How soon who was too many may try again, in seconds: calls usually end within some. */
+const retryAfter = { "Retry-After": "2" }
+
+/** Refuses what would be too much at once. */
+export const busyReply = (message: string): Reply => errorReply(503, message, retryAfter)
+
+/** Answers with what a call gave: its content with every block as MCP has it, and what else there is of its result. */
+export const resultReply = ({ content = [], isError, structuredContent }: JsonObject): Reply =>
+  jsonReply(200, {
+    content,
+    ...(structuredContent !== undefined && { structuredContent }),
+    ...(isError === true && { isError })
+  })
+
+const packFailureReply = ({ kind, message, problems }: PackFailure): Reply => {
+  switch (kind) {
+    case "params":
+      return errorReply(422, problems ?? [{ loc: ["body"], msg: message, type: "value_error" }])
+    case "unknown":
+      return errorReply(404, message)
+    case "failed":
+      return errorReply(500, message)
+    case "crashed":
+      return errorReply(502, message)
+    case "unusable":
+      return errorReply(503, message, retryAfter)
+  }
+}
+
+/** Says what became of a call that gave no result. */
+export const failureReply = (failure: PackFailure | PackTimeout | PackBusy): Reply => {
+  switch (failure._tag) {
+    case "PackFailure":
+      return packFailureReply(failure)
+    case "PackTimeout":
+      return errorReply(504, failure.message)
+    case "PackBusy":
+      return busyReply(failure.message)
+  }
+}

@@ -1,0 +1,99 @@
+import { existsSync } from "node:fs"
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Redacted } from "effect"
+import { chromium } from "playwright-core"
+import { ask, served } from "./served.ts"
+
+const program = process.env["CHROMIUM"] ?? "/usr/bin/chromium"
+
+/** How long Chromium may take to start on a machine that is busy, in milliseconds. */
+const patience = 60_000
+
+/** Everything that a browser does by itself, beside showing pages, is switched off. */
+const args = [
+  "--headless",
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync"
+]
+
+/** A browser of its own, gone with the scope. */
+const browser = Effect.gen(function* () {
+  if (!existsSync(program)) {
+    return yield* Effect.die(
+      new Error(
+        `This test needs Chromium, and there is none at ${program}: run "apt-get install chromium", ` +
+          "or say in the environment variable CHROMIUM where it is"
+      )
+    )
+  }
+  const folder = yield* Effect.acquireRelease(
+    Effect.promise(() => mkdtemp(join(tmpdir(), "chromium-"))),
+    (path) => Effect.promise(() => rm(path, { recursive: true, force: true }))
+  )
+  return yield* Effect.acquireRelease(
+    Effect.promise(() =>
+      chromium.launchPersistentContext(folder, { executablePath: program, args, timeout: patience })
+    ),
+    (context) => Effect.promise(() => context.close())
+  )
+})
+
+describe("the page about the tools", () => {
+  it.live(
+    "shows in a browser what can be called, asks nobody else, and can call it",
+    () =>
+      Effect.gen(function* () {
+        const { url } = yield* served({ key: Redacted.make("sesame") })
+        const context = yield* browser
+        const page = yield* Effect.promise(() => context.newPage())
+        const faults: Array<string> = []
+        const asked = new Set<string>()
+        page.on("pageerror", ({ message }) => faults.push(message))
+        page.on("console", (line) => {
+          if (line.type() === "error") faults.push(line.text())
+        })
+        page.on("request", (request) => asked.add(new URL(request.url()).origin))
+        yield* Effect.promise(() => page.goto(`${url}/docs`, { waitUntil: "load" }))
+        const operation = page.locator(".opblock-post", { hasText: "/tools/echo" })
+        yield* Effect.promise(() => operation.waitFor())
+        yield* Effect.promise(async () => {
+          await page.locator("button.authorize").first().click()
+          await page.locator(".auth-container input").first().fill("sesame")
+          await page.locator(".auth-container button.authorize").first().click()
+          await page.locator("button.btn-done").first().click()
+          await operation.locator(".opblock-summary-control").click()
+          await operation.locator("button.try-out__btn").click()
+          await operation.locator("textarea").fill('{"text":"from a page"}')
+          await operation.locator("button.execute").click()
+        })
+        const answer = operation.locator(".live-responses-table .response .microlight").first()
+        assert.include(yield* Effect.promise(() => answer.innerText()), "from a page")
+        assert.include(yield* Effect.promise(() => operation.innerText()), "The tool echo")
+        assert.deepStrictEqual(faults, [])
+        assert.deepStrictEqual(
+          [...asked].filter((origin) => origin.startsWith("http")),
+          [url]
+        )
+      }).pipe(Effect.scoped),
+    patience
+  )
+
+  it.live("may run nothing but its own script", () =>
+    Effect.gen(function* () {
+      const { url } = yield* served()
+      const { headers } = yield* ask(`${url}/docs`)
+      const policy = headers.get("content-security-policy") ?? ""
+      assert.match(policy, /default-src 'none'; script-src 'sha256-[A-Za-z0-9+/]{43}=';/)
+      assert.strictEqual(headers.get("content-type"), "text/html; charset=utf-8")
+      assert.strictEqual(headers.get("x-content-type-options"), "nosniff")
+    }).pipe(Effect.scoped)
+  )
+})

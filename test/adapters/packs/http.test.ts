@@ -1,0 +1,500 @@
+import { connect } from "node:net"
+import { assert, describe, it } from "@effect/vitest"
+import { Clock, Deferred, Effect, Exit, Fiber, Logger, Queue, Redacted, Scope } from "effect"
+import { version } from "../../../src/version.ts"
+import { connectHttp } from "../mcp/clients.ts"
+import { ask, asking, live, post, raw, served } from "./served.ts"
+
+const key = Redacted.make("sesame")
+const json = { "Content-Type": "application/json" }
+
+describe("calling a tool over HTTP", () => {
+  live("gives what the tool gave", {}, ({ url }) =>
+    Effect.gen(function* () {
+      const { body, headers, status } = yield* post(`${url}/tools/echo`, { text: "字" })
+      assert.strictEqual(status, 200)
+      assert.deepStrictEqual(body, { content: [{ type: "text", text: '{"text":"字"}' }] })
+      assert.strictEqual(headers.get("x-content-type-options"), "nosniff")
+    })
+  )
+
+  live("keeps every block, the data, and that the tool failed", {}, ({ url }) =>
+    Effect.gen(function* () {
+      const { body } = yield* post(`${url}/tools/echo`, { do: "blocks" })
+      assert.deepStrictEqual(body, {
+        content: [
+          { type: "text", text: "a" },
+          { type: "image", data: "AA==", mimeType: "image/png" },
+          { type: "resource", resource: { uri: "x://y", text: "z" } }
+        ],
+        structuredContent: { a: 1 },
+        isError: true
+      })
+    })
+  )
+
+  for (const [what, status, detail] of [
+    ["params", 422, [{ loc: ["body", "text"], msg: "Field required", type: "missing" }]],
+    ["unknown", 404, "There is no tool 'echo' any more"],
+    ["failed", 500, "the disk is full"],
+    ["crashed", 502, "the pack was killed"],
+    ["unusable", 503, "the pack does not load"],
+    ["timeout", 504, "no result within 120 seconds"],
+    ["busy", 503, "too many calls"]
+  ] as const) {
+    live(`answers ${status} when the outcome is '${what}'`, {}, ({ url }) =>
+      Effect.gen(function* () {
+        const answer = yield* post(`${url}/tools/echo`, { do: what })
+        assert.strictEqual(answer.status, status)
+        assert.deepStrictEqual(answer.body, { detail })
+        assert.strictEqual(answer.headers.has("retry-after"), status === 503)
+      })
+    )
+  }
+
+  it.live("answers a bug with 500 and nothing of it, and logs it", () =>
+    Effect.gen(function* () {
+      const lines = yield* Queue.unbounded<string>()
+      const logger = Logger.make(({ cause }) => void Queue.offerUnsafe(lines, String(cause)))
+      yield* Effect.gen(function* () {
+        const { url } = yield* served()
+        const { body, status } = yield* post(`${url}/tools/echo`, { do: "die" })
+        assert.strictEqual(status, 500)
+        assert.deepStrictEqual(body, { detail: "Internal Server Error" })
+      }).pipe(Effect.scoped, Effect.provide(Logger.layer([logger])))
+      assert.include(yield* Queue.take(lines), "secret internals")
+    })
+  )
+
+  for (const [what, type, status] of [
+    ["JSON", "application/json", 200],
+    ["JSON in UTF-8", 'application/json; charset="UTF-8"', 200],
+    ["JSON of a kind", "application/vnd.demo+json", 200],
+    ["nothing it says", "", 200],
+    ["JSON in another character set", "application/json; charset=latin1", 415],
+    ["text", "text/plain", 415],
+    ["a form", "application/x-www-form-urlencoded", 415],
+    ["a form with files", "multipart/form-data; boundary=x", 415]
+  ] as const) {
+    live(`answers ${status} to a body that is ${what}`, {}, ({ url }) =>
+      Effect.gen(function* () {
+        const body = new Blob(['{"text":"a"}'], { type })
+        const answer = yield* ask(`${url}/tools/echo`, {
+          method: "POST",
+          body: new Uint8Array(yield* Effect.promise(() => body.arrayBuffer())),
+          headers: type === "" ? {} : { "Content-Type": type }
+        })
+        assert.strictEqual(answer.status, status)
+      })
+    )
+  }
+
+  live("takes no body that is compressed", {}, ({ url }) =>
+    Effect.gen(function* () {
+      const answer = yield* post(`${url}/tools/echo`, {}, { ...json, "Content-Encoding": "gzip" })
+      assert.strictEqual(answer.status, 415)
+    })
+  )
+
+  for (const [text, position] of [
+    ["{", 1],
+    ['{"a":x}', 5],
+    ["[1,]", 3],
+    ['{"a":1}}', 7],
+    ["{a}", 1],
+    ["[".repeat(100_000) + "x", 0]
+  ] as const) {
+    live(`says where ${text.slice(0, 10)} is no JSON`, {}, ({ url }) =>
+      Effect.gen(function* () {
+        const { body, status } = yield* post(`${url}/tools/echo`, text)
+        assert.strictEqual(status, 422)
+        assert.deepStrictEqual(body, {
+          detail: [{ loc: ["body", position], msg: "JSON decode error", type: "json_invalid" }]
+        })
+      })
+    )
+  }
+
+  for (const [what, text, type] of [
+    ["nothing", "", "missing"],
+    ["a list", "[]", "model_attributes_type"],
+    ["nested too deeply", `{"a":${"[".repeat(200)}${"]".repeat(200)}}`, "value_error"],
+    ["a prototype", '{"__proto__":{}}', "value_error"]
+  ] as const) {
+    live(`refuses parameters that are ${what}`, {}, ({ calls, url }) =>
+      Effect.gen(function* () {
+        const { body, status } = yield* post(`${url}/tools/echo`, text)
+        assert.strictEqual(status, 422)
+        assert.include(JSON.stringify(body), `"loc":["body"]`)
+        assert.include(JSON.stringify(body), `"type":"${type}"`)
+        assert.strictEqual(yield* Queue.size(calls), 0)
+      })
+    )
+  }
+
+  live("refuses a body that is no UTF-8", {}, ({ url }) =>
+    Effect.gen(function* () {
+      const answer = yield* ask(`${url}/tools/echo`, {
+        method: "POST",
+        headers: json,
+        body: new Uint8Array([0x22, 0xff, 0x22])
+      })
+      assert.strictEqual(answer.status, 422)
+    })
+  )
+
+  live(
+    "takes no body larger than allowed, whether its length is told or not",
+    { largestBody: 1000 },
+    (world) =>
+      Effect.gen(function* () {
+        const head = `POST /tools/echo HTTP/1.1\r\nHost: localhost\r\n`
+        const text = JSON.stringify("x".repeat(200_000))
+        const told = yield* raw(world.url, `${head}Content-Length: ${text.length}\r\n\r\n${text}`)
+        const untold = yield* raw(
+          world.url,
+          `${head}Transfer-Encoding: chunked\r\n\r\n${text.length.toString(16)}\r\n${text}\r\n0\r\n\r\n`
+        )
+        for (const answer of [told, untold]) {
+          assert.match(answer, /^HTTP\/1.1 413 .*Connection: close/s)
+          assert.include(answer, "no more than 1000 bytes")
+        }
+        assert.strictEqual((yield* post(`${world.url}/tools/echo`, { text: "x".repeat(989) })).status, 200)
+      })
+  )
+
+  live("does not ask for a body that it will not read", { key }, ({ url }) =>
+    Effect.gen(function* () {
+      const head = `POST /tools/echo HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n`
+      const refused = yield* raw(url, `${head}Content-Length: 900000\r\n\r\n`)
+      assert.match(refused, /^HTTP\/1.1 401 /)
+      const asked = yield* Effect.forkChild(
+        raw(url, `${head}X-API-Key: sesame\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}`)
+      )
+      assert.match(yield* Fiber.join(asked), /^HTTP\/1.1 100 Continue\r\n\r\nHTTP\/1.1 200 /)
+    })
+  )
+
+  live("can be asked again on a connection whose small body was refused", { key }, ({ url }) =>
+    Effect.gen(function* () {
+      const request = (more: string) =>
+        `POST /tools/echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n${more}\r\n{}`
+      const both = yield* raw(url, request("") + request("X-API-Key: sesame\r\nConnection: close\r\n"))
+      assert.match(both, /^HTTP\/1.1 401 .*HTTP\/1.1 200 /s)
+    })
+  )
+
+  live("interrupts a call whose client is gone", {}, ({ calls, interrupted, url }) =>
+    Effect.gen(function* () {
+      const client = yield* asking(`${url}/tools/echo`, {
+        method: "POST",
+        headers: json,
+        body: '{"do":"hang"}'
+      })
+      yield* Queue.take(calls)
+      yield* Fiber.interrupt(client)
+      yield* Deferred.await(interrupted)
+    })
+  )
+})
+
+describe("what else a server of tools answers", () => {
+  live("404 where nothing is", {}, ({ url }) =>
+    Effect.gen(function* () {
+      const { body, status } = yield* post(`${url}/tools/none`, {})
+      assert.strictEqual(status, 404)
+      assert.deepStrictEqual(body, { detail: "Not Found" })
+    })
+  )
+
+  for (const [method, path, allow] of [
+    ["GET", "/tools/echo", "POST"],
+    ["DELETE", "/tools/echo", "POST"],
+    ["POST", "/tools", "GET, HEAD"],
+    ["OPTIONS", "/health", "GET, HEAD"]
+  ] as const) {
+    live(`405 to ${method} ${path}`, {}, ({ url }) =>
+      Effect.gen(function* () {
+        const { headers, status } = yield* ask(`${url}${path}`, { method })
+        assert.strictEqual(status, 405)
+        assert.strictEqual(headers.get("allow"), allow)
+      })
+    )
+  }
+
+  live("what it is", {}, ({ url }) =>
+    Effect.gen(function* () {
+      const { body } = yield* ask(`${url}/`)
+      assert.deepStrictEqual(body, { message: "The tool server is up", version, tools_count: 4 })
+    })
+  )
+
+  live("that it is healthy", {}, ({ url }) =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual((yield* ask(`${url}/health?now`)).body, { status: "healthy" })
+    })
+  )
+
+  live("which tools and packs there are", {}, ({ url }) =>
+    Effect.gen(function* () {
+      const { body } = yield* ask(`${url}/tools`)
+      const params = { type: "object", properties: { text: { type: "string" } } }
+      assert.containSubset(body, {
+        tools: [
+          {
+            name: "echo",
+            description: "The tool echo",
+            inputSchema: params,
+            pack: "demo",
+            endpoint: "/tools/echo"
+          },
+          {},
+          {},
+          { name: "hidden" }
+        ],
+        packs: [
+          {
+            name: "broken",
+            status: "failed",
+            reason: "it does not compile",
+            warnings: [],
+            routes: []
+          },
+          {
+            name: "demo",
+            description: "Says what it got",
+            usage: "Give it something",
+            status: "ready",
+            warnings: ["the tool 'hidden' has no route"],
+            routes: [
+              { endpoint: "/tools/echo", tool: "echo", useForm: false },
+              { endpoint: "/tools/form", tool: "form", useForm: true },
+              {}
+            ]
+          }
+        ]
+      })
+      assert.notInclude(JSON.stringify(body), '"endpoint":"/tools/hidden"')
+    })
+  )
+
+  live("which operations there are", {}, ({ url }) =>
+    Effect.gen(function* () {
+      const { body } = yield* ask(`${url}/openapi.json`)
+      assert.containSubset(body, { openapi: "3.1.0", paths: { "/tools/echo": { post: {} } } })
+    })
+  )
+
+  for (const path of ["/", "/health", "/tools", "/openapi.json", "/docs"]) {
+    live(`the same to HEAD ${path}, without its body`, {}, ({ url }) =>
+      Effect.gen(function* () {
+        const got = yield* ask(`${url}${path}`)
+        const { body, headers, status } = yield* ask(`${url}${path}`, { method: "HEAD" })
+        assert.strictEqual(status, 200)
+        assert.strictEqual(body, "")
+        assert.strictEqual(headers.get("content-length"), got.headers.get("content-length"))
+      })
+    )
+  }
+
+  it.live("says in words that its address is taken", () =>
+    Effect.gen(function* () {
+      const { url } = yield* served()
+      const failure = yield* Effect.flip(served({ port: Number(new URL(url).port) }))
+      assert.include(failure.message, "the address is in use")
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("the door of a server of tools", () => {
+  it.live("takes no empty key", () =>
+    Effect.gen(function* () {
+      const failure = yield* Effect.flip(served({ key: Redacted.make("") }))
+      assert.include(failure.message, "empty")
+    }).pipe(Effect.scoped)
+  )
+
+  for (const [shown, headers, status] of [
+    ["no key", {}, 401],
+    ["a wrong key", { "X-API-Key": "sesam" }, 401],
+    ["an empty key", { "X-API-Key": "" }, 401],
+    ["a wrong bearer token", { Authorization: "Bearer sesam" }, 401],
+    ["the key by other means", { Authorization: "Basic sesame" }, 401],
+    ["the key", { "X-API-Key": "sesame" }, 200],
+    ["the key as bearer token", { Authorization: "Bearer sesame" }, 200],
+    ["the key beside a wrong token", { Authorization: "Bearer x", "X-API-Key": "sesame" }, 200]
+  ] as const) {
+    live(`answers ${status} to who shows ${shown}`, { key }, ({ url }) =>
+      Effect.gen(function* () {
+        const called = yield* post(`${url}/tools/echo`, {}, { ...json, ...headers })
+        const listed = yield* ask(`${url}/tools`, { headers })
+        assert.deepStrictEqual([called.status, listed.status], [status, status])
+        if (status === 401) assert.deepStrictEqual(called.body, { detail: "Invalid API key" })
+      })
+    )
+  }
+
+  for (const path of ["/", "/health", "/openapi.json", "/docs"]) {
+    live(`shows ${path} to anybody`, { key }, ({ url }) =>
+      Effect.gen(function* () {
+        assert.strictEqual((yield* ask(`${url}${path}`)).status, 200)
+      })
+    )
+  }
+
+  live("lets no page of another origin call tools", {}, ({ calls, url }) =>
+    Effect.gen(function* () {
+      const { status } = yield* post(`${url}/tools/echo`, {}, { ...json, Origin: "http://evil.example.com" })
+      assert.strictEqual(status, 403)
+      assert.strictEqual(yield* Queue.size(calls), 0)
+    })
+  )
+
+  live("lets its own pages call tools", {}, ({ url }) =>
+    Effect.gen(function* () {
+      assert.strictEqual((yield* post(`${url}/tools/echo`, {}, { ...json, Origin: url })).status, 200)
+    })
+  )
+
+  live("turns away a host name it does not know", {}, ({ url }) =>
+    Effect.gen(function* () {
+      const answer = yield* raw(
+        url,
+        "GET /tools HTTP/1.1\r\nHost: evil.example.com\r\nConnection: close\r\n\r\n"
+      )
+      assert.match(answer, /^HTTP\/1.1 403 /)
+    })
+  )
+
+  live(
+    "tells a page of an allowed origin what it may ask, and lets it read the answer",
+    { allowedOrigins: ["https://a.example"], key },
+    ({ url }) =>
+      Effect.gen(function* () {
+        const Origin = "https://a.example"
+        const before = yield* ask(`${url}/tools/echo`, { method: "OPTIONS", headers: { Origin } })
+        assert.strictEqual(before.status, 204)
+        assert.include(before.headers.get("access-control-allow-headers") ?? "", "x-api-key")
+        const { headers, status } = yield* post(
+          `${url}/tools/echo`,
+          {},
+          { ...json, Origin, "X-API-Key": "sesame" }
+        )
+        assert.strictEqual(status, 200)
+        assert.strictEqual(headers.get("access-control-allow-origin"), Origin)
+      })
+  )
+})
+
+describe("the tools over MCP", () => {
+  const initialize = {
+    jsonrpc: "2.0",
+    id: 1,
+    method: "initialize",
+    params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "raw", version: "0" } }
+  }
+  const accept = { ...json, Accept: "application/json, text/event-stream" }
+
+  live("are called by a client of the SDK", {}, ({ url }) =>
+    Effect.gen(function* () {
+      const { request } = yield* connectHttp(`${url}/mcp`)
+      const { content } = yield* request("tools/call", { name: "echo", arguments: { a: 1 } })
+      assert.deepStrictEqual(content, [{ type: "text", text: '{"a":1}' }])
+    })
+  )
+
+  for (const [headers, status] of [
+    [{}, 401],
+    [{ "X-API-Key": "guess" }, 401],
+    [{ "X-API-Key": "sesame" }, 200],
+    [{ Authorization: "Bearer sesame" }, 200]
+  ] as const) {
+    live(`are behind the key: ${status} to ${JSON.stringify(headers)}`, { key }, ({ url }) =>
+      Effect.gen(function* () {
+        assert.strictEqual((yield* post(`${url}/mcp`, initialize, { ...accept, ...headers })).status, status)
+      })
+    )
+  }
+
+  live("are no way around the origins", {}, ({ url }) =>
+    Effect.gen(function* () {
+      const headers = { ...accept, Origin: "http://evil.example.com" }
+      assert.strictEqual((yield* post(`${url}/mcp`, initialize, headers)).status, 403)
+    })
+  )
+})
+
+describe("the end of a server of tools", () => {
+  /** A server with a call under way on a connection that would be kept, and what closes it. */
+  const calling = Effect.gen(function* () {
+    const scope = yield* Scope.make()
+    const world = yield* Scope.provide(served(), scope)
+    const { hostname, port } = new URL(world.url)
+    const socket = connect(Number(port), hostname)
+    const answer = yield* Effect.forkChild(
+      Effect.callback<string>((resume) => {
+        let text = ""
+        socket.on("data", (chunk) => (text += String(chunk)))
+        socket.on("close", () => resume(Effect.succeed(text)))
+      })
+    )
+    const body = '{"do":"hang"}'
+    socket.write(
+      `POST /tools/echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+    )
+    yield* Queue.take(world.calls)
+    return { ...world, answer, close: Scope.close(scope, Exit.void) }
+  })
+
+  it.live("waits for the answer of a call under way, and then for nothing", () =>
+    Effect.gen(function* () {
+      const { answer, close, release, url } = yield* calling
+      const began = yield* Clock.currentTimeMillis
+      const closing = yield* Effect.forkChild(close)
+      yield* Effect.eventually(Effect.flip(Effect.tryPromise(() => fetch(url))))
+      yield* Deferred.succeed(release, undefined)
+      yield* Fiber.join(closing)
+      assert.isBelow((yield* Clock.currentTimeMillis) - began, 1500)
+      assert.match(yield* Fiber.join(answer), /^HTTP\/1.1 200 .*Connection: close/s)
+    })
+  )
+
+  it.live("cuts a call off that goes on, and interrupts it", () =>
+    Effect.gen(function* () {
+      const { answer, close, interrupted } = yield* calling
+      const began = yield* Clock.currentTimeMillis
+      yield* close
+      assert.isBelow((yield* Clock.currentTimeMillis) - began, 3500)
+      yield* Deferred.await(interrupted)
+      assert.strictEqual(yield* Fiber.join(answer), "")
+    })
+  )
+
+  it.live("does not wait for MCP clients that listen", () =>
+    Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      const { url } = yield* Scope.provide(served(), scope)
+      const { headers } = yield* post(
+        `${url}/mcp`,
+        {
+          jsonrpc: "2.0",
+          id: 1,
+          method: "initialize",
+          params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "r", version: "0" } }
+        },
+        { ...json, Accept: "application/json, text/event-stream" }
+      )
+      yield* Effect.promise(() =>
+        fetch(`${url}/mcp`, {
+          headers: {
+            Accept: "text/event-stream",
+            "Mcp-Session-Id": headers.get("mcp-session-id") ?? ""
+          }
+        })
+      )
+      const began = yield* Clock.currentTimeMillis
+      yield* Scope.close(scope, Exit.void)
+      assert.isBelow((yield* Clock.currentTimeMillis) - began, 1500)
+    })
+  )
+})

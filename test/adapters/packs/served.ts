@@ -1,0 +1,202 @@
+import { mkdtemp, readdir, rm } from "node:fs/promises"
+import { connect } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { it } from "@effect/vitest"
+import { Deferred, Effect, Queue, type Scope, Stream } from "effect"
+import { makeMemoryServer } from "../../../src/adapters/memory/MemoryMcp.ts"
+import { type ServeToolsOptions, serveTools } from "../../../src/adapters/packs/http/ToolServer.ts"
+import { PackBusy, PackTimeout } from "../../../src/application/packs/PackCalls.ts"
+import { PackHost, type PackView } from "../../../src/application/packs/PackHost.ts"
+import { type PackCall, PackFailure } from "../../../src/application/ports/PackLoader.ts"
+import type { JsonObject } from "../../../src/domain/json.ts"
+import type { PackRoute } from "../../../src/domain/packs/offer.ts"
+
+const route = (tool: string, more: Partial<PackRoute> = {}): PackRoute => ({
+  endpoint: `/tools/${tool}`,
+  tool,
+  useForm: false,
+  params: { type: "object", properties: { text: { type: "string" } } },
+  files: {},
+  ...more
+})
+
+/** The routes that can be called. */
+const routes = [
+  route("echo"),
+  route("form", { useForm: true, files: { file: { many: false }, more: { many: true } } }),
+  route("needs", {
+    useForm: true,
+    params: { type: "object", required: ["file"], properties: { file: {} } },
+    files: { file: { many: false } }
+  })
+]
+
+const pack: PackView = {
+  name: "demo",
+  path: "/packs/demo",
+  description: "Says what it got",
+  usage: "Give it something",
+  status: {
+    _tag: "Ready",
+    tools: [
+      ...routes.map(({ params, tool }) => ({
+        name: tool,
+        description: `The tool ${tool}`,
+        inputSchema: params
+      })),
+      { name: "hidden", description: "Has no route", inputSchema: { type: "object" } }
+    ],
+    routes,
+    warnings: ["the tool 'hidden' has no route"]
+  }
+}
+
+/** All packs there are. */
+const packs: ReadonlyArray<PackView> = [
+  { ...pack, name: "broken", status: { _tag: "Failed", reason: "it does not compile" } },
+  pack
+]
+
+const problem = { loc: ["body", "text"], msg: "Field required", type: "missing" }
+
+/** What becomes of a call that asks for it by name. */
+const outcomes: {
+  readonly [name: string]: Effect.Effect<JsonObject, PackFailure | PackTimeout | PackBusy>
+} = {
+  params: Effect.fail(new PackFailure({ kind: "params", message: "wrong", problems: [problem] })),
+  unknown: Effect.fail(new PackFailure({ kind: "unknown", message: "There is no tool 'echo' any more" })),
+  failed: Effect.fail(new PackFailure({ kind: "failed", message: "the disk is full" })),
+  crashed: Effect.fail(new PackFailure({ kind: "crashed", message: "the pack was killed" })),
+  unusable: Effect.fail(new PackFailure({ kind: "unusable", message: "the pack does not load" })),
+  timeout: Effect.fail(new PackTimeout({ message: "no result within 120 seconds" })),
+  busy: Effect.fail(new PackBusy({ message: "too many calls" })),
+  die: Effect.die(new Error("secret internals")),
+  blocks: Effect.succeed({
+    content: [
+      { type: "text", text: "a" },
+      { type: "image", data: "AA==", mimeType: "image/png" },
+      { type: "resource", resource: { uri: "x://y", text: "z" } }
+    ],
+    structuredContent: { a: 1 },
+    isError: true,
+    _meta: { m: 1 }
+  })
+}
+
+/** A call as the host got it. */
+export type Got = Omit<PackCall, "tool"> & { readonly endpoint: string }
+
+/** A server of tools, its host, and a folder for what is uploaded. */
+export interface Served {
+  readonly url: string
+  /** Calls that arrived, in order. */
+  readonly calls: Queue.Queue<Got>
+  /** Done when a call that hangs was interrupted. */
+  readonly interrupted: Deferred.Deferred<void>
+  /** Lets calls that hang go on. */
+  readonly release: Deferred.Deferred<void>
+  readonly folder: string
+  /** What is in the folder now. */
+  readonly uploads: Effect.Effect<ReadonlyArray<string>>
+}
+
+/** A host whose calls do what their parameter `do` says: one of the outcomes, or `hang`; they echo otherwise. */
+export const served = Effect.fnUntraced(function* (options: Partial<ServeToolsOptions> = {}) {
+  const calls = yield* Queue.unbounded<Got>()
+  const interrupted = yield* Deferred.make<void>()
+  const release = yield* Deferred.make<void>()
+  const server = yield* makeMemoryServer({
+    tools: [
+      {
+        listed: { name: "echo", inputSchema: { type: "object" } },
+        run: (args) => Effect.succeed({ content: [{ type: "text", text: JSON.stringify(args) }] })
+      }
+    ]
+  })
+  const hosted = routes.map((one) => ({ pack, route: one }))
+  const host = PackHost.of({
+    packs: Effect.succeed(packs),
+    changes: Stream.empty,
+    routes: () => hosted,
+    route: (endpoint) => hosted.find((one) => one.route.endpoint === endpoint),
+    call: Effect.fnUntraced(function* ({ route: { endpoint } }, call) {
+      yield* Queue.offer(calls, { ...call, endpoint })
+      const { do: what } = call.args
+      if (what === "hang") {
+        yield* Effect.onInterrupt(Deferred.await(release), () => Deferred.succeed(interrupted, undefined))
+      }
+      return typeof what === "string" && outcomes[what] !== undefined
+        ? yield* outcomes[what]
+        : { content: [{ type: "text", text: JSON.stringify(call.args) }] }
+    }),
+    session: yield* server.connect,
+    rescan: Effect.void
+  })
+  const folder = yield* Effect.acquireRelease(
+    Effect.promise(() => mkdtemp(join(tmpdir(), "a2c-served-"))),
+    (path) => Effect.promise(() => rm(path, { recursive: true, force: true }))
+  )
+  const { url } = yield* Effect.provideService(
+    serveTools({ port: 0, uploadFolder: folder, ...options }),
+    PackHost,
+    host
+  )
+  const world: Served = {
+    url,
+    calls,
+    interrupted,
+    release,
+    folder,
+    uploads: Effect.promise(() => readdir(folder, { recursive: true }))
+  }
+  return world
+})
+
+/** A test with a server of tools. */
+export const live = (
+  title: string,
+  options: Partial<ServeToolsOptions>,
+  body: (world: Served) => Effect.Effect<void, unknown, Scope.Scope>
+) => it.live(title, () => Effect.scoped(Effect.flatMap(served(options), body)))
+
+/** What was answered. */
+export interface Answered {
+  readonly status: number
+  readonly headers: Headers
+  readonly body: unknown
+}
+
+/** Asks as fetch does. */
+export const ask = (url: string, init: RequestInit = {}): Effect.Effect<Answered> =>
+  Effect.promise(async () => {
+    const answer = await fetch(url, init)
+    const text = await answer.text()
+    const isJson = answer.headers.get("content-type")?.includes("json") === true
+    const body: unknown = isJson && text !== "" ? JSON.parse(text) : text
+    return { status: answer.status, headers: answer.headers, body }
+  })
+
+/** Asks, and does not wait for the answer; interrupting it is a client that goes away. */
+export const asking = (url: string, init: RequestInit) =>
+  Effect.forkChild(Effect.tryPromise((signal) => fetch(url, { ...init, signal })))
+
+/** Calls a tool with JSON. */
+export const post = (
+  url: string,
+  body: unknown,
+  headers: Record<string, string> = { "Content-Type": "application/json" }
+) => ask(url, { method: "POST", headers, body: typeof body === "string" ? body : JSON.stringify(body) })
+
+/** Sends bytes as they are, and gives everything that comes back until the server closes the connection. */
+export const raw = (url: string, text: string): Effect.Effect<string> =>
+  Effect.callback((resume) => {
+    const { hostname, port } = new URL(url)
+    const chunks: Array<Buffer> = []
+    const socket = connect(Number(port), hostname, () => socket.write(text))
+    socket.on("data", (chunk) => chunks.push(chunk))
+    // What is sent to a server that has had enough may come back as an error; what counts is what it said.
+    socket.on("error", () => undefined)
+    socket.on("close", () => resume(Effect.succeed(Buffer.concat(chunks).toString())))
+    return Effect.sync(() => socket.destroy())
+  })

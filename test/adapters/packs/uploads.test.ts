@@ -1,0 +1,329 @@
+import { randomBytes } from "node:crypto"
+import { readFileSync, statSync } from "node:fs"
+import { request as httpRequest } from "node:http"
+import { connect } from "node:net"
+import { dirname } from "node:path"
+import { assert, describe } from "@effect/vitest"
+import { Clock, Deferred, Effect, Fiber, Queue } from "effect"
+import { ask, asking, live, post, raw } from "./served.ts"
+
+const mebibyte = 1024 * 1024
+
+const form = (...entries: ReadonlyArray<readonly [string, string | File]>) => {
+  const data = new FormData()
+  for (const [name, value] of entries) data.append(name, value)
+  return data
+}
+
+const upload = (url: string, data: FormData) => ask(url, { method: "POST", body: data })
+
+/** Keeps a call running until the test has looked at it. */
+const hang = ["do", "hang"] as const
+
+describe("a form", () => {
+  live("brings texts, lists of texts and files, which are on disk as long as the call lasts", {}, (world) =>
+    Effect.gen(function* () {
+      const bytes = randomBytes(3 * mebibyte)
+      const client = yield* Effect.forkChild(
+        upload(
+          `${world.url}/tools/form`,
+          form(
+            hang,
+            ["字", "値"],
+            ["list", "1"],
+            ["list", "2"],
+            ["file", new File([bytes], "../../etc/a b.PNG", { type: "image/png" })],
+            ["more", new File(["{}"], "one.json", { type: "application/json" })],
+            ["more", new File([], "two", { type: "" })]
+          )
+        )
+      )
+      const { args, files, form: isForm } = yield* Queue.take(world.calls)
+      assert.isTrue(isForm)
+      assert.deepStrictEqual(args, { do: "hang", 字: "値", list: ["1", "2"] })
+      const [file] = files["file"] ?? []
+      assert.include(file, { filename: "a b.PNG", contentType: "image/png", size: bytes.byteLength })
+      assert.match(file?.path ?? "", /\.PNG$/)
+      assert.isTrue(readFileSync(file?.path ?? "").equals(bytes))
+      assert.deepStrictEqual(
+        files["more"]?.map(({ contentType, filename, size }) => [filename, contentType, size]),
+        [
+          ["one.json", "application/json", 2],
+          ["two", "application/octet-stream", 0]
+        ]
+      )
+      assert.strictEqual(statSync(dirname(file?.path ?? "")).mode & 0o777, 0o700)
+      assert.strictEqual(statSync(file?.path ?? "").mode & 0o777, 0o600)
+      yield* Deferred.succeed(world.release, undefined)
+      assert.strictEqual((yield* Fiber.join(client)).status, 200)
+      assert.deepStrictEqual(yield* world.uploads, [])
+    })
+  )
+
+  live("leaves no file behind when the call fails", {}, ({ calls, uploads, url }) =>
+    Effect.gen(function* () {
+      const { status } = yield* upload(
+        `${url}/tools/form`,
+        form(["do", "failed"], ["file", new File(["x"], "a")])
+      )
+      assert.strictEqual(status, 500)
+      assert.strictEqual((yield* Queue.take(calls)).files["file"]?.length, 1)
+      assert.deepStrictEqual(yield* uploads, [])
+    })
+  )
+
+  live("leaves no file behind when a bug ends the call", {}, ({ uploads, url }) =>
+    Effect.gen(function* () {
+      const data = form(["do", "die"], ["file", new File(["x"], "a")])
+      assert.strictEqual((yield* upload(`${url}/tools/form`, data)).status, 500)
+      assert.deepStrictEqual(yield* uploads, [])
+    })
+  )
+
+  live("leaves no file behind when its client goes away during the call", {}, (world) =>
+    Effect.gen(function* () {
+      const client = yield* asking(`${world.url}/tools/form`, {
+        method: "POST",
+        body: form(hang, ["file", new File(["x"], "a")])
+      })
+      yield* Queue.take(world.calls)
+      assert.strictEqual((yield* world.uploads).length, 2)
+      yield* Fiber.interrupt(client)
+      yield* Deferred.await(world.interrupted)
+      yield* Effect.repeat(world.uploads, { until: (left) => left.length === 0 })
+    })
+  )
+
+  live("leaves no file behind when its client goes away during the upload", {}, (world) =>
+    Effect.gen(function* () {
+      const { port } = new URL(world.url)
+      const socket = connect(Number(port))
+      socket.write(
+        "POST /tools/form HTTP/1.1\r\nHost: localhost\r\nContent-Type: multipart/form-data; boundary=b\r\n" +
+          "Content-Length: 100000\r\n\r\n" +
+          '--b\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\nsome of it'
+      )
+      yield* Effect.repeat(world.uploads, { until: (there) => there.length === 2 })
+      socket.destroy()
+      yield* Effect.repeat(world.uploads, { until: (left) => left.length === 0 })
+      assert.strictEqual(yield* Queue.size(world.calls), 0)
+    })
+  )
+
+  live("may hold a file that a page's user has not chosen", {}, ({ calls, uploads, url }) =>
+    Effect.gen(function* () {
+      const data = form(["text", "a"], ["file", new File([], "")])
+      assert.strictEqual((yield* upload(`${url}/tools/form`, data)).status, 200)
+      assert.deepStrictEqual((yield* Queue.take(calls)).files, {})
+      assert.deepStrictEqual(yield* uploads, [])
+    })
+  )
+
+  for (const [what, entry, told] of [
+    ["a file of a name that takes none", ["text", new File(["x"], "a")], "takes no file of this name"],
+    ["two files where one goes", ["file", new File(["x"], "b")], "takes one file here"]
+  ] as const) {
+    live(`is refused with ${what}`, {}, ({ uploads, url }) =>
+      Effect.gen(function* () {
+        const { body, status } = yield* upload(
+          `${url}/tools/form`,
+          form(["file", new File(["x"], "a")], entry)
+        )
+        assert.strictEqual(status, 422)
+        assert.include(JSON.stringify(body), `"loc":["body","${entry[0]}"]`)
+        assert.include(JSON.stringify(body), told)
+        assert.deepStrictEqual(yield* uploads, [])
+      })
+    )
+  }
+
+  for (const [what, body, told] of [
+    ["ends too early", '--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n1', "incomplete"],
+    ["has parts without a name", "--b\r\nContent-Type: text/plain\r\n\r\n1\r\n--b--\r\n", "has no name"],
+    ["has parts that are strange", "--b\r\nContent-Disposition: x y\r\n\r\n1\r\n--b--\r\n", "broken"]
+  ] as const) {
+    live(`is refused when it ${what}`, {}, ({ url }) =>
+      Effect.gen(function* () {
+        const answer = yield* post(`${url}/tools/form`, body, {
+          "Content-Type": "multipart/form-data; boundary=b"
+        })
+        assert.strictEqual(answer.status, 400)
+        assert.include(JSON.stringify(answer.body), told)
+      })
+    )
+  }
+
+  live("is refused when it has no boundary", {}, ({ url }) =>
+    Effect.gen(function* () {
+      const answer = yield* post(`${url}/tools/form`, "x", { "Content-Type": "multipart/form-data" })
+      assert.strictEqual(answer.status, 400)
+    })
+  )
+
+  live("may hold other things after its end, and the connection goes on", {}, ({ url }) =>
+    Effect.gen(function* () {
+      const body = '--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n--b--\r\nmore'
+      const request = (more: string) =>
+        "POST /tools/form HTTP/1.1\r\nHost: localhost\r\nContent-Type: multipart/form-data; boundary=b\r\n" +
+        `Transfer-Encoding: chunked\r\n${more}\r\n${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`
+      const both = yield* raw(url, request("") + request("Connection: close\r\n"))
+      assert.match(both, /^HTTP\/1.1 200 .*HTTP\/1.1 200 /s)
+    })
+  )
+
+  live("may be URL-encoded when it has no files", {}, ({ calls, url }) =>
+    Effect.gen(function* () {
+      const body = new URLSearchParams([
+        ["text", "字 &"],
+        ["list", "1"],
+        ["list", "2"]
+      ])
+      const { status } = yield* ask(`${url}/tools/form`, { method: "POST", body })
+      assert.strictEqual(status, 200)
+      const { args, form: isForm } = yield* Queue.take(calls)
+      assert.deepStrictEqual(args, { text: "字 &", list: ["1", "2"] })
+      assert.isTrue(isForm)
+    })
+  )
+
+  live("may be JSON instead when no file is needed", {}, ({ calls, url }) =>
+    Effect.gen(function* () {
+      assert.strictEqual((yield* post(`${url}/tools/form`, { n: 1 })).status, 200)
+      const { args, form: isForm } = yield* Queue.take(calls)
+      assert.deepStrictEqual(args, { n: 1 })
+      assert.isFalse(isForm)
+    })
+  )
+
+  for (const type of ["application/json", "application/x-www-form-urlencoded", "text/plain"]) {
+    live(`must hold the file that is needed, and be no ${type}`, {}, ({ url }) =>
+      Effect.gen(function* () {
+        const { body, status } = yield* post(`${url}/tools/needs`, "{}", { "Content-Type": type })
+        assert.strictEqual(status, 415)
+        assert.include(JSON.stringify(body), "'file' is needed")
+      })
+    )
+  }
+})
+
+describe("the limits of a form", () => {
+  const file = (size: number) => new File([Buffer.alloc(size)], "a")
+
+  for (const [what, options, data, status] of [
+    ["a file just as large as allowed", { largestFile: 100_000 }, () => form(["file", file(100_000)]), 200],
+    ["a file larger than allowed", { largestFile: 100_000 }, () => form(["file", file(100_001)]), 413],
+    ["a file much larger than allowed", { largestFile: 1000 }, () => form(["file", file(mebibyte)]), 413],
+    ["more than allowed altogether", { largestForm: 1000 }, () => form(["file", file(900)]), 413],
+    ["16 files", {}, () => form(...Array.from({ length: 16 }, () => ["more", file(1)] as const)), 200],
+    ["17 files", {}, () => form(...Array.from({ length: 17 }, () => ["more", file(1)] as const)), 413],
+    ["256 fields", {}, () => form(...Array.from({ length: 256 }, () => ["a", ""] as const)), 200],
+    ["257 fields", {}, () => form(...Array.from({ length: 257 }, () => ["a", ""] as const)), 413],
+    ["a field of 1 MiB", {}, () => form(["a", "x".repeat(mebibyte)]), 200],
+    ["a field of more", {}, () => form(["a", "x".repeat(mebibyte + 1)]), 413],
+    [
+      "too much text",
+      {},
+      () => form(...Array.from({ length: 9 }, () => ["a", "x".repeat(mebibyte)] as const)),
+      413
+    ]
+  ] as const) {
+    live(`answer ${status} to ${what}`, options, ({ calls, uploads, url }) =>
+      Effect.gen(function* () {
+        assert.strictEqual((yield* upload(`${url}/tools/form`, data())).status, status)
+        assert.strictEqual(yield* Queue.size(calls), status === 200 ? 1 : 0)
+        assert.deepStrictEqual(yield* uploads, [])
+      })
+    )
+  }
+
+  live("hold for fields that are URL-encoded", {}, ({ url }) =>
+    Effect.gen(function* () {
+      const body = new URLSearchParams(Array.from({ length: 257 }, () => ["a", ""] as [string, string]))
+      assert.strictEqual((yield* ask(`${url}/tools/form`, { method: "POST", body })).status, 413)
+    })
+  )
+
+  live("answer 503 to a form beside 32 others", {}, (world) =>
+    Effect.gen(function* () {
+      yield* Effect.forEach(Array.from({ length: 32 }), () =>
+        asking(`${world.url}/tools/form`, { method: "POST", body: form(hang) })
+      )
+      yield* Queue.takeN(world.calls, 32)
+      const { headers, status } = yield* upload(`${world.url}/tools/form`, form(["a", ""]))
+      assert.strictEqual(status, 503)
+      assert.isTrue(headers.has("retry-after"))
+      yield* Deferred.succeed(world.release, undefined)
+    })
+  )
+})
+
+describe("an upload of 1 GiB", () => {
+  const size = 1024 * mebibyte
+  const head = '--b\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n'
+
+  /** Sends as fast as it is taken, and gives what was answered and how much had been sent until then. */
+  const pour = (url: string, headers: Record<string, string>) =>
+    Effect.callback<{ readonly status: number; readonly sent: number }>((resume) => {
+      const piece = Buffer.alloc(mebibyte)
+      let sent = 0
+      const request = httpRequest(`${url}/tools/form`, {
+        method: "POST",
+        headers: { "Content-Type": "multipart/form-data; boundary=b", ...headers }
+      })
+      const more = (): void => {
+        while (sent < size && !request.destroyed) {
+          sent += piece.byteLength
+          if (!request.write(piece)) return void request.once("drain", more)
+        }
+      }
+      request.on("response", ({ statusCode = 0 }) => {
+        resume(Effect.succeed({ status: statusCode, sent }))
+        request.destroy()
+      })
+      request.on("error", (error) => resume(Effect.die(error)))
+      request.write(head)
+      more()
+      return Effect.sync(() => request.destroy())
+    })
+
+  /** The most that was on disk while something went on, in bytes. */
+  const peakDuring = Effect.fnUntraced(function* <A>(
+    uploads: Effect.Effect<ReadonlyArray<string>>,
+    sizeOf: (name: string) => number,
+    effect: Effect.Effect<A>
+  ) {
+    let peak = 0
+    const look = Effect.map(uploads, (names) => {
+      peak = Math.max(
+        peak,
+        names.reduce((sum, name) => sum + sizeOf(name), 0)
+      )
+    })
+    const watching = yield* Effect.forkChild(Effect.forever(Effect.delay(look, "2 millis")))
+    const result = yield* effect
+    yield* Fiber.interrupt(watching)
+    return { peak, result }
+  })
+
+  for (const [how, headers, most] of [
+    ["with its length", { "Content-Length": String(size) }, 16 * mebibyte],
+    ["without its length", { "Transfer-Encoding": "chunked" }, 140 * mebibyte]
+  ] as const) {
+    live(`${how} is answered 413, neither read to its end nor kept`, {}, ({ calls, folder, uploads, url }) =>
+      Effect.gen(function* () {
+        const began = yield* Clock.currentTimeMillis
+        const { peak, result } = yield* peakDuring(
+          uploads,
+          (name) => statSync(`${folder}/${name}`, { throwIfNoEntry: false })?.size ?? 0,
+          pour(url, headers)
+        )
+        assert.strictEqual(result.status, 413)
+        assert.isBelow(result.sent, most)
+        assert.isBelow(peak, 101 * mebibyte)
+        assert.isBelow((yield* Clock.currentTimeMillis) - began, 10_000)
+        assert.deepStrictEqual(yield* uploads, [])
+        assert.strictEqual(yield* Queue.size(calls), 0)
+      })
+    )
+  }
+})
