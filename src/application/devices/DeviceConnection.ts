@@ -11,6 +11,7 @@ import type { AuthenticateDevice } from "./Authentication.ts"
 import { makeDeviceCalls } from "./DeviceCalls.ts"
 import type { GatewayLimits } from "./DeviceLimits.ts"
 import type { DeviceRegistry, Entry } from "./DeviceRegistry.ts"
+import type { Door } from "./Door.ts"
 import { makeFrameLink } from "./FrameLink.ts"
 
 /** What a device sends beside calls and results, such as voice and text of a talk. */
@@ -28,8 +29,8 @@ export interface ConnectionContext {
   /** Tell devices what became of their registration. */
   readonly acknowledge: boolean
   readonly onFrame: OnFrame | undefined
-  /** A device was refused. */
-  readonly onRefused: (peer: string) => Effect.Effect<void>
+  /** Counts who is refused. */
+  readonly door: Door
 }
 
 /** Why a connection ends, and by which word the device is told, if it is to be. */
@@ -50,7 +51,7 @@ export const isGoodName = (name: string): boolean => /^[^\p{Cc}]{1,64}$/u.test(n
 /** Serves one device until it is gone, or no longer welcome. */
 export const serveDevice = Effect.fnUntraced(function* (
   bytes: ByteLink,
-  { acknowledge, authenticate, limits, onFrame, onRefused, registry }: ConnectionContext
+  { acknowledge, authenticate, door, limits, onFrame, registry }: ConnectionContext
 ): Effect.fn.Return<void, never, Scope.Scope> {
   const link = yield* makeFrameLink(bytes, limits)
   const { peer } = link
@@ -63,6 +64,7 @@ export const serveDevice = Effect.fnUntraced(function* (
     Deferred.doneUnsafe(leaving, Exit.succeed({ reason, ...(kind !== undefined && { kind }) }))
   }
   const nameOf = () => admitted?.device.name
+  const countRefusal = Effect.map(Clock.currentTimeMillis, (now) => door.refused(peer, now))
 
   const fault = Effect.fnUntraced(function* (what: string, reason: string, size = 0) {
     yield* Effect.logDebug("a device sent what cannot be used", { device: nameOf(), peer, what, reason })
@@ -93,6 +95,8 @@ export const serveDevice = Effect.fnUntraced(function* (
     if (admitted !== undefined) {
       return yield* Effect.logDebug("a device shows its token again", { device: nameOf(), peer })
     }
+    // Asked again, since whoever opens many connections before the first refusal has found the door open with each.
+    if (door.isShut(peer, yield* Clock.currentTimeMillis)) return leave("its address was refused too often")
     const shown = readCredentials(decodeUtf8Leniently(payload))
     const outcome = yield* Effect.result(
       authenticate === undefined
@@ -100,7 +104,7 @@ export const serveDevice = Effect.fnUntraced(function* (
         : authenticate({ ...shown, peer })
     )
     if (Result.isFailure(outcome)) {
-      yield* onRefused(peer)
+      yield* countRefusal
       yield* link.say("auth", "ERROR", outcome.failure.message)
       return leave(`refused: ${outcome.failure.message}`)
     }
@@ -187,7 +191,7 @@ export const serveDevice = Effect.fnUntraced(function* (
     if (authenticate === undefined) return yield* Effect.never
     yield* Effect.sleep(limits.authTime)
     if (admitted !== undefined) return yield* Effect.never
-    yield* onRefused(peer)
+    yield* countRefusal
     return { reason: "it showed no token in time", kind: "ERROR" } as const
   })
 

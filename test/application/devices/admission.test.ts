@@ -1,7 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Redacted, type Scope } from "effect"
+import { Effect, Redacted, Result, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { byToken, byTokens } from "../../../src/adapters/node/deviceTokens.ts"
+import { DeviceRefused } from "../../../src/application/devices/Authentication.ts"
+import { encodeFrame } from "../../../src/domain/devices/encode.ts"
 import { makeGateway, registration, until } from "./world.ts"
 
 type Gateway = Effect.Success<ReturnType<typeof makeGateway>>
@@ -10,6 +12,11 @@ const scoped = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) 
   it.effect(title, () => Effect.scoped(body))
 
 const names = ({ devices }: Gateway) => Effect.map(devices, (all) => all.map(({ name }) => name).join())
+
+const authFrame = (text: string) =>
+  Result.getOrThrow(
+    encodeFrame({ type: "auth", task: "00000000", sequence: 0, payload: new TextEncoder().encode(text) })
+  )
 
 const hasDevices = (gateway: Gateway, expected: string) =>
   until(Effect.map(names(gateway), (found) => found === expected))
@@ -103,6 +110,42 @@ describe("a device at the door", () => {
       const again = yield* gateway.newDevice
       yield* again.frame("auth", "s3cret##name:lamp", "00000000")
       yield* hasDevices(gateway, "lamp")
+    })
+  )
+
+  scoped(
+    "has one guess for each connection, although it sends many at once",
+    Effect.gen(function* () {
+      let guesses = 0
+      const gateway = yield* makeGateway({
+        authenticate: () =>
+          Effect.suspend(() => {
+            guesses++
+            return new DeviceRefused({ message: "no" })
+          })
+      })
+      const device = yield* gateway.newDevice
+      yield* device.bytes(new Uint8Array(Buffer.concat(Array(20).fill(authFrame("guess")))))
+      assert.deepStrictEqual(yield* device.rest, ["##ERROR:no"])
+      assert.strictEqual(guesses, 1)
+    })
+  )
+
+  scoped(
+    "has five guesses a minute, although it connected many times before the first",
+    Effect.gen(function* () {
+      const gateway = yield* guarded
+      const devices = yield* Effect.replicateEffect(gateway.newDevice, 6)
+      const answers = yield* Effect.forEach(devices, (device, index) =>
+        Effect.andThen(
+          device.frame("auth", index === 5 ? "s3cret##name:lamp" : `guess ${index}`, "00000000"),
+          device.rest
+        )
+      )
+      assert.deepStrictEqual(
+        answers.map((said) => said.length),
+        [1, 1, 1, 1, 1, 0]
+      )
     })
   )
 
