@@ -114,6 +114,19 @@ describe("a device at the door", () => {
   )
 
   scoped(
+    "does not find it shut after refusals that are further apart",
+    Effect.gen(function* () {
+      const gateway = yield* guarded
+      for (let attempt = 1; attempt <= 10; attempt++) {
+        const device = yield* gateway.newDevice
+        yield* device.frame("auth", `guess ${attempt}`, "00000000")
+        assert.lengthOf(yield* device.rest, 1)
+        yield* TestClock.adjust("20 seconds")
+      }
+    })
+  )
+
+  scoped(
     "has one guess for each connection, although it sends many at once",
     Effect.gen(function* () {
       let guesses = 0
