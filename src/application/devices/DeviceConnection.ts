@@ -64,7 +64,12 @@ export const serveDevice = Effect.fnUntraced(function* (
     Deferred.doneUnsafe(leaving, Exit.succeed({ reason, ...(kind !== undefined && { kind }) }))
   }
   const nameOf = () => admitted?.device.name
-  const countRefusal = Effect.map(Clock.currentTimeMillis, (now) => door.refused(peer, now))
+  /** Counts a refusal. Said as long as the door is open, so that no stranger fills the log. */
+  const onRefused = Effect.fnUntraced(function* (reason: string) {
+    const now = yield* Clock.currentTimeMillis
+    if (!door.isShut(peer, now)) yield* Effect.logInfo("device refused", { peer, reason })
+    door.refused(peer, now)
+  })
 
   const fault = Effect.fnUntraced(function* (what: string, reason: string, size = 0) {
     yield* Effect.logDebug("a device sent what cannot be used", { device: nameOf(), peer, what, reason })
@@ -104,9 +109,10 @@ export const serveDevice = Effect.fnUntraced(function* (
         : authenticate({ ...shown, peer })
     )
     if (Result.isFailure(outcome)) {
-      yield* countRefusal
-      yield* link.say("auth", "ERROR", outcome.failure.message)
-      return leave(`refused: ${outcome.failure.message}`)
+      const { message } = outcome.failure
+      yield* onRefused(message)
+      yield* link.say("auth", "ERROR", message)
+      return leave(message)
     }
     yield* admit(outcome.success.name ?? shown.options.get("name"))
     return yield* link.say("auth", "INFO", "AUTHENTICATED")
@@ -124,6 +130,7 @@ export const serveDevice = Effect.fnUntraced(function* (
       const more = wrong.length > mostToldFaults ? [`and ${wrong.length - mostToldFaults} more`] : []
       const told = [...wrong.slice(0, mostToldFaults), ...more]
       yield* Effect.logWarning("services of a device cannot be used as they are", { device, faults: told })
+      yield* fault("registration", "some services cannot be used")
     }
     if (JSON.stringify([...services]) !== JSON.stringify([...entry.device.services])) {
       yield* registry.update(entry, services)
@@ -191,7 +198,6 @@ export const serveDevice = Effect.fnUntraced(function* (
     if (authenticate === undefined) return yield* Effect.never
     yield* Effect.sleep(limits.authTime)
     if (admitted !== undefined) return yield* Effect.never
-    yield* countRefusal
     return { reason: "it showed no token in time", kind: "ERROR" } as const
   })
 
@@ -206,7 +212,13 @@ export const serveDevice = Effect.fnUntraced(function* (
     silence,
     tokenTime
   ])
-  admitted?.calls.abandon(reason)
+  if (admitted === undefined) {
+    // Strangers come and go; who leaves after a wrong token has been counted already.
+    if (kind !== undefined && authenticate !== undefined) yield* onRefused(reason)
+    yield* Effect.logDebug("a stranger is gone", { peer, reason })
+  } else {
+    admitted.calls.abandon(reason)
+    yield* Effect.logInfo("device gone", { device: nameOf(), peer, reason })
+  }
   if (kind !== undefined) yield* link.say("status", kind, reason)
-  yield* Effect.logInfo("device gone", { device: nameOf(), peer, reason })
 }, Effect.scoped)

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Redacted, Result, type Scope } from "effect"
+import { Effect, Logger, Redacted, Result, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { byToken, byTokens } from "../../../src/adapters/node/deviceTokens.ts"
 import { DeviceRefused } from "../../../src/application/devices/Authentication.ts"
@@ -226,6 +226,52 @@ describe("a device at the door", () => {
       yield* hasDevices(gateway, "lamp")
       const second = yield* gateway.newDevice
       assert.deepStrictEqual(yield* second.rest, [])
+    })
+  )
+})
+
+/** Runs something, and gives the lines that an operator sees of it. */
+const linesOf = <A, E, R>(body: Effect.Effect<A, E, R>) => {
+  const lines: Array<string> = []
+  const logger = Logger.make<unknown, void>(({ message }) => void lines.push(JSON.stringify(message)))
+  return Effect.as(Effect.provide(body, Logger.layer([logger])), lines)
+}
+
+describe("what a stranger can make a gateway log", () => {
+  scoped(
+    "nothing by coming and going, and one line by sending what nobody can use",
+    Effect.gen(function* () {
+      const lines = yield* linesOf(
+        Effect.gen(function* () {
+          const gateway = yield* guarded
+          for (let visit = 1; visit <= 10; visit++) yield* (yield* gateway.newDevice).hangUp
+          const device = yield* gateway.newDevice
+          yield* Effect.repeat(device.message(registration("early")), { times: 100 })
+          assert.deepStrictEqual(yield* device.rest, ["##ERROR:it sent too much that cannot be used"])
+        })
+      )
+      const reason = "it sent too much that cannot be used"
+      assert.deepStrictEqual(lines, [JSON.stringify(["device refused", { peer: "127.0.0.1", reason }])])
+    })
+  )
+
+  scoped(
+    "five lines a minute by showing wrong tokens or none, however many connections it opens",
+    Effect.gen(function* () {
+      const lines = yield* linesOf(
+        Effect.gen(function* () {
+          const gateway = yield* guarded
+          const devices = yield* Effect.replicateEffect(gateway.newDevice, 20)
+          yield* Effect.forEach(devices.slice(0, 2), (device) =>
+            Effect.andThen(device.frame("auth", "guess", "00000000"), device.rest)
+          )
+          yield* TestClock.adjust("5 seconds")
+          yield* Effect.forEach(devices, ({ rest }) => rest)
+        })
+      )
+      const line = (reason: string) => JSON.stringify(["device refused", { peer: "127.0.0.1", reason }])
+      const late = line("it showed no token in time")
+      assert.deepStrictEqual(lines, [...Array(2).fill(line("the token is not valid")), late, late, late])
     })
   )
 })

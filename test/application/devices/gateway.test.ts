@@ -256,6 +256,18 @@ describe("a gateway", () => {
   )
 
   scoped(
+    "registering what cannot be used again and again costs the connection",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway()
+      const device = yield* gateway.newDevice
+      yield* Effect.repeat(device.message({ type: "register", data: { services: { bad: 3 } } }), {
+        times: 100
+      })
+      assert.deepStrictEqual(yield* device.rest, ["##ERROR:it sent too much that cannot be used"])
+    })
+  )
+
+  scoped(
     "a device that calls is told that there is nothing to call",
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
