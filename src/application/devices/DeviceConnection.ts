@@ -2,7 +2,7 @@ import { Clock, Deferred, Duration, Effect, Exit, Ref, Result, Scope } from "eff
 import type { Frame } from "../../domain/devices/frame.ts"
 import { messageOf, readMessage } from "../../domain/devices/messages.ts"
 import { isExhausted, noFaults, spend } from "../../domain/devices/patience.ts"
-import { readServices } from "../../domain/devices/services.ts"
+import { longestName, readServices } from "../../domain/devices/services.ts"
 import { readCredentials, readStatus } from "../../domain/devices/session.ts"
 import { decodeUtf8Leniently } from "../../domain/devices/utf8.ts"
 import type { JsonObject } from "../../domain/json.ts"
@@ -124,11 +124,11 @@ export const serveDevice = Effect.fnUntraced(function* (
     repeated: ReadonlyArray<string>
   ) {
     const { faults: bad, services } = readServices(definitions, limits.mostServices)
-    const wrong = [...bad, ...repeated.map((name) => `${JSON.stringify(name)}: registered more than once`)]
+    const wrong = [...bad, ...repeated.map((name) => `${JSON.stringify(name.slice(0, longestName))}: registered more than once`)]
+    const more = wrong.length > mostToldFaults ? [`and ${wrong.length - mostToldFaults} more`] : []
+    const told = [...wrong.slice(0, mostToldFaults), ...more]
     const device = entry.device.name
     if (wrong.length > 0) {
-      const more = wrong.length > mostToldFaults ? [`and ${wrong.length - mostToldFaults} more`] : []
-      const told = [...wrong.slice(0, mostToldFaults), ...more]
       yield* Effect.logWarning("services of a device cannot be used as they are", { device, faults: told })
       yield* fault("registration", "some services cannot be used")
     }
@@ -136,7 +136,7 @@ export const serveDevice = Effect.fnUntraced(function* (
       yield* registry.update(entry, services)
       yield* Effect.logInfo("device registered", { device, services: services.size })
     }
-    if (acknowledge) yield* Effect.ignore(link.sendMcp(messageOf.registered(services.size, wrong)))
+    if (acknowledge) yield* Effect.ignore(link.sendMcp(messageOf.registered(services.size, told)))
   })
 
   const onMessage = Effect.fnUntraced(function* (entry: Entry, { payload, task }: Frame) {

@@ -297,6 +297,19 @@ describe("a gateway", () => {
   )
 
   scoped(
+    "a registration with more faults than a message can hold is acknowledged, too",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway({ acknowledge: true, limits: { largest: 5000 } })
+      const device = yield* gateway.newDevice
+      const bad = Object.fromEntries(Array.from({ length: 400 }, (_, index) => [`s${index}`, 3]))
+      yield* device.message({ type: "register", data: { services: { good: plain, ...bad } } })
+      const answer = yield* device.nextMessage
+      assert.strictEqual(answer._tag === "Registered" && answer.services, 1)
+      assert.strictEqual(answer._tag === "Registered" && answer.faults.at(-1), "and 390 more")
+    })
+  )
+
+  scoped(
     "greetings are answered, and a goodbye closes after a while",
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
