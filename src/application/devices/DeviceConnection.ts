@@ -124,7 +124,10 @@ export const serveDevice = Effect.fnUntraced(function* (
     repeated: ReadonlyArray<string>
   ) {
     const { faults: bad, services } = readServices(definitions, limits.mostServices)
-    const wrong = [...bad, ...repeated.map((name) => `${JSON.stringify(name.slice(0, longestName))}: registered more than once`)]
+    const wrong = [
+      ...bad,
+      ...repeated.map((name) => `${JSON.stringify(name.slice(0, longestName))}: registered more than once`)
+    ]
     const more = wrong.length > mostToldFaults ? [`and ${wrong.length - mostToldFaults} more`] : []
     const told = [...wrong.slice(0, mostToldFaults), ...more]
     const device = entry.device.name

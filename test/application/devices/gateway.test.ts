@@ -243,6 +243,28 @@ describe("a gateway", () => {
   )
 
   scoped(
+    "a device that comes without services is announced, but not to those who want to know of tools",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway()
+      const seen: Array<string> = []
+      const watch = yield* gateway.session.watch({ tools: true, resources: false, uris: [] })
+      const told = Stream.runForEach(watch, (change) => Effect.sync(() => seen.push(change._tag)))
+      yield* Effect.forkScoped(told, { startImmediately: true })
+      const devices = Stream.runForEach(gateway.changes, (all) =>
+        Effect.sync(() => seen.push(`${all.length}`))
+      )
+      yield* Effect.forkScoped(devices, { startImmediately: true })
+      const device = yield* gateway.newDevice
+      yield* device.frame("auth", "##name:lamp", "00000000")
+      yield* until(Effect.sync(() => seen.includes("1")))
+      yield* TestClock.adjust("1 second")
+      yield* device.hangUp
+      yield* until(Effect.sync(() => seen.at(-1) === "0"))
+      assert.deepStrictEqual(seen, ["0", "1", "0"])
+    })
+  )
+
+  scoped(
     "what a device does wrong harms neither it nor others",
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
