@@ -300,6 +300,21 @@ describe("a device", () => {
   )
 
   scoped(
+    "gives up for good when its name is taken over, although it was let in before",
+    Effect.gen(function* () {
+      const { next, open, seen, start } = yield* makeDevice([tool("a")], { name: "lamp" })
+      yield* open
+      yield* start
+      const server = yield* next
+      yield* server.next
+      yield* server.frame("auth", "##INFO:AUTHENTICATED", "00000000")
+      assert.strictEqual(yield* registered(server), "a")
+      yield* server.frame("status", "##REPLACED:another connection goes by its name", "00000000")
+      yield* until(Effect.sync(() => seen().at(-1) === "Ended"))
+    })
+  )
+
+  scoped(
     "connects when the server is there, and again after it was gone, with growing waits",
     Effect.gen(function* () {
       const { close, next, open, seen, start } = yield* makeDevice([tool("a")])

@@ -243,6 +243,28 @@ describe("a gateway", () => {
   )
 
   scoped(
+    "a device that comes without services is announced, but not to those who want to know of tools",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway()
+      const seen: Array<string> = []
+      const watch = yield* gateway.session.watch({ tools: true, resources: false, uris: [] })
+      const told = Stream.runForEach(watch, (change) => Effect.sync(() => seen.push(change._tag)))
+      yield* Effect.forkScoped(told, { startImmediately: true })
+      const devices = Stream.runForEach(gateway.changes, (all) =>
+        Effect.sync(() => seen.push(`${all.length}`))
+      )
+      yield* Effect.forkScoped(devices, { startImmediately: true })
+      const device = yield* gateway.newDevice
+      yield* device.frame("auth", "##name:lamp", "00000000")
+      yield* until(Effect.sync(() => seen.includes("1")))
+      yield* TestClock.adjust("1 second")
+      yield* device.hangUp
+      yield* until(Effect.sync(() => seen.at(-1) === "0"))
+      assert.deepStrictEqual(seen, ["0", "1", "0"])
+    })
+  )
+
+  scoped(
     "what a device does wrong harms neither it nor others",
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
@@ -252,6 +274,18 @@ describe("a gateway", () => {
       yield* device.frame("mcp", '{"type":"nonsense"}')
       yield* device.message({ type: "register", data: { services: { "": {}, bad: 3, good: plain } } })
       yield* hasTools(gateway, "device-1__good")
+    })
+  )
+
+  scoped(
+    "registering what cannot be used again and again costs the connection",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway()
+      const device = yield* gateway.newDevice
+      yield* Effect.repeat(device.message({ type: "register", data: { services: { bad: 3 } } }), {
+        times: 100
+      })
+      assert.deepStrictEqual(yield* device.rest, ["##ERROR:it sent too much that cannot be used"])
     })
   )
 
@@ -281,6 +315,19 @@ describe("a gateway", () => {
       const answer = yield* device.nextMessage
       assert.strictEqual(answer._tag === "Registered" && answer.services, 1)
       assert.match(JSON.stringify(answer), /\\"b\\": parameters.*\\"a\\": registered more than once/)
+    })
+  )
+
+  scoped(
+    "a registration with more faults than a message can hold is acknowledged, too",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway({ acknowledge: true, limits: { largest: 5000 } })
+      const device = yield* gateway.newDevice
+      const bad = Object.fromEntries(Array.from({ length: 400 }, (_, index) => [`s${index}`, 3]))
+      yield* device.message({ type: "register", data: { services: { good: plain, ...bad } } })
+      const answer = yield* device.nextMessage
+      assert.strictEqual(answer._tag === "Registered" && answer.services, 1)
+      assert.strictEqual(answer._tag === "Registered" && answer.faults.at(-1), "and 390 more")
     })
   )
 
