@@ -63,14 +63,15 @@ export const serveServer = Effect.fnUntraced(function* ({
   const connected = yield* Effect.result(connect({ host, port }))
   if (Result.isFailure(connected)) return connected.failure.message
   const link = yield* makeFrameLink(connected.success, limits)
-  const admitted = yield* Deferred.make<void, DeviceRefused>()
+  const admitted = yield* Deferred.make<void>()
+  const refused = yield* Deferred.make<never, DeviceRefused>()
   const running = yield* FiberMap.make<string, void>()
   let isGreeted = false
   /** The last complaint of the server, which may say why it ends the connection. */
   let complaint: string | undefined
 
   const refuse = (message: string) => {
-    Deferred.doneUnsafe(admitted, Exit.fail(new DeviceRefused({ message })))
+    Deferred.doneUnsafe(refused, Exit.fail(new DeviceRefused({ message })))
   }
 
   /** Sends a result, or the reason why that one cannot be sent. */
@@ -175,13 +176,13 @@ export const serveServer = Effect.fnUntraced(function* ({
       fault: (reason) => Effect.logDebug("the device server sent a bad frame", { reason })
     })
     .pipe(
-      Effect.map((reason) => (complaint === undefined ? reason : `${reason}; the server said: ${complaint}`))
+      Effect.map((reason) => (complaint === undefined ? reason : `${reason}; the server said: ${complaint}`)),
+      // Whoever refuses us closes right behind it: why counts more than that.
+      Effect.filterOrElse(
+        () => !Deferred.isDoneUnsafe(refused),
+        () => Deferred.await(refused)
+      )
     )
 
-  return yield* Effect.raceAllFirst([
-    receive,
-    speak,
-    greet,
-    Effect.andThen(Deferred.await(admitted), Effect.never)
-  ])
+  return yield* Effect.raceAllFirst([receive, speak, greet, Deferred.await(refused)])
 })
