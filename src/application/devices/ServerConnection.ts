@@ -68,6 +68,7 @@ export const serveServer = Effect.fnUntraced(function* ({
   /** We are not welcome, or not any more. */
   const refused = yield* Deferred.make<never, DeviceRefused>()
   const running = yield* FiberMap.make<string, void>()
+  const ourName = name === undefined ? "our name" : `the name '${name}'`
   let isGreeted = false
   /** The last complaint of the server, which may say why it ends the connection. */
   let complaint: string | undefined
@@ -126,7 +127,7 @@ export const serveServer = Effect.fnUntraced(function* ({
     if (frame.type === "mcp") return yield* onMessage(frame)
     if (frame.type !== "auth" && frame.type !== "status") return
     const { kind, text } = readStatus(decodeUtf8Leniently(frame.payload))
-    if (kind === "REPLACED") return refuse("another device goes by our name")
+    if (kind === "REPLACED") return refuse(`another device goes by ${ourName}`)
     if (kind === "INFO" && text === "PONG") isGreeted = true
     else if (isRefusal(kind)) {
       complaint = text || kind
