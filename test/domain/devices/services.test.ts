@@ -52,7 +52,10 @@ describe("services of devices", () => {
   it("what is said about a bad definition is short, whatever the definition is like", () => {
     const properties = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`p${index}`, 3]))
     const long = { ["k".repeat(1000)]: 3 }
-    const { faults } = readServices({ many: { parameters: { properties } }, long: { parameters: { properties: long } } }, 10)
+    const { faults } = readServices(
+      { many: { parameters: { properties } }, long: { parameters: { properties: long } } },
+      10
+    )
     for (const fault of faults) assert.isAtMost(fault.length, 400)
   })
 
