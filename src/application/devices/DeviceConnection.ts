@@ -45,8 +45,8 @@ const goodbyeTime = "2 seconds"
 /** How many faults of one registration are told; the others are counted. */
 const mostToldFaults = 10
 
-/** A name that can be part of a tool's: without control characters, and no essay. */
-export const isGoodName = (name: string): boolean => /^[^\p{Cc}]{1,64}$/u.test(name) && name.trim() !== ""
+/** A name that can be part of a tool's: nothing in it is invisible, so that no two look the same, and it is no essay. */
+export const isGoodName = (name: string): boolean => /^\P{C}{1,64}$/u.test(name) && name.trim() === name
 
 /** Serves one device until it is gone, or no longer welcome. */
 export const serveDevice = Effect.fnUntraced(function* (
@@ -80,7 +80,8 @@ export const serveDevice = Effect.fnUntraced(function* (
   })
 
   const admit = Effect.fnUntraced(function* (wanted: string | undefined) {
-    const name = wanted !== undefined && isGoodName(wanted) ? wanted : registry.freeName()
+    const trimmed = wanted?.trim() ?? ""
+    const name = isGoodName(trimmed) ? trimmed : registry.freeName()
     const entry: Entry = {
       device: { name, peer, since: yield* Clock.currentTimeMillis, services: new Map() },
       calls: yield* makeDeviceCalls(name, link, limits),
