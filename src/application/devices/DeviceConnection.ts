@@ -59,6 +59,10 @@ export const serveDevice = Effect.fnUntraced(function* (
   const leaving = yield* Deferred.make<Ending>()
   const faults = yield* Ref.make(noFaults(yield* Clock.currentTimeMillis))
   let admitted: Entry | undefined
+  /** A token has been shown; how long it takes to judge it is not the device's fault. */
+  let hasShown = false
+  /** Services have been registered before. */
+  let hasRegistered = false
 
   const leave = (reason: string, kind?: Ending["kind"]): void => {
     Deferred.doneUnsafe(leaving, Exit.succeed({ reason, ...(kind !== undefined && { kind }) }))
@@ -103,6 +107,7 @@ export const serveDevice = Effect.fnUntraced(function* (
     }
     // Asked again, since whoever opens many connections before the first refusal has found the door open with each.
     if (door.isShut(peer, yield* Clock.currentTimeMillis)) return leave("its address was refused too often")
+    hasShown = true
     const shown = readCredentials(decodeUtf8Leniently(payload))
     const outcome = yield* Effect.result(
       authenticate === undefined
@@ -138,7 +143,10 @@ export const serveDevice = Effect.fnUntraced(function* (
     }
     if (JSON.stringify([...services]) !== JSON.stringify([...entry.device.services])) {
       yield* registry.update(entry, services)
-      yield* Effect.logInfo("device registered", { device, services: services.size })
+      // Once is enough: a device may change its services as often as it likes.
+      const log = hasRegistered ? Effect.logDebug : Effect.logInfo
+      hasRegistered = true
+      yield* log("device registered", { device, services: services.size })
     }
     if (acknowledge) yield* Effect.ignore(link.sendMcp(messageOf.registered(services.size, told)))
   })
@@ -201,7 +209,7 @@ export const serveDevice = Effect.fnUntraced(function* (
   const tokenTime = Effect.gen(function* () {
     if (authenticate === undefined) return yield* Effect.never
     yield* Effect.sleep(limits.authTime)
-    if (admitted !== undefined) return yield* Effect.never
+    if (hasShown) return yield* Effect.never
     return { reason: "it showed no token in time", kind: "ERROR" } as const
   })
 

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Fiber, Result, type Scope, Stream } from "effect"
+import { Context, Effect, Fiber, Logger, Result, type Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { ByteConnector } from "../../../src/application/ports/ByteLink.ts"
 import { encodeFrame, encodeJson } from "../../../src/domain/devices/encode.ts"
@@ -340,6 +340,26 @@ describe("a gateway", () => {
         times: 100
       })
       assert.deepStrictEqual(yield* device.rest, ["##ERROR:it sent too much that cannot be used"])
+    })
+  )
+
+  scoped(
+    "registering other services again and again fills no log",
+    Effect.gen(function* () {
+      const lines: Array<unknown> = []
+      const logger = Logger.make<unknown, void>(({ message }) => void lines.push(message))
+      const register = Effect.gen(function* () {
+        const gateway = yield* makeGateway()
+        const device = yield* gateway.newDevice
+        for (let index = 0; index < 50; index++) yield* device.message(registration(`s${index}`))
+        yield* TestClock.adjust("1 second")
+        yield* hasTools(gateway, "device-1__s49")
+      })
+      yield* Effect.provide(register, Logger.layer([logger]))
+      assert.deepStrictEqual(lines, [
+        ["device connected", { device: "device-1", peer: "127.0.0.1" }],
+        ["device registered", { device: "device-1", services: 1 }]
+      ])
     })
   )
 
