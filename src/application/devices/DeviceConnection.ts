@@ -45,8 +45,8 @@ const goodbyeTime = "2 seconds"
 /** How many faults of one registration are told; the others are counted. */
 const mostToldFaults = 10
 
-/** A name that can be part of a tool's: without control characters, and no essay. */
-export const isGoodName = (name: string): boolean => /^[^\p{Cc}]{1,64}$/u.test(name) && name.trim() !== ""
+/** A name that can be part of a tool's: nothing in it is invisible, so that no two look the same, and it is no essay. */
+export const isGoodName = (name: string): boolean => /^\P{C}{1,64}$/u.test(name) && name.trim() === name
 
 /** Serves one device until it is gone, or no longer welcome. */
 export const serveDevice = Effect.fnUntraced(function* (
@@ -59,6 +59,10 @@ export const serveDevice = Effect.fnUntraced(function* (
   const leaving = yield* Deferred.make<Ending>()
   const faults = yield* Ref.make(noFaults(yield* Clock.currentTimeMillis))
   let admitted: Entry | undefined
+  /** A token has been shown; how long it takes to judge it is not the device's fault. */
+  let hasShown = false
+  /** Services have been registered before. */
+  let hasRegistered = false
 
   const leave = (reason: string, kind?: Ending["kind"]): void => {
     Deferred.doneUnsafe(leaving, Exit.succeed({ reason, ...(kind !== undefined && { kind }) }))
@@ -80,7 +84,8 @@ export const serveDevice = Effect.fnUntraced(function* (
   })
 
   const admit = Effect.fnUntraced(function* (wanted: string | undefined) {
-    const name = wanted !== undefined && isGoodName(wanted) ? wanted : registry.freeName()
+    const trimmed = wanted?.trim() ?? ""
+    const name = isGoodName(trimmed) ? trimmed : registry.freeName()
     const entry: Entry = {
       device: { name, peer, since: yield* Clock.currentTimeMillis, services: new Map() },
       calls: yield* makeDeviceCalls(name, link, limits),
@@ -102,6 +107,7 @@ export const serveDevice = Effect.fnUntraced(function* (
     }
     // Asked again, since whoever opens many connections before the first refusal has found the door open with each.
     if (door.isShut(peer, yield* Clock.currentTimeMillis)) return leave("its address was refused too often")
+    hasShown = true
     const shown = readCredentials(decodeUtf8Leniently(payload))
     const outcome = yield* Effect.result(
       authenticate === undefined
@@ -137,7 +143,10 @@ export const serveDevice = Effect.fnUntraced(function* (
     }
     if (JSON.stringify([...services]) !== JSON.stringify([...entry.device.services])) {
       yield* registry.update(entry, services)
-      yield* Effect.logInfo("device registered", { device, services: services.size })
+      // Once is enough: a device may change its services as often as it likes.
+      const log = hasRegistered ? Effect.logDebug : Effect.logInfo
+      hasRegistered = true
+      yield* log("device registered", { device, services: services.size })
     }
     if (acknowledge) yield* Effect.ignore(link.sendMcp(messageOf.registered(services.size, told)))
   })
@@ -200,7 +209,7 @@ export const serveDevice = Effect.fnUntraced(function* (
   const tokenTime = Effect.gen(function* () {
     if (authenticate === undefined) return yield* Effect.never
     yield* Effect.sleep(limits.authTime)
-    if (admitted !== undefined) return yield* Effect.never
+    if (hasShown) return yield* Effect.never
     return { reason: "it showed no token in time", kind: "ERROR" } as const
   })
 

@@ -78,16 +78,22 @@ export const serveServer = Effect.fnUntraced(function* ({
   }
 
   /** Sends a result, or the reason why that one cannot be sent. */
-  const answer = (callId: string, outcome: Outcome, task: string) =>
-    link.sendMcp(messageOf.result(callId, outcome), task).pipe(
+  const answer = (callId: string, outcome: Outcome, task: string) => {
+    const send = (what: Outcome) => link.sendMcp(messageOf.result(callId, what), task)
+    return send(outcome).pipe(
       Effect.catchTag("FrameUnsendable", ({ message }) =>
-        link.sendMcp(
-          messageOf.result(callId, { success: false, error: `the result cannot be sent: ${message}` }),
-          task
+        send({ success: false, error: `the result cannot be sent: ${message}` })
+      ),
+      // What JSON cannot say, from a session of our own process.
+      Effect.catchDefect((defect) =>
+        Effect.andThen(
+          Effect.logError("a result cannot be sent", { call: callId }, defect),
+          send({ success: false, error: "internal error" })
         )
       ),
       Effect.ignore
     )
+  }
 
   const onCall = Effect.fnUntraced(function* ({ callId, method, params }: Call, task: string) {
     if (FiberMap.hasUnsafe(running, callId)) {

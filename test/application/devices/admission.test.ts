@@ -218,6 +218,34 @@ describe("a device at the door", () => {
   )
 
   scoped(
+    "does not go by a name that only looks like another's",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway()
+      const lamp = yield* gateway.newDevice
+      yield* lamp.frame("auth", "##name: lamp ", "00000000")
+      yield* hasDevices(gateway, "lamp")
+      const other = yield* gateway.newDevice
+      yield* other.frame("auth", "##name:la\u200bmp", "00000000")
+      yield* hasDevices(gateway, "lamp,device-1")
+    })
+  )
+
+  scoped(
+    "is not late when it is the one who decides that takes long",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway({
+        authenticate: () => Effect.delay(Effect.succeed({}), "8 seconds")
+      })
+      const device = yield* gateway.newDevice
+      yield* device.frame("auth", "s3cret##name:lamp", "00000000")
+      yield* Effect.yieldNow
+      yield* TestClock.adjust("4 seconds")
+      yield* TestClock.adjust("4 seconds")
+      yield* hasDevices(gateway, "lamp")
+    })
+  )
+
+  scoped(
     "is closed at once when there are as many as there may be",
     Effect.gen(function* () {
       const gateway = yield* makeGateway({ limits: { mostDevices: 1 } })

@@ -1,6 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, type Scope, Stream } from "effect"
+import { Context, Effect, Fiber, Logger, Result, type Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
+import { ByteConnector } from "../../../src/application/ports/ByteLink.ts"
+import { encodeFrame, encodeJson } from "../../../src/domain/devices/encode.ts"
 import { messageOf } from "../../../src/domain/devices/messages.ts"
 import { makeGateway, plain, registration, type RawPeer, until } from "./world.ts"
 
@@ -121,6 +123,58 @@ describe("a gateway", () => {
         yield* device.message(messageOf.result(given.callId, { success: true, data: 1 }))
       yield* answerNext(device, "mine")
       assert.deepStrictEqual(yield* Fiber.join(second), said("mine"))
+    })
+  )
+
+  scoped(
+    "a device that takes nothing is given no more than it may have calls, however many are given up",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway({ limits: { mostCalls: 2 } })
+      const { connect } = Context.get(gateway.bytes, ByteConnector)
+      const link = yield* connect({ host: "127.0.0.1", port: 7 })
+      const frame = { type: "mcp", task: "", sequence: 0, payload: encodeJson(registration("a")) } as const
+      yield* link.send(Result.getOrThrow(encodeFrame(frame)))
+      yield* hasTools(gateway, "device-1__a")
+      const large = gateway.session.callTool("device-1__a", { text: "x".repeat(100_000) })
+      for (const attempt of [1, 2]) {
+        const call = yield* Effect.forkChild(large)
+        yield* TestClock.adjust("30 seconds")
+        assert.match(JSON.stringify(yield* Fiber.join(call)), /did not answer within 30/, String(attempt))
+      }
+      assert.deepStrictEqual(
+        yield* large,
+        isFailure("Device 'device-1' is busy: 2 calls run already. Try again later.")
+      )
+    })
+  )
+
+  scoped(
+    "a call that JSON cannot say ends at once",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway()
+      const device = yield* gateway.newDevice
+      yield* device.message(registration("a"))
+      yield* hasTools(gateway, "device-1__a")
+      assert.deepStrictEqual(
+        yield* gateway.session.callTool("device-1__a", { n: 1n }),
+        isFailure("device 'device-1' was not asked: internal error")
+      )
+    })
+  )
+
+  scoped(
+    "a call that the device has not taken yet ends with its connection, and says why",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway()
+      const device = yield* gateway.newDevice
+      yield* device.message(registration("a"))
+      yield* hasTools(gateway, "device-1__a")
+      const call = yield* Effect.forkChild(
+        gateway.session.callTool("device-1__a", { text: "x".repeat(1_000_000) })
+      )
+      yield* Effect.yieldNow
+      yield* device.hangUp
+      assert.match(JSON.stringify(yield* Fiber.join(call)), /Device 'device-1' has gone: the far end closed/)
     })
   )
 
@@ -286,6 +340,26 @@ describe("a gateway", () => {
         times: 100
       })
       assert.deepStrictEqual(yield* device.rest, ["##ERROR:it sent too much that cannot be used"])
+    })
+  )
+
+  scoped(
+    "registering other services again and again fills no log",
+    Effect.gen(function* () {
+      const lines: Array<unknown> = []
+      const logger = Logger.make<unknown, void>(({ message }) => void lines.push(message))
+      const register = Effect.gen(function* () {
+        const gateway = yield* makeGateway()
+        const device = yield* gateway.newDevice
+        for (let index = 0; index < 50; index++) yield* device.message(registration(`s${index}`))
+        yield* TestClock.adjust("1 second")
+        yield* hasTools(gateway, "device-1__s49")
+      })
+      yield* Effect.provide(register, Logger.layer([logger]))
+      assert.deepStrictEqual(lines, [
+        ["device connected", { device: "device-1", peer: "127.0.0.1" }],
+        ["device registered", { device: "device-1", services: 1 }]
+      ])
     })
   )
 
