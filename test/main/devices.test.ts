@@ -204,6 +204,19 @@ describe("who may come in", () => {
   )
 
   live(
+    "a device that takes over a name ends the one that had it, for good",
+    Effect.gen(function* () {
+      const { port } = yield* gateway("--tcp", "0")
+      const earlier = yield* device(port, "desk")
+      yield* earlier.says("registered 10 services")
+      const later = yield* device(port, "desk")
+      assert.strictEqual(yield* earlier.ended, 1)
+      assert.include(earlier.stderr(), "\na2c: another device goes by the name 'desk'\n")
+      yield* later.says("registered 10 services")
+    })
+  )
+
+  live(
     "with a file of tokens, the file says how a device is called",
     Effect.gen(function* () {
       const tokens = yield* temporaryFile("tokens.json", '{"lamp": "s3cret", "door": "other"}')

@@ -30,15 +30,18 @@ const spell = ({ instancePath, keyword, message = "does not fit", params }: Erro
 const unusable = (error: unknown): SchemaUnusable =>
   new SchemaUnusable({ message: error instanceof Error ? error.message : String(error) })
 
-/** A validator that compiles each schema once, for as long as the schema is in use. */
-export const layer: Layer.Layer<SchemaValidator> = Layer.sync(SchemaValidator, () => {
+type Compiled = ValidateFunction | SchemaUnusable
+
+/** What one pair of validators compiles: they remember all of it for as long as they live themselves. */
+const most = { schemas: 256, characters: 4 * 1024 * 1024 }
+
+const makeCompiler = () => {
   const old = new Ajv(options)
   const recent = new Ajv2020(options)
   formats.default(old)
   formats.default(recent)
   /** The drafts themselves, and what else a validator knows by name. */
   const own = new Map([old, recent].map((ajv) => [ajv, [{ ...ajv.schemas }, { ...ajv.refs }]] as const))
-  const compiled = new WeakMap<JsonObject, ValidateFunction | SchemaUnusable>()
 
   /** Forgets every name but the validator's own: what is compiled stays usable without. */
   const forgetNames = (ajv: Ajv): void => {
@@ -52,7 +55,7 @@ export const layer: Layer.Layer<SchemaValidator> = Layer.sync(SchemaValidator, (
     }
   }
 
-  const compile = (schema: JsonObject): ValidateFunction | SchemaUnusable => {
+  return (schema: JsonObject): Compiled => {
     const ajv = isOldDraft(schema) ? old : recent
     // The draft is chosen here: a name that the validator does not know must not keep it from its work. What calls
     // itself asynchronous would be answered by a promise, which counts as yes and rejects unheard.
@@ -72,6 +75,38 @@ export const layer: Layer.Layer<SchemaValidator> = Layer.sync(SchemaValidator, (
       return unusable(error)
     }
   }
+}
+
+/** Compiles schemas that say the same only once; after so many it begins anew, so that what is not used can go. */
+const makeSharedCompiler = () => {
+  let compile = makeCompiler()
+  let characters = 0
+  const known = new Map<string, Compiled>()
+  return (schema: JsonObject): Compiled => {
+    let text: string
+    try {
+      text = JSON.stringify(schema)
+    } catch (error) {
+      return unusable(error)
+    }
+    const found = known.get(text)
+    if (found !== undefined) return found
+    characters += text.length
+    if (known.size >= most.schemas || characters > most.characters) {
+      known.clear()
+      compile = makeCompiler()
+      characters = text.length
+    }
+    const made = compile(schema)
+    known.set(text, made)
+    return made
+  }
+}
+
+/** A validator that compiles each schema once, for as long as the schema is in use. */
+export const layer: Layer.Layer<SchemaValidator> = Layer.sync(SchemaValidator, () => {
+  const compile = makeSharedCompiler()
+  const compiled = new WeakMap<JsonObject, Compiled>()
 
   return SchemaValidator.of({
     check: (schema, value) =>

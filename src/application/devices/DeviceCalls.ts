@@ -1,4 +1,4 @@
-import { Deferred, Duration, Effect, Exit, Option } from "effect"
+import { Deferred, Duration, Effect, Exit, FiberSet, Option, type Scope } from "effect"
 import { messageOf, type Outcome } from "../../domain/devices/messages.ts"
 import { toMcpResult } from "../../domain/devices/results.ts"
 import type { Service } from "../../domain/devices/services.ts"
@@ -34,11 +34,18 @@ export const makeDeviceCalls = Effect.fnUntraced(function* (
   device: string,
   { sendMcp }: FrameLink,
   { callTimeout, mostCalls }: DeviceLimits
-): Effect.fn.Return<DeviceCalls> {
+): Effect.fn.Return<DeviceCalls, never, Scope.Scope> {
   const validator = yield* Effect.serviceOption(SchemaValidator)
   const waiting = new Map<string, Deferred.Deferred<Outcome>>()
+  /**
+   * Messages that the device has not taken yet. They are there whether or not anybody waits for their result, so they
+   * keep their places: who calls a device that does not read would fill our memory.
+   */
+  const unsent = yield* FiberSet.make<void>()
   const ended = yield* Deferred.make<string>()
   let gone: string | undefined
+
+  const goneBecause = (reason: string) => `Device '${device}' has gone: ${reason}`
 
   /** Why the parameters do not fit; a schema that nobody can use checks nothing. */
   const misfit = Effect.fnUntraced(function* ({ parameters }: Service, params: JsonObject) {
@@ -50,15 +57,22 @@ export const makeDeviceCalls = Effect.fnUntraced(function* (
   const ask = Effect.fnUntraced(function* (name: string, params: JsonObject) {
     const callId = yield* newRequestId
     const answer = Deferred.makeUnsafe<Outcome>()
-    const sent = sendMcp(messageOf.call(callId, name, params)).pipe(
-      Effect.matchEffect({
-        onFailure: ({ message }) => Effect.succeed(failed(`device '${device}' was not asked: ${message}`)),
-        onSuccess: () => Deferred.await(answer)
+    const fail = (why: string) => void Deferred.doneUnsafe(answer, Exit.succeed(failed(why)))
+    const send = sendMcp(messageOf.call(callId, name, params)).pipe(
+      Effect.catch(({ message }) => Effect.sync(() => fail(`device '${device}' was not asked: ${message}`))),
+      // What JSON cannot say, from a program that shares our process.
+      Effect.catchDefect((defect) => {
+        fail(`device '${device}' was not asked: internal error`)
+        return Effect.logError("a call of a device failed", { device, service: name }, defect)
       })
     )
+    const enter = Effect.sync(() => {
+      waiting.set(callId, answer)
+      if (gone !== undefined) fail(goneBecause(gone))
+    })
     return yield* Effect.acquireUseRelease(
-      Effect.sync(() => waiting.set(callId, answer)),
-      () => sent,
+      enter,
+      () => Effect.andThen(FiberSet.run(unsent, send), Deferred.await(answer)),
       () => Effect.sync(() => waiting.delete(callId))
     )
   })
@@ -72,8 +86,8 @@ export const makeDeviceCalls = Effect.fnUntraced(function* (
       if (wrong !== undefined) {
         return toMcpResult(failed(`'${name}' was not called: its arguments do not fit its schema.${wrong}`))
       }
-      if (gone !== undefined) return toMcpResult(failed(`Device '${device}' has gone: ${gone}`))
-      if (waiting.size >= mostCalls) {
+      if (gone !== undefined) return toMcpResult(failed(goneBecause(gone)))
+      if (Math.max(waiting.size, yield* FiberSet.size(unsent)) >= mostCalls) {
         return toMcpResult(
           failed(`Device '${device}' is busy: ${mostCalls} calls run already. Try again later.`)
         )
@@ -91,7 +105,7 @@ export const makeDeviceCalls = Effect.fnUntraced(function* (
       gone ??= reason
       Deferred.doneUnsafe(ended, Exit.succeed(reason))
       for (const answer of waiting.values()) {
-        Deferred.doneUnsafe(answer, Exit.succeed(failed(`Device '${device}' has gone: ${reason}`)))
+        Deferred.doneUnsafe(answer, Exit.succeed(failed(goneBecause(reason))))
       }
     },
     gone: () => gone,

@@ -2,7 +2,7 @@ import { Clock, Deferred, Duration, Effect, Exit, Ref, Result, Scope } from "eff
 import type { Frame } from "../../domain/devices/frame.ts"
 import { messageOf, readMessage } from "../../domain/devices/messages.ts"
 import { isExhausted, noFaults, spend } from "../../domain/devices/patience.ts"
-import { readServices } from "../../domain/devices/services.ts"
+import { longestName, readServices } from "../../domain/devices/services.ts"
 import { readCredentials, readStatus } from "../../domain/devices/session.ts"
 import { decodeUtf8Leniently } from "../../domain/devices/utf8.ts"
 import type { JsonObject } from "../../domain/json.ts"
@@ -11,6 +11,7 @@ import type { AuthenticateDevice } from "./Authentication.ts"
 import { makeDeviceCalls } from "./DeviceCalls.ts"
 import type { GatewayLimits } from "./DeviceLimits.ts"
 import type { DeviceRegistry, Entry } from "./DeviceRegistry.ts"
+import type { Door } from "./Door.ts"
 import { makeFrameLink } from "./FrameLink.ts"
 
 /** What a device sends beside calls and results, such as voice and text of a talk. */
@@ -28,8 +29,8 @@ export interface ConnectionContext {
   /** Tell devices what became of their registration. */
   readonly acknowledge: boolean
   readonly onFrame: OnFrame | undefined
-  /** A device was refused. */
-  readonly onRefused: (peer: string) => Effect.Effect<void>
+  /** Counts who is refused. */
+  readonly door: Door
 }
 
 /** Why a connection ends, and by which word the device is told, if it is to be. */
@@ -44,13 +45,13 @@ const goodbyeTime = "2 seconds"
 /** How many faults of one registration are told; the others are counted. */
 const mostToldFaults = 10
 
-/** A name that can be part of a tool's: without control characters, and no essay. */
-export const isGoodName = (name: string): boolean => /^[^\p{Cc}]{1,64}$/u.test(name) && name.trim() !== ""
+/** A name that can be part of a tool's: nothing in it is invisible, so that no two look the same, and it is no essay. */
+export const isGoodName = (name: string): boolean => /^\P{C}{1,64}$/u.test(name) && name.trim() === name
 
 /** Serves one device until it is gone, or no longer welcome. */
 export const serveDevice = Effect.fnUntraced(function* (
   bytes: ByteLink,
-  { acknowledge, authenticate, limits, onFrame, onRefused, registry }: ConnectionContext
+  { acknowledge, authenticate, door, limits, onFrame, registry }: ConnectionContext
 ): Effect.fn.Return<void, never, Scope.Scope> {
   const link = yield* makeFrameLink(bytes, limits)
   const { peer } = link
@@ -58,11 +59,21 @@ export const serveDevice = Effect.fnUntraced(function* (
   const leaving = yield* Deferred.make<Ending>()
   const faults = yield* Ref.make(noFaults(yield* Clock.currentTimeMillis))
   let admitted: Entry | undefined
+  /** A token has been shown; how long it takes to judge it is not the device's fault. */
+  let hasShown = false
+  /** Services have been registered before. */
+  let hasRegistered = false
 
   const leave = (reason: string, kind?: Ending["kind"]): void => {
     Deferred.doneUnsafe(leaving, Exit.succeed({ reason, ...(kind !== undefined && { kind }) }))
   }
   const nameOf = () => admitted?.device.name
+  /** Counts a refusal. Said as long as the door is open, so that no stranger fills the log. */
+  const onRefused = Effect.fnUntraced(function* (reason: string) {
+    const now = yield* Clock.currentTimeMillis
+    if (!door.isShut(peer, now)) yield* Effect.logInfo("device refused", { peer, reason })
+    door.refused(peer, now)
+  })
 
   const fault = Effect.fnUntraced(function* (what: string, reason: string, size = 0) {
     yield* Effect.logDebug("a device sent what cannot be used", { device: nameOf(), peer, what, reason })
@@ -73,7 +84,8 @@ export const serveDevice = Effect.fnUntraced(function* (
   })
 
   const admit = Effect.fnUntraced(function* (wanted: string | undefined) {
-    const name = wanted !== undefined && isGoodName(wanted) ? wanted : registry.freeName()
+    const trimmed = wanted?.trim() ?? ""
+    const name = isGoodName(trimmed) ? trimmed : registry.freeName()
     const entry: Entry = {
       device: { name, peer, since: yield* Clock.currentTimeMillis, services: new Map() },
       calls: yield* makeDeviceCalls(name, link, limits),
@@ -93,6 +105,9 @@ export const serveDevice = Effect.fnUntraced(function* (
     if (admitted !== undefined) {
       return yield* Effect.logDebug("a device shows its token again", { device: nameOf(), peer })
     }
+    // Asked again, since whoever opens many connections before the first refusal has found the door open with each.
+    if (door.isShut(peer, yield* Clock.currentTimeMillis)) return leave("its address was refused too often")
+    hasShown = true
     const shown = readCredentials(decodeUtf8Leniently(payload))
     const outcome = yield* Effect.result(
       authenticate === undefined
@@ -100,9 +115,10 @@ export const serveDevice = Effect.fnUntraced(function* (
         : authenticate({ ...shown, peer })
     )
     if (Result.isFailure(outcome)) {
-      yield* onRefused(peer)
-      yield* link.say("auth", "ERROR", outcome.failure.message)
-      return leave(`refused: ${outcome.failure.message}`)
+      const { message } = outcome.failure
+      yield* onRefused(message)
+      yield* link.say("auth", "ERROR", message)
+      return leave(message)
     }
     yield* admit(outcome.success.name ?? shown.options.get("name"))
     return yield* link.say("auth", "INFO", "AUTHENTICATED")
@@ -114,18 +130,25 @@ export const serveDevice = Effect.fnUntraced(function* (
     repeated: ReadonlyArray<string>
   ) {
     const { faults: bad, services } = readServices(definitions, limits.mostServices)
-    const wrong = [...bad, ...repeated.map((name) => `${JSON.stringify(name)}: registered more than once`)]
+    const wrong = [
+      ...bad,
+      ...repeated.map((name) => `${JSON.stringify(name.slice(0, longestName))}: registered more than once`)
+    ]
+    const more = wrong.length > mostToldFaults ? [`and ${wrong.length - mostToldFaults} more`] : []
+    const told = [...wrong.slice(0, mostToldFaults), ...more]
     const device = entry.device.name
     if (wrong.length > 0) {
-      const more = wrong.length > mostToldFaults ? [`and ${wrong.length - mostToldFaults} more`] : []
-      const told = [...wrong.slice(0, mostToldFaults), ...more]
       yield* Effect.logWarning("services of a device cannot be used as they are", { device, faults: told })
+      yield* fault("registration", "some services cannot be used")
     }
     if (JSON.stringify([...services]) !== JSON.stringify([...entry.device.services])) {
       yield* registry.update(entry, services)
-      yield* Effect.logInfo("device registered", { device, services: services.size })
+      // Once is enough: a device may change its services as often as it likes.
+      const log = hasRegistered ? Effect.logDebug : Effect.logInfo
+      hasRegistered = true
+      yield* log("device registered", { device, services: services.size })
     }
-    if (acknowledge) yield* Effect.ignore(link.sendMcp(messageOf.registered(services.size, wrong)))
+    if (acknowledge) yield* Effect.ignore(link.sendMcp(messageOf.registered(services.size, told)))
   })
 
   const onMessage = Effect.fnUntraced(function* (entry: Entry, { payload, task }: Frame) {
@@ -186,8 +209,7 @@ export const serveDevice = Effect.fnUntraced(function* (
   const tokenTime = Effect.gen(function* () {
     if (authenticate === undefined) return yield* Effect.never
     yield* Effect.sleep(limits.authTime)
-    if (admitted !== undefined) return yield* Effect.never
-    yield* onRefused(peer)
+    if (hasShown) return yield* Effect.never
     return { reason: "it showed no token in time", kind: "ERROR" } as const
   })
 
@@ -202,7 +224,13 @@ export const serveDevice = Effect.fnUntraced(function* (
     silence,
     tokenTime
   ])
-  admitted?.calls.abandon(reason)
+  if (admitted === undefined) {
+    // Strangers come and go; who leaves after a wrong token has been counted already.
+    if (kind !== undefined && authenticate !== undefined) yield* onRefused(reason)
+    yield* Effect.logDebug("a stranger is gone", { peer, reason })
+  } else {
+    admitted.calls.abandon(reason)
+    yield* Effect.logInfo("device gone", { device: nameOf(), peer, reason })
+  }
   if (kind !== undefined) yield* link.say("status", kind, reason)
-  yield* Effect.logInfo("device gone", { device: nameOf(), peer, reason })
 }, Effect.scoped)

@@ -71,7 +71,7 @@ const make = Effect.fnUntraced(function* ({
     authenticate,
     acknowledge,
     onFrame,
-    onRefused: (peer) => Effect.map(Clock.currentTimeMillis, (now) => door.refused(peer, now))
+    door
   }
   const serve = Effect.fnUntraced(function* (link: ByteLink) {
     if (door.isShut(link.peer, yield* Clock.currentTimeMillis)) {

@@ -39,7 +39,7 @@ export interface DeviceRegistry {
   readonly freeName: () => string
   readonly find: (device: string) => Entry | undefined
   readonly entries: () => Iterable<Entry>
-  /** The services of all devices by the name of their tool. */
+  /** The services of all devices by the name of their tool; the same map as long as they are the same. */
   readonly tools: () => ReadonlyMap<string, Registered>
   /** Somebody came, went, or has other services now; changes that follow each other closely are one. */
   readonly changes: Effect.Effect<Stream.Stream<void>, never, Scope.Scope>
@@ -59,10 +59,11 @@ export const makeDeviceRegistry: Effect.Effect<DeviceRegistry, never, Scope.Scop
   let lowest = 1
   const hub = yield* Effect.acquireRelease(PubSub.sliding<void>(1), PubSub.shutdown)
   const { refresh } = yield* makeRefresher(changePause)
-  const changed = Effect.suspend(() => {
-    tools = undefined
-    return refresh("devices", Effect.asVoid(PubSub.publish(hub, undefined)))
-  })
+  /** Tells of a change; the tools are others now unless it is about a device without services. */
+  const changed = (hasTools: boolean) => {
+    if (hasTools) tools = undefined
+    return refresh(hasTools ? "tools" : "devices", Effect.asVoid(PubSub.publish(hub, undefined)))
+  }
 
   const collect = () => {
     const named = new Map<string, Registered>()
@@ -86,15 +87,12 @@ export const makeDeviceRegistry: Effect.Effect<DeviceRegistry, never, Scope.Scop
           before === undefined
             ? Effect.logInfo("device connected", { device: name, peer })
             : Effect.logWarning("device connected again, its earlier connection ends", { device: name, peer })
-        return Effect.andThen(
-          said,
-          before === undefined || before.device.services.size === 0 ? Effect.void : changed
-        )
+        return Effect.andThen(changed(before !== undefined && before.device.services.size > 0), said)
       }),
     update: (entry, services) =>
       Effect.suspend(() => {
         entry.device = { ...entry.device, services }
-        return entries.get(entry.device.name) === entry ? changed : Effect.void
+        return entries.get(entry.device.name) === entry ? changed(true) : Effect.void
       }),
     leave: (entry) =>
       Effect.suspend(() => {
@@ -102,7 +100,7 @@ export const makeDeviceRegistry: Effect.Effect<DeviceRegistry, never, Scope.Scop
         if (entries.get(name) !== entry) return Effect.void
         entries.delete(name)
         lowest = 1
-        return services.size === 0 ? Effect.void : changed
+        return changed(services.size > 0)
       }),
     freeName: () => {
       while (entries.has(`device-${lowest}`)) lowest++

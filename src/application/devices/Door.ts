@@ -4,7 +4,7 @@ export interface Door {
   readonly isShut: (peer: string, now: number) => boolean
 }
 
-/** So many refusals of one address within a minute shut the door for a minute. */
+/** So many refusals of one address within a minute of the first shut the door for a minute after the last. */
 const most = { refusals: 5, millis: 60_000 }
 
 /** How many addresses are remembered; of more, those that were refused longest ago are forgotten. */
@@ -19,10 +19,11 @@ export const makeDoor = (): Door => {
   }
   return {
     refused: (peer, now) => {
-      const count = (recent(peer, now)?.count ?? 0) + 1
+      const before = recent(peer, now) ?? { since: now, count: 0 }
+      const count = before.count + 1
       // Set anew, so that the oldest stand first.
       refusals.delete(peer)
-      refusals.set(peer, { since: now, count })
+      refusals.set(peer, { since: count < most.refusals ? before.since : now, count })
       const [oldest] = refusals.keys()
       if (refusals.size > mostPeers && oldest !== undefined) refusals.delete(oldest)
     },

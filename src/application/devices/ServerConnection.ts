@@ -63,27 +63,37 @@ export const serveServer = Effect.fnUntraced(function* ({
   const connected = yield* Effect.result(connect({ host, port }))
   if (Result.isFailure(connected)) return connected.failure.message
   const link = yield* makeFrameLink(connected.success, limits)
-  const admitted = yield* Deferred.make<void, DeviceRefused>()
+  /** AUTH was answered, which not all servers do. */
+  const admitted = yield* Deferred.make<void>()
+  /** We are not welcome, or not any more. */
+  const refused = yield* Deferred.make<never, DeviceRefused>()
   const running = yield* FiberMap.make<string, void>()
+  const ourName = name === undefined ? "our name" : `the name '${name}'`
   let isGreeted = false
   /** The last complaint of the server, which may say why it ends the connection. */
   let complaint: string | undefined
 
   const refuse = (message: string) => {
-    Deferred.doneUnsafe(admitted, Exit.fail(new DeviceRefused({ message })))
+    Deferred.doneUnsafe(refused, Exit.fail(new DeviceRefused({ message })))
   }
 
   /** Sends a result, or the reason why that one cannot be sent. */
-  const answer = (callId: string, outcome: Outcome, task: string) =>
-    link.sendMcp(messageOf.result(callId, outcome), task).pipe(
+  const answer = (callId: string, outcome: Outcome, task: string) => {
+    const send = (what: Outcome) => link.sendMcp(messageOf.result(callId, what), task)
+    return send(outcome).pipe(
       Effect.catchTag("FrameUnsendable", ({ message }) =>
-        link.sendMcp(
-          messageOf.result(callId, { success: false, error: `the result cannot be sent: ${message}` }),
-          task
+        send({ success: false, error: `the result cannot be sent: ${message}` })
+      ),
+      // What JSON cannot say, from a session of our own process.
+      Effect.catchDefect((defect) =>
+        Effect.andThen(
+          Effect.logError("a result cannot be sent", { call: callId }, defect),
+          send({ success: false, error: "internal error" })
         )
       ),
       Effect.ignore
     )
+  }
 
   const onCall = Effect.fnUntraced(function* ({ callId, method, params }: Call, task: string) {
     if (FiberMap.hasUnsafe(running, callId)) {
@@ -123,7 +133,7 @@ export const serveServer = Effect.fnUntraced(function* ({
     if (frame.type === "mcp") return yield* onMessage(frame)
     if (frame.type !== "auth" && frame.type !== "status") return
     const { kind, text } = readStatus(decodeUtf8Leniently(frame.payload))
-    if (kind === "REPLACED") return refuse(`another device goes by the name '${name ?? ""}'`)
+    if (kind === "REPLACED") return refuse(`another device goes by ${ourName}`)
     if (kind === "INFO" && text === "PONG") isGreeted = true
     else if (isRefusal(kind)) {
       complaint = text || kind
@@ -175,13 +185,13 @@ export const serveServer = Effect.fnUntraced(function* ({
       fault: (reason) => Effect.logDebug("the device server sent a bad frame", { reason })
     })
     .pipe(
-      Effect.map((reason) => (complaint === undefined ? reason : `${reason}; the server said: ${complaint}`))
+      // A server that refuses closes right afterwards: what it said counts, whichever is noticed first.
+      Effect.andThen((reason) =>
+        Deferred.isDoneUnsafe(refused)
+          ? Deferred.await(refused)
+          : Effect.succeed(complaint === undefined ? reason : `${reason}; the server said: ${complaint}`)
+      )
     )
 
-  return yield* Effect.raceAllFirst([
-    receive,
-    speak,
-    greet,
-    Effect.andThen(Deferred.await(admitted), Effect.never)
-  ])
+  return yield* Effect.raceAllFirst([receive, speak, greet, Deferred.await(refused)])
 })

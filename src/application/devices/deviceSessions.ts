@@ -38,6 +38,23 @@ const pageOf = (items: ReadonlyArray<JsonObject>, cursor = "0") => {
   return Effect.succeed({ items: items.slice(start, end), nextCursor })
 }
 
+/** Tells whenever something that belongs to a registry is another one than before. */
+const watchOf =
+  (registry: DeviceRegistry, current: () => unknown): McpSession["watch"] =>
+  ({ tools }) =>
+    Effect.map(registry.changes, (changes) => {
+      if (!tools) return Stream.never
+      let known = current()
+      return changes.pipe(
+        Stream.filter(() => {
+          const before = known
+          known = current()
+          return known !== before
+        }),
+        Stream.map(() => ({ _tag: "ToolsChanged" }) as const)
+      )
+    })
+
 /** What sessions with devices have in common: they have tools and nothing else. */
 const toolsOnly = {
   listResources: () => noResources,
@@ -71,10 +88,7 @@ export const sessionOfAll = (registry: DeviceRegistry, name: string): McpSession
           ? Effect.fail(noTool(tool))
           : found.entry.calls.call(found.service, service, params)
       }),
-    watch: ({ tools }) =>
-      Effect.map(registry.changes, (changes) =>
-        tools ? Stream.map(changes, () => ({ _tag: "ToolsChanged" }) as const) : Stream.never
-      ),
+    watch: watchOf(registry, registry.tools),
     ping: Effect.void,
     ended: Effect.never
   }
@@ -92,19 +106,7 @@ export const sessionOfOne = (registry: DeviceRegistry, entry: Entry): McpSession
         const service = entry.device.services.get(tool)
         return service === undefined ? Effect.fail(noTool(tool)) : entry.calls.call(tool, service, params)
       }),
-    watch: ({ tools }) =>
-      Effect.map(registry.changes, (changes) => {
-        if (!tools) return Stream.never
-        let known = entry.device.services
-        return changes.pipe(
-          Stream.filter(() => {
-            const isOther = entry.device.services !== known
-            known = entry.device.services
-            return isOther
-          }),
-          Stream.map(() => ({ _tag: "ToolsChanged" }) as const)
-        )
-      }),
+    watch: watchOf(registry, () => entry.device.services),
     ping: Effect.flatMap(Effect.sync(entry.calls.gone), (reason) =>
       reason === undefined
         ? Effect.void

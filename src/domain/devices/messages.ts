@@ -59,8 +59,11 @@ const outcomeOf = ({ data, error, success }: JsonObject): Outcome => {
   return isGood ? { success: true, data } : { success: false, error: errorText(error) }
 }
 
-/** One token of a JSON text: a string, or a mark of its structure. */
-const token = /"(?:[^"\\]|\\.)*"|[{}[\],:]/g
+/**
+ * What ends a string of a JSON text, or could be taken for it, and the marks of its structure. Strings are not matched as
+ * a whole, since an expression that repeats an alternative runs out of stack on a long one.
+ */
+const mark = /\\.|["{}[\]:]/g
 
 /** The names that stand more than once in `data.services` of a registration, which must be good JSON. */
 const repeatedServices = (text: string): ReadonlyArray<string> => {
@@ -68,18 +71,24 @@ const repeatedServices = (text: string): ReadonlyArray<string> => {
   const seen = new Set<string>()
   const repeated = new Set<string>()
   let key = ""
-  let last = '""'
-  for (const [found] of text.matchAll(token)) {
-    if (found === "{" || found === "[") path.push(found === "[" ? "[" : key)
+  let last = ""
+  /** Where the string that has begun begins. */
+  let begun: number | undefined
+  for (const { 0: found, index } of text.matchAll(mark)) {
+    if (found === '"') {
+      if (begun !== undefined) last = text.slice(begun, index + 1)
+      begun = begun === undefined ? index : undefined
+    } else if (begun !== undefined) continue
+    else if (found === "{" || found === "[") path.push(found === "[" ? "[" : key)
     else if (found === "}" || found === "]") path.pop()
-    else if (found === ":") {
+    else {
       key = String(JSON.parse(last))
       // The outermost object has no name; the key before it is empty.
       if (path.length === 3 && path[1] === "data" && path[2] === "services") {
         if (seen.has(key)) repeated.add(key)
         seen.add(key)
       }
-    } else if (found.startsWith('"')) last = found
+    }
   }
   return [...repeated]
 }

@@ -10,7 +10,10 @@ export interface Service {
 }
 
 /** Longest name of a service, in characters. */
-const longestName = 128
+export const longestName = 128
+
+/** How much is said about one bad definition, in characters: it may have thousands of faults, and long names. */
+const longestFault = 200
 
 /** The types of JSON Schema; the seed names all but `null` (seed 002 §5.1.1). */
 const types = ["string", "number", "integer", "boolean", "array", "object", "null"] as const
@@ -66,7 +69,7 @@ export const readService = (name: string, definition: unknown): Result.Result<Se
 /** The services of a registration: those that can be used, and what is wrong with the others. */
 export interface Services {
   readonly services: ReadonlyMap<string, Service>
-  /** In words, each beginning with the name of its service. */
+  /** In words, each beginning with the name of its service, and short however bad it is. */
   readonly faults: ReadonlyArray<string>
 }
 
@@ -80,7 +83,7 @@ export const readServices = (definitions: JsonObject, most: number): Services =>
         ? readService(name, definition)
         : Result.fail(`the device has ${most} services already`)
     if (Result.isSuccess(read)) services.set(name, read.success)
-    else faults.push(`${JSON.stringify(name.slice(0, longestName))}: ${read.failure}`)
+    else faults.push(`${JSON.stringify(name.slice(0, longestName))}: ${read.failure.slice(0, longestFault)}`)
   }
   return { services, faults }
 }

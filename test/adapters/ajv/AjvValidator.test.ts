@@ -44,6 +44,27 @@ describe("checking parameters", () => {
       })
     )
 
+    it.effect("however many schemas there are, each checks what it says", () =>
+      Effect.gen(function* () {
+        const schemas = Array.from({ length: 1000 }, (_, most) => ({ type: "integer", maximum: most }))
+        // Once to have them all compiled, once by what is known, and once by copies that say the same.
+        for (const round of [schemas, schemas, structuredClone(schemas)]) {
+          for (const [most, schema] of round.entries()) {
+            assert.deepStrictEqual(yield* check(schema, most), [])
+            assert.deepStrictEqual(yield* check(schema, most + 1), [`the arguments: must be <= ${most}`])
+          }
+        }
+      })
+    )
+
+    it.effect("a schema that holds itself is unusable, not a bug", () =>
+      Effect.gen(function* () {
+        const schema: Record<string, unknown> = { type: "object" }
+        schema["not"] = schema
+        assert.strictEqual((yield* Effect.flip(check(schema, {})))._tag, "SchemaUnusable")
+      })
+    )
+
     it.effect("a schema that says it is asynchronous is checked like any other", () =>
       Effect.gen(function* () {
         const schema = { $async: true, type: "object", required: ["city"] }

@@ -1,7 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Redacted, type Scope } from "effect"
+import { Effect, Logger, Redacted, Result, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { byToken, byTokens } from "../../../src/adapters/node/deviceTokens.ts"
+import { DeviceRefused } from "../../../src/application/devices/Authentication.ts"
+import { encodeFrame } from "../../../src/domain/devices/encode.ts"
 import { makeGateway, registration, until } from "./world.ts"
 
 type Gateway = Effect.Success<ReturnType<typeof makeGateway>>
@@ -10,6 +12,11 @@ const scoped = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) 
   it.effect(title, () => Effect.scoped(body))
 
 const names = ({ devices }: Gateway) => Effect.map(devices, (all) => all.map(({ name }) => name).join())
+
+const authFrame = (text: string) =>
+  Result.getOrThrow(
+    encodeFrame({ type: "auth", task: "00000000", sequence: 0, payload: new TextEncoder().encode(text) })
+  )
 
 const hasDevices = (gateway: Gateway, expected: string) =>
   until(Effect.map(names(gateway), (found) => found === expected))
@@ -107,6 +114,55 @@ describe("a device at the door", () => {
   )
 
   scoped(
+    "does not find it shut after refusals that are further apart",
+    Effect.gen(function* () {
+      const gateway = yield* guarded
+      for (let attempt = 1; attempt <= 10; attempt++) {
+        const device = yield* gateway.newDevice
+        yield* device.frame("auth", `guess ${attempt}`, "00000000")
+        assert.lengthOf(yield* device.rest, 1)
+        yield* TestClock.adjust("20 seconds")
+      }
+    })
+  )
+
+  scoped(
+    "has one guess for each connection, although it sends many at once",
+    Effect.gen(function* () {
+      let guesses = 0
+      const gateway = yield* makeGateway({
+        authenticate: () =>
+          Effect.suspend(() => {
+            guesses++
+            return new DeviceRefused({ message: "no" })
+          })
+      })
+      const device = yield* gateway.newDevice
+      yield* device.bytes(new Uint8Array(Buffer.concat(Array(20).fill(authFrame("guess")))))
+      assert.deepStrictEqual(yield* device.rest, ["##ERROR:no"])
+      assert.strictEqual(guesses, 1)
+    })
+  )
+
+  scoped(
+    "has five guesses a minute, although it connected many times before the first",
+    Effect.gen(function* () {
+      const gateway = yield* guarded
+      const devices = yield* Effect.replicateEffect(gateway.newDevice, 6)
+      const answers = yield* Effect.forEach(devices, (device, index) =>
+        Effect.andThen(
+          device.frame("auth", index === 5 ? "s3cret##name:lamp" : `guess ${index}`, "00000000"),
+          device.rest
+        )
+      )
+      assert.deepStrictEqual(
+        answers.map((said) => said.length),
+        [1, 1, 1, 1, 1, 0]
+      )
+    })
+  )
+
+  scoped(
     "is known by a token of its own, whatever it calls itself",
     Effect.gen(function* () {
       const tokens = new Map([
@@ -162,6 +218,34 @@ describe("a device at the door", () => {
   )
 
   scoped(
+    "does not go by a name that only looks like another's",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway()
+      const lamp = yield* gateway.newDevice
+      yield* lamp.frame("auth", "##name: lamp ", "00000000")
+      yield* hasDevices(gateway, "lamp")
+      const other = yield* gateway.newDevice
+      yield* other.frame("auth", "##name:la\u200bmp", "00000000")
+      yield* hasDevices(gateway, "lamp,device-1")
+    })
+  )
+
+  scoped(
+    "is not late when it is the one who decides that takes long",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway({
+        authenticate: () => Effect.delay(Effect.succeed({}), "8 seconds")
+      })
+      const device = yield* gateway.newDevice
+      yield* device.frame("auth", "s3cret##name:lamp", "00000000")
+      yield* Effect.yieldNow
+      yield* TestClock.adjust("4 seconds")
+      yield* TestClock.adjust("4 seconds")
+      yield* hasDevices(gateway, "lamp")
+    })
+  )
+
+  scoped(
     "is closed at once when there are as many as there may be",
     Effect.gen(function* () {
       const gateway = yield* makeGateway({ limits: { mostDevices: 1 } })
@@ -170,6 +254,52 @@ describe("a device at the door", () => {
       yield* hasDevices(gateway, "lamp")
       const second = yield* gateway.newDevice
       assert.deepStrictEqual(yield* second.rest, [])
+    })
+  )
+})
+
+/** Runs something, and gives the lines that an operator sees of it. */
+const linesOf = <A, E, R>(body: Effect.Effect<A, E, R>) => {
+  const lines: Array<string> = []
+  const logger = Logger.make<unknown, void>(({ message }) => void lines.push(JSON.stringify(message)))
+  return Effect.as(Effect.provide(body, Logger.layer([logger])), lines)
+}
+
+describe("what a stranger can make a gateway log", () => {
+  scoped(
+    "nothing by coming and going, and one line by sending what nobody can use",
+    Effect.gen(function* () {
+      const lines = yield* linesOf(
+        Effect.gen(function* () {
+          const gateway = yield* guarded
+          for (let visit = 1; visit <= 10; visit++) yield* (yield* gateway.newDevice).hangUp
+          const device = yield* gateway.newDevice
+          yield* Effect.repeat(device.message(registration("early")), { times: 100 })
+          assert.deepStrictEqual(yield* device.rest, ["##ERROR:it sent too much that cannot be used"])
+        })
+      )
+      const reason = "it sent too much that cannot be used"
+      assert.deepStrictEqual(lines, [JSON.stringify(["device refused", { peer: "127.0.0.1", reason }])])
+    })
+  )
+
+  scoped(
+    "five lines a minute by showing wrong tokens or none, however many connections it opens",
+    Effect.gen(function* () {
+      const lines = yield* linesOf(
+        Effect.gen(function* () {
+          const gateway = yield* guarded
+          const devices = yield* Effect.replicateEffect(gateway.newDevice, 20)
+          yield* Effect.forEach(devices.slice(0, 2), (device) =>
+            Effect.andThen(device.frame("auth", "guess", "00000000"), device.rest)
+          )
+          yield* TestClock.adjust("5 seconds")
+          yield* Effect.forEach(devices, ({ rest }) => rest)
+        })
+      )
+      const line = (reason: string) => JSON.stringify(["device refused", { peer: "127.0.0.1", reason }])
+      const late = line("it showed no token in time")
+      assert.deepStrictEqual(lines, [...Array(2).fill(line("the token is not valid")), late, late, late])
     })
   )
 })

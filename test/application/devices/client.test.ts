@@ -131,7 +131,8 @@ describe("a device", () => {
     Effect.gen(function* () {
       const failing = tool("fails", () => Effect.succeed({ ...text("out of oil"), isError: true }))
       const broken = tool("breaks", () => Effect.die(new Error("a bug")))
-      const { next, open, start } = yield* makeDevice([tool("on"), failing, broken])
+      const unsayable = tool("counts", () => Effect.succeed({ content: [], structuredContent: { n: 1n } }))
+      const { next, open, start } = yield* makeDevice([tool("on"), failing, broken, unsayable])
       yield* open
       yield* start
       const server = yield* next
@@ -145,6 +146,7 @@ describe("a device", () => {
       )
       assert.strictEqual(yield* error("fails"), "out of oil")
       assert.strictEqual(yield* error("breaks"), "internal error")
+      assert.strictEqual(yield* error("counts"), "internal error")
       yield* server.frame("mcp", "{bad")
       assert.deepStrictEqual(yield* call(server, "on"), { id: "c1", success: true, data: "{}" })
     })
@@ -296,6 +298,21 @@ describe("a device", () => {
           })
         )
       }
+    })
+  )
+
+  scoped(
+    "gives up for good when its name is taken over, although it was let in before",
+    Effect.gen(function* () {
+      const { next, open, seen, start } = yield* makeDevice([tool("a")], { name: "lamp" })
+      yield* open
+      yield* start
+      const server = yield* next
+      yield* server.next
+      yield* server.frame("auth", "##INFO:AUTHENTICATED", "00000000")
+      assert.strictEqual(yield* registered(server), "a")
+      yield* server.frame("status", "##REPLACED:another connection goes by its name", "00000000")
+      yield* until(Effect.sync(() => seen().at(-1) === "Ended"))
     })
   )
 

@@ -1,6 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, type Scope, Stream } from "effect"
+import { Context, Effect, Fiber, Logger, Result, type Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
+import { ByteConnector } from "../../../src/application/ports/ByteLink.ts"
+import { encodeFrame, encodeJson } from "../../../src/domain/devices/encode.ts"
 import { messageOf } from "../../../src/domain/devices/messages.ts"
 import { makeGateway, plain, registration, type RawPeer, until } from "./world.ts"
 
@@ -125,6 +127,58 @@ describe("a gateway", () => {
   )
 
   scoped(
+    "a device that takes nothing is given no more than it may have calls, however many are given up",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway({ limits: { mostCalls: 2 } })
+      const { connect } = Context.get(gateway.bytes, ByteConnector)
+      const link = yield* connect({ host: "127.0.0.1", port: 7 })
+      const frame = { type: "mcp", task: "", sequence: 0, payload: encodeJson(registration("a")) } as const
+      yield* link.send(Result.getOrThrow(encodeFrame(frame)))
+      yield* hasTools(gateway, "device-1__a")
+      const large = gateway.session.callTool("device-1__a", { text: "x".repeat(100_000) })
+      for (const attempt of [1, 2]) {
+        const call = yield* Effect.forkChild(large)
+        yield* TestClock.adjust("30 seconds")
+        assert.match(JSON.stringify(yield* Fiber.join(call)), /did not answer within 30/, String(attempt))
+      }
+      assert.deepStrictEqual(
+        yield* large,
+        isFailure("Device 'device-1' is busy: 2 calls run already. Try again later.")
+      )
+    })
+  )
+
+  scoped(
+    "a call that JSON cannot say ends at once",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway()
+      const device = yield* gateway.newDevice
+      yield* device.message(registration("a"))
+      yield* hasTools(gateway, "device-1__a")
+      assert.deepStrictEqual(
+        yield* gateway.session.callTool("device-1__a", { n: 1n }),
+        isFailure("device 'device-1' was not asked: internal error")
+      )
+    })
+  )
+
+  scoped(
+    "a call that the device has not taken yet ends with its connection, and says why",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway()
+      const device = yield* gateway.newDevice
+      yield* device.message(registration("a"))
+      yield* hasTools(gateway, "device-1__a")
+      const call = yield* Effect.forkChild(
+        gateway.session.callTool("device-1__a", { text: "x".repeat(1_000_000) })
+      )
+      yield* Effect.yieldNow
+      yield* device.hangUp
+      assert.match(JSON.stringify(yield* Fiber.join(call)), /Device 'device-1' has gone: the far end closed/)
+    })
+  )
+
+  scoped(
     "arguments that do not fit never reach the device",
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
@@ -243,6 +297,28 @@ describe("a gateway", () => {
   )
 
   scoped(
+    "a device that comes without services is announced, but not to those who want to know of tools",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway()
+      const seen: Array<string> = []
+      const watch = yield* gateway.session.watch({ tools: true, resources: false, uris: [] })
+      const told = Stream.runForEach(watch, (change) => Effect.sync(() => seen.push(change._tag)))
+      yield* Effect.forkScoped(told, { startImmediately: true })
+      const devices = Stream.runForEach(gateway.changes, (all) =>
+        Effect.sync(() => seen.push(`${all.length}`))
+      )
+      yield* Effect.forkScoped(devices, { startImmediately: true })
+      const device = yield* gateway.newDevice
+      yield* device.frame("auth", "##name:lamp", "00000000")
+      yield* until(Effect.sync(() => seen.includes("1")))
+      yield* TestClock.adjust("1 second")
+      yield* device.hangUp
+      yield* until(Effect.sync(() => seen.at(-1) === "0"))
+      assert.deepStrictEqual(seen, ["0", "1", "0"])
+    })
+  )
+
+  scoped(
     "what a device does wrong harms neither it nor others",
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
@@ -252,6 +328,38 @@ describe("a gateway", () => {
       yield* device.frame("mcp", '{"type":"nonsense"}')
       yield* device.message({ type: "register", data: { services: { "": {}, bad: 3, good: plain } } })
       yield* hasTools(gateway, "device-1__good")
+    })
+  )
+
+  scoped(
+    "registering what cannot be used again and again costs the connection",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway()
+      const device = yield* gateway.newDevice
+      yield* Effect.repeat(device.message({ type: "register", data: { services: { bad: 3 } } }), {
+        times: 100
+      })
+      assert.deepStrictEqual(yield* device.rest, ["##ERROR:it sent too much that cannot be used"])
+    })
+  )
+
+  scoped(
+    "registering other services again and again fills no log",
+    Effect.gen(function* () {
+      const lines: Array<unknown> = []
+      const logger = Logger.make<unknown, void>(({ message }) => void lines.push(message))
+      const register = Effect.gen(function* () {
+        const gateway = yield* makeGateway()
+        const device = yield* gateway.newDevice
+        for (let index = 0; index < 50; index++) yield* device.message(registration(`s${index}`))
+        yield* TestClock.adjust("1 second")
+        yield* hasTools(gateway, "device-1__s49")
+      })
+      yield* Effect.provide(register, Logger.layer([logger]))
+      assert.deepStrictEqual(lines, [
+        ["device connected", { device: "device-1", peer: "127.0.0.1" }],
+        ["device registered", { device: "device-1", services: 1 }]
+      ])
     })
   )
 
@@ -281,6 +389,19 @@ describe("a gateway", () => {
       const answer = yield* device.nextMessage
       assert.strictEqual(answer._tag === "Registered" && answer.services, 1)
       assert.match(JSON.stringify(answer), /\\"b\\": parameters.*\\"a\\": registered more than once/)
+    })
+  )
+
+  scoped(
+    "a registration with more faults than a message can hold is acknowledged, too",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway({ acknowledge: true, limits: { largest: 5000 } })
+      const device = yield* gateway.newDevice
+      const bad = Object.fromEntries(Array.from({ length: 400 }, (_, index) => [`s${index}`, 3]))
+      yield* device.message({ type: "register", data: { services: { good: plain, ...bad } } })
+      const answer = yield* device.nextMessage
+      assert.strictEqual(answer._tag === "Registered" && answer.services, 1)
+      assert.strictEqual(answer._tag === "Registered" && answer.faults.at(-1), "and 390 more")
     })
   )
 

@@ -29,7 +29,9 @@ export interface RawPeer {
 }
 
 /** Plays one end of a connection by hand. */
-export const playRaw = Effect.fnUntraced(function* (link: ByteLink): Effect.fn.Return<RawPeer, never, Scope.Scope> {
+export const playRaw = Effect.fnUntraced(function* (
+  link: ByteLink
+): Effect.fn.Return<RawPeer, never, Scope.Scope> {
   const frames = yield* Queue.unbounded<Frame>()
   const over = yield* Deferred.make<void>()
   let state = initialDecoder()

@@ -28,6 +28,12 @@ describe("messages of devices", () => {
     })
   })
 
+  it.each(["x", String.raw`\n`])("a text of any length is read: %s", (piece) => {
+    const long = piece.repeat(30_000_000 / piece.length)
+    const message = read(`{"type":"register","data":{"services":{"a":{"description":"${long}"},"a":{}}}}`)
+    assert.deepStrictEqual(message._tag === "Register" && message.repeated, ["a"])
+  })
+
   it("names inside of texts are no services", () => {
     const message = read(
       String.raw`{"data":{"services":{"a":{"d":"\"a\": {\"a\":"}}},"other":{"services":{"x":1,"x":2}},"type":"register"}`

@@ -49,6 +49,16 @@ describe("services of devices", () => {
     assert.match(faults[0] ?? "", /^"bad": /)
   })
 
+  it("what is said about a bad definition is short, whatever the definition is like", () => {
+    const properties = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`p${index}`, 3]))
+    const long = { ["k".repeat(1000)]: 3 }
+    const { faults } = readServices(
+      { many: { parameters: { properties } }, long: { parameters: { properties: long } } },
+      10
+    )
+    for (const fault of faults) assert.isAtMost(fault.length, 400)
+  })
+
   it("more services than allowed are refused one by one", () => {
     const { faults, services } = readServices({ a: {}, b: {}, c: {} }, 2)
     assert.deepStrictEqual([...services.keys()], ["a", "b"])
