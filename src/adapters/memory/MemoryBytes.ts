@@ -1,7 +1,7 @@
 import { Cause, Context, Deferred, Effect, Exit, FiberSet, Latch, Layer, Stream } from "effect"
 import { ByteConnector, ByteLinkClosed, ByteListener } from "../../application/ports/ByteLink.ts"
 import { ListenFailed, Unreachable } from "../../application/ports/Transport.ts"
-import { closedHere, closedThere, closingTime, type OwnedLink, serveLink } from "../tcp/serving.ts"
+import { closedHere, closedThere, closingTime, type OwnedLink, serveLink } from "../bytes/OwnedLink.ts"
 
 /** How many bytes one direction holds before its sender waits, and how large a piece is at most: as with TCP. */
 const capacity = 64 * 1024

@@ -3,7 +3,7 @@ import { Effect, FiberSet, Layer } from "effect"
 import { ByteListener } from "../../application/ports/ByteLink.ts"
 import { ListenFailed } from "../../application/ports/Transport.ts"
 import { listen } from "../node/network.ts"
-import { serveLink } from "./serving.ts"
+import { serveLink } from "../bytes/OwnedLink.ts"
 import { makeTcpLink, socketOptions, spellAddress } from "./TcpLink.ts"
 
 /** Takes connections over TCP. */

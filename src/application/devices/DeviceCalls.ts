@@ -23,8 +23,6 @@ export interface DeviceCalls {
   readonly gone: () => string | undefined
   /** Waits until the device is gone, and says why. */
   readonly ended: Effect.Effect<string>
-  /** How many run. */
-  readonly size: () => number
 }
 
 const failed = (error: string): Outcome => ({ success: false, error })
@@ -109,7 +107,6 @@ export const makeDeviceCalls = Effect.fnUntraced(function* (
       }
     },
     gone: () => gone,
-    ended: Deferred.await(ended),
-    size: () => waiting.size
+    ended: Deferred.await(ended)
   }
 })

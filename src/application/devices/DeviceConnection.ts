@@ -57,6 +57,15 @@ export const serveDevice = Effect.fnUntraced(function* (
   const { peer } = link
   const scope = yield* Effect.scope
   const leaving = yield* Deferred.make<Ending>()
+  /** Its place among those who have not shown who they are, until it has. */
+  const place = yield* Scope.fork(scope)
+  if (authenticate !== undefined) {
+    if (!door.wait(peer)) return yield* Effect.logDebug("too many strangers wait", { peer })
+    yield* Scope.addFinalizer(
+      place,
+      Effect.sync(() => door.waited(peer))
+    )
+  }
   const faults = yield* Ref.make(noFaults(yield* Clock.currentTimeMillis))
   let admitted: Entry | undefined
   /** A token has been shown; how long it takes to judge it is not the device's fault. */
@@ -92,6 +101,7 @@ export const serveDevice = Effect.fnUntraced(function* (
       supersede: () => leave("another connection goes by its name", "REPLACED")
     }
     admitted = entry
+    yield* Scope.close(place, Exit.void)
     yield* Effect.addFinalizer(() => {
       entry.calls.abandon("the gateway closes")
       return registry.leave(entry)

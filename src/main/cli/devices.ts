@@ -54,7 +54,11 @@ const gateway = Command.make(
     mostCalls: count("max-calls", 10_000, usualGatewayLimits.mostCalls, "calls of one device at once"),
     largest: count("max-payload", 64 * 1024 * 1024, usualGatewayLimits.largest, "bytes of one message"),
     callTimeout: seconds("timeout", usualGatewayLimits.callTimeout, "how long a call may take"),
-    idleTime: seconds("idle", usualGatewayLimits.idleTime, "a device that is silent for so long is gone")
+    idleTime: seconds(
+      "idle",
+      usualGatewayLimits.idleTime,
+      "a device that is silent for so long is gone; `a2c devices connect` speaks once a minute"
+    )
   },
   Effect.fn(function* (options) {
     const { runGateway } = yield* Effect.promise(() => import("../commands/deviceGateway.ts"))

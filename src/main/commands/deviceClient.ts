@@ -41,7 +41,7 @@ const stay = Effect.fnUntraced(function* ({ name, to, token }: DeviceCommand, { 
   })
   yield* Stream.runForEach(status, (standing) => {
     if (standing._tag === "Registered") {
-      return say(`registered ${standing.services} services at ${place} as ${name}`)
+      return say(`registered ${standing.services} services at ${place}`)
     }
     return standing._tag === "Ended" ? Effect.fail(failed(standing.error)) : Effect.void
   })

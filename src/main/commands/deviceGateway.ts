@@ -89,7 +89,11 @@ const offer = Effect.fnUntraced(function* ({ host, http, mcpToken, stdio }: Gate
   if (Option.isSome(http)) {
     yield* publishAt(session, "devices", { host, port: http.value, token: mcpToken })
   }
-  return yield* stdio ? Effect.mapError(publishStdio(session), failed) : Effect.never
+  if (stdio) return yield* Effect.mapError(publishStdio(session), failed)
+  if (Option.isNone(http)) {
+    yield* Effect.logWarning("the devices are offered to nobody: give --http PORT or --stdio")
+  }
+  return yield* Effect.never
 })
 
 /** Takes devices in until it is told to stop. */

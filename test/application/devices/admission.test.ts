@@ -246,6 +246,27 @@ describe("a device at the door", () => {
   )
 
   scoped(
+    "finds no place when 64 of its address have not shown yet who they are",
+    Effect.gen(function* () {
+      const gateway = yield* guarded
+      const waiting = yield* Effect.forEach(Array.from({ length: 64 }), () => gateway.newDevice)
+      const late = yield* gateway.newDevice
+      assert.deepStrictEqual(yield* late.rest, [])
+      const [first, second] = waiting
+      yield* first?.frame("auth", "s3cret##name:lamp", "00000000") ?? Effect.void
+      yield* hasDevices(gateway, "lamp")
+      const next = yield* gateway.newDevice
+      yield* next.frame("auth", "s3cret##name:door", "00000000")
+      yield* hasDevices(gateway, "lamp,door")
+      yield* second?.hangUp ?? Effect.void
+      yield* Effect.yieldNow
+      const last = yield* gateway.newDevice
+      yield* last.frame("auth", "s3cret##name:gate", "00000000")
+      yield* hasDevices(gateway, "lamp,door,gate")
+    })
+  )
+
+  scoped(
     "is closed at once when there are as many as there may be",
     Effect.gen(function* () {
       const gateway = yield* makeGateway({ limits: { mostDevices: 1 } })
