@@ -163,6 +163,23 @@ describe("calling a tool over HTTP", () => {
       })
   )
 
+  live("gives a client that still sends time to see why it is cut off", { largestBody: 1000 }, ({ url }) =>
+    Effect.gen(function* () {
+      const { hostname, port } = new URL(url)
+      const socket = connect(Number(port), hostname)
+      const sending = Effect.callback<void>((resume) => {
+        socket.on("data", () => resume(Effect.void))
+        socket.on("error", () => undefined)
+        socket.write("POST /tools/echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9000000\r\n\r\n")
+        socket.write(Buffer.alloc(8_000_000))
+      })
+      yield* sending
+      const answered = yield* Clock.currentTimeMillis
+      yield* Effect.callback<void>((resume) => void socket.on("close", () => resume(Effect.void)))
+      assert.isAbove((yield* Clock.currentTimeMillis) - answered, 500)
+    })
+  )
+
   live("does not ask for a body that it will not read", { key }, ({ url }) =>
     Effect.gen(function* () {
       const head = `POST /tools/echo HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n`

@@ -148,7 +148,13 @@ export const served = Effect.fnUntraced(function* (options: Partial<ServeToolsOp
     interrupted,
     release,
     folder,
-    uploads: Effect.promise(() => readdir(folder, { recursive: true }))
+    // What goes away while it is looked at is looked for again.
+    uploads: Effect.orDie(
+      Effect.retry(
+        Effect.tryPromise(() => readdir(folder, { recursive: true })),
+        { times: 100 }
+      )
+    )
   }
   return world
 })

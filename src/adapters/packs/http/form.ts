@@ -6,7 +6,7 @@ import { Multipart } from "effect/http"
 import type { PackCall, UploadedFile } from "../../../application/ports/PackLoader.ts"
 import type { PackRoute } from "../../../domain/packs/offer.ts"
 import { type Incoming, makeBody, readParams, readText } from "./body.ts"
-import { type Gone, refuse, Refused } from "./reply.ts"
+import { Gone, refuse, Refused } from "./reply.ts"
 
 /** How large forms may be. */
 export interface FormLimits {
@@ -113,14 +113,11 @@ const explain = (
     case "Parse":
       return Effect.fail(unreadable("it is broken, incomplete, or has no boundary"))
     case "InternalError":
-      return cause instanceof Refused || isGone(cause) ? Effect.fail(cause) : Effect.die(error)
+      return cause instanceof Refused || cause instanceof Gone ? Effect.fail(cause) : Effect.die(error)
   }
 }
 
 const nameless = unreadable("a part of it has no name")
-
-const isGone = (cause: unknown): cause is Gone =>
-  cause instanceof Error && "_tag" in cause && cause._tag === "Gone"
 
 /** Texts by the name of their parameter; a name that comes again makes a list. */
 const argsOf = (fields: Iterable<readonly [string, string]>) => {
