@@ -1,0 +1,85 @@
+import { Data, Result } from "effect"
+import { type Frame, frameTypes } from "./frame.ts"
+import { defaultLimits, type FrameLimits, largestPayload } from "./limits.ts"
+import { encodeUtf8 } from "./utf8.ts"
+import { endMarker, hash, headerBytes, largestSequence, matchMarker, startMarker, taskBytes } from "./wire.ts"
+
+/**
+ * A frame that cannot be sent, and why: its task or its sequence is none, its payload holds a marker, at which peers
+ * would cut it, or its payload is larger than the limit. Trying again does not help.
+ */
+export class FrameUnsendable extends Data.TaggedError("FrameUnsendable")<{
+  readonly reason: "TaskInvalid" | "SequenceOutOfRange" | "PayloadContainsMarker" | "PayloadTooLarge"
+  /** The reason in words. Never says what a payload holds, which may be secret. */
+  readonly why: string
+}> {
+  override get message(): string {
+    return `Frame cannot be sent: ${this.why}`
+  }
+}
+
+const printable = new RegExp(`^[ -~]{0,${taskBytes}}$`)
+const markerText = /##(?:START|END)/
+
+const holdsMarker = (bytes: Uint8Array): boolean => {
+  for (let at = bytes.indexOf(hash); at !== -1; at = bytes.indexOf(hash, at + 1)) {
+    if (matchMarker(bytes, at, endMarker) === "yes" || matchMarker(bytes, at, startMarker) === "yes")
+      return true
+  }
+  return false
+}
+
+const fault = (
+  { payload, sequence, task, type }: Frame,
+  limits: FrameLimits
+): { readonly reason: FrameUnsendable["reason"]; readonly why: string } | undefined => {
+  if (!printable.test(task) || markerText.test(task)) {
+    const why = `the task ${JSON.stringify(task)} is not up to ${taskBytes} printable ASCII characters without a marker`
+    return { reason: "TaskInvalid", why }
+  }
+  if (!Number.isInteger(sequence) || sequence < 0 || sequence > largestSequence) {
+    return { reason: "SequenceOutOfRange", why: `the sequence ${sequence} is not 0 to ${largestSequence}` }
+  }
+  const largest = largestPayload(type, limits)
+  if (payload.length > largest) {
+    const why = `a payload of ${payload.length} bytes is larger than the ${largest} that ${type} may have`
+    return { reason: "PayloadTooLarge", why }
+  }
+  if (!holdsMarker(payload)) return undefined
+  return {
+    reason: "PayloadContainsMarker",
+    why: "the payload holds ##START or ##END, where peers would cut it"
+  }
+}
+
+/**
+ * The bytes of a frame as every peer understands them: a short task filled up with spaces, four digits of sequence, no
+ * brackets, and no marker but the two of the frame. The payload of a JSON type must be JSON (see {@link encodeJson}).
+ * Limits left out are the usual ones.
+ */
+export const encodeFrame = (
+  frame: Frame,
+  limits: Partial<FrameLimits> = {}
+): Result.Result<Uint8Array, FrameUnsendable> => {
+  const found = fault(frame, { ...defaultLimits, ...limits })
+  if (found !== undefined) return Result.fail(new FrameUnsendable(found))
+  const { payload, sequence, task, type } = frame
+  const bytes = new Uint8Array(headerBytes + payload.length + endMarker.length)
+  bytes.set(startMarker)
+  bytes[startMarker.length] = frameTypes[type]
+  bytes.set(
+    encodeUtf8(`${task.padEnd(taskBytes)}${sequence.toString().padStart(4, "0")}`),
+    startMarker.length + 1
+  )
+  bytes.set(payload, headerBytes)
+  bytes.set(endMarker, headerBytes + payload.length)
+  return Result.succeed(bytes)
+}
+
+/**
+ * A value as JSON on one line that holds neither marker: a `#` that begins one inside a string is written as an escape,
+ * which every parser of JSON reads as the same text. What JSON cannot say becomes what `JSON.stringify` makes of it, and
+ * nothing at all becomes null; cycles and bigints throw, as they do there.
+ */
+export const encodeJson = (value: unknown): Uint8Array =>
+  encodeUtf8((JSON.stringify(value) ?? "null").replace(/#(?=#(?:START|END))/g, String.raw`\u0023`))

@@ -1,0 +1,69 @@
+import { Result, Schema } from "effect"
+import { encodeFrame, encodeJson } from "../../../src/domain/devices/encode.ts"
+import type { Frame, FrameType } from "../../../src/domain/devices/frame.ts"
+import { latin1 } from "./streams.ts"
+
+/** Every type, in the order of their bytes. */
+export const types = ["auth", "audio", "end", "text", "status", "mcp", "speak", "listen", "emoji"] as const
+
+export const jsonTypes: ReadonlySet<FrameType> = new Set(["mcp", "listen", "emoji"])
+
+/** What the rules of framing look at, and a few things that they do not, one character for each byte. */
+export const words = [
+  "#",
+  "##",
+  "##START",
+  "##END",
+  "##START\x06mcp000010000",
+  "##START\x04task12340001",
+  "##START\x02task1234[0002]",
+  "##STAR",
+  "##EN",
+  "\x04",
+  "\x06",
+  "\n",
+  "task1234",
+  "mcp00001",
+  "0000",
+  "[0001]",
+  "[000",
+  '"',
+  "\\",
+  "{",
+  "}",
+  "D",
+  "T",
+  "x",
+  "\xff"
+] as const
+
+/** A stream made of {@link words}. */
+export const Stream = Schema.Array(Schema.Literals(words))
+
+/** Something that may become a frame. */
+export const Draft = Schema.Struct({
+  type: Schema.Literals(types),
+  task: Schema.Literals(["", "a", "task1234", "mcp00001", "00000000", "##", " x##EN", "~"]),
+  sequence: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 9999 })),
+  content: Stream
+})
+
+/** The frames among drafts that can be sent: most of them, as few hold a marker where none may be. */
+export const sendable = (drafts: ReadonlyArray<typeof Draft.Type>): ReadonlyArray<Frame> =>
+  drafts
+    .map(
+      ({ content, ...head }): Frame => ({
+        ...head,
+        payload: jsonTypes.has(head.type) ? encodeJson({ content }) : latin1(content.join(""))
+      })
+    )
+    .filter((frame) => Result.isSuccess(encodeFrame(frame)))
+
+/** Lengths of pieces, to be used over and over. */
+export const Lengths = Schema.NonEmptyArray(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 40 })))
+
+/** One length after the other, and again from the beginning. */
+export const cycle = (lengths: ReadonlyArray<number>): (() => number) => {
+  let turn = 0
+  return () => lengths[turn++ % lengths.length] ?? 1
+}

@@ -1,0 +1,148 @@
+import { assert, describe, it } from "@effect/vitest"
+import {
+  type DecoderOptions,
+  heldBytes,
+  initialDecoder,
+  isIncomplete,
+  mostHeld,
+  stalled,
+  step
+} from "../../../src/domain/devices/decoder.ts"
+import { sendable, types, words } from "./frames.ts"
+import { readAtOnce } from "./reference.ts"
+import { characters, cut, full, join, latin1, randomFrom, readPieces, sent } from "./streams.ts"
+
+/** How many streams are tried, of some 300 bytes each, and the seed of the first one. */
+const rounds = Number(process.env["A2C_FUZZ_ROUNDS"] ?? 5_000)
+const firstSeed = Number(process.env["A2C_FUZZ_SEED"] ?? 1)
+/** In milliseconds: a round takes half of one. */
+const timeout = Math.max(20_000, 10 * rounds)
+
+type Random = ReturnType<typeof randomFrom>
+
+const pick = <A>(random: Random, from: readonly [A, ...ReadonlyArray<A>]): A =>
+  from[random(from.length)] ?? from[0]
+
+const list = <A>(most: number, random: Random, one: () => A): ReadonlyArray<A> =>
+  Array.from({ length: random(most + 1) }, one)
+
+/** Frames as they should be, one after the other. */
+const frames = (random: Random): ReadonlyArray<Uint8Array> =>
+  sendable(
+    list(6, random, () => ({
+      type: pick(random, types),
+      task: pick(random, ["mcp00001", "task1234", "", "##", "a"]),
+      sequence: random(10_000),
+      content: list(8, random, () => pick(random, words))
+    }))
+  ).map(sent)
+
+const noise = (random: Random): Uint8Array =>
+  random(2) === 0
+    ? latin1(list(30, random, () => pick(random, words)).join(""))
+    : Uint8Array.from({ length: random(200) }, () => random(256))
+
+/** One thing that happens to a stream on its way. */
+const damaged = (stream: Uint8Array, random: Random): Uint8Array => {
+  const [at, to] = [random(stream.length + 1), random(stream.length + 1)].toSorted(
+    (one, other) => one - other
+  )
+  const [before, middle, after] = [stream.subarray(0, at), stream.subarray(at, to), stream.subarray(to)]
+  switch (random(7)) {
+    case 0: // a bit is flipped
+      return stream.map((byte, index) => (index === at ? byte ^ (1 << random(8)) : byte))
+    case 1: // a byte is lost
+      return join([before, stream.subarray((at ?? 0) + 1)])
+    case 2: // a part is lost
+      return join([before, after])
+    case 3: // a part comes twice
+      return join([before, middle, middle, after])
+    case 4: // the end is lost
+      return before
+    case 5: // something of the protocol comes in between
+      return join([before, latin1(pick(random, words)), middle, after])
+    default: // something else comes in between
+      return join([before, noise(random), middle, after])
+  }
+}
+
+const broken = (random: Random): Uint8Array => {
+  let stream = join([...frames(random), noise(random), ...frames(random)])
+  for (let turns = random(4); turns > 0; turns--) stream = damaged(stream, random)
+  return stream
+}
+
+const lengths = (random: Random): (() => number) => {
+  const longest = pick(random, [2, 20, 200])
+  return () => random(longest)
+}
+
+/** A stream that is read in pieces: what is found, and that no more is held than may be. */
+const readChecked = (pieces: ReadonlyArray<Uint8Array>, options: DecoderOptions) => {
+  let state = initialDecoder(options)
+  const most = mostHeld(state.settings)
+  const events: Array<string> = []
+  for (const piece of pieces) {
+    const [next, found] = step(state, piece)
+    for (const event of found) events.push(full(event))
+    if (heldBytes(next) > most) assert.fail(`holds ${heldBytes(next)} bytes`)
+    state = next
+  }
+  return { state, events }
+}
+
+const round = (seed: number): number => {
+  const random = randomFrom(seed)
+  const stream = broken(random)
+  const limits = pick(random, [
+    { largest: 1000, largestAudio: 1000 },
+    { largest: 60, largestAudio: 20 },
+    { largest: 7, largestAudio: 0 }
+  ])
+  const options = { ...limits, framing: pick<"strict" | "naive">(random, ["strict", "strict", "naive"]) }
+  const { events, state } = readChecked([stream], options)
+  const expected = readAtOnce(characters(stream), options, options.framing)
+  assert.deepStrictEqual({ events, incomplete: isIncomplete(state) }, expected)
+
+  for (const pieces of [cut(stream, () => 1), cut(stream, lengths(random)), cut(stream, lengths(random))]) {
+    const again = readChecked(pieces, options)
+    assert.deepStrictEqual(again.events, events)
+    assert.deepStrictEqual(
+      [heldBytes(again.state), again.state.garbage, stalled(again.state)[1].map(full)],
+      [heldBytes(state), state.garbage, stalled(state)[1].map(full)]
+    )
+  }
+  return stream.length
+}
+
+const everyRound = (run: (seed: number) => void) => {
+  for (let seed = firstSeed; seed < firstSeed + rounds; seed++) {
+    try {
+      run(seed)
+    } catch (cause) {
+      throw new Error(`with A2C_FUZZ_SEED=${seed}`, { cause })
+    }
+  }
+}
+
+describe("streams that went wrong", () => {
+  it("are read by the rules, however they are cut, and never held without bound", { timeout }, () => {
+    let bytes = 0
+    everyRound((seed) => {
+      bytes += round(seed)
+    })
+    assert.isAbove(bytes, 200 * rounds)
+  })
+
+  it("do not hide a frame that comes after them", { timeout }, () => {
+    everyRound((seed) => {
+      const random = randomFrom(seed)
+      const stream = broken(random)
+      const intact = frames(random)
+      const found = readPieces(cut(join([stream, ...intact]), lengths(random)))[1].map(full)
+      const alone = readPieces(intact)[1].map(full)
+      const last = found.filter((event) => event.startsWith("F(")).slice(-alone.length)
+      assert.deepStrictEqual(alone.length === 0 ? [] : last, alone)
+    })
+  })
+})

@@ -1,0 +1,110 @@
+import type { FrameLimits } from "../../../src/domain/devices/limits.ts"
+
+/** What the whole of a stream says, and whether a frame has begun at its end that has not ended. */
+export interface Reading {
+  /** As `full` in streams.ts tells them. */
+  readonly events: ReadonlyArray<string>
+  readonly incomplete: boolean
+}
+
+// oxlint-disable-next-line no-control-regex -- types are control characters
+const header = /^##START[\u0001-\u0009][ -~]{8}(?:[0-9]{4}|\[[0-9]{4}\])/
+const longest = "##STARTtabcdefgh[0000]".length
+
+/** Could more bytes still make a header of it? Yes, when one of two headers does as its rest. */
+const viable = (text: string): boolean =>
+  ["##START\u0001abcdefgh0000", "##START\u0001abcdefgh[0000]"].some((rest) =>
+    header.test(text + rest.slice(text.length))
+  )
+
+const unfinished = (text: string, whole: string): boolean =>
+  text.length < whole.length && whole.startsWith(text)
+
+type Place = "plain" | "outside" | "inside" | "escaped" | "naive"
+type Meaning = "end" | "start" | "open" | "content"
+
+/** What a `#` means, by what follows it. */
+const meaningOf = (text: string, place: Place): Meaning => {
+  if (place !== "inside" && place !== "escaped") {
+    if (text.startsWith("##END")) return "end"
+    if (unfinished(text, "##END")) return "open"
+  }
+  switch (place) {
+    case "naive":
+      return "content"
+    case "plain":
+      if (text.slice(8, 16).includes("##END")) return "content"
+      if (header.test(text)) return "start"
+      return text.length < longest && viable(text) ? "open" : "content"
+    case "outside":
+      if (text.startsWith("##START")) return "start"
+      return unfinished(text, "##START") ? "open" : "content"
+    case "inside":
+    case "escaped":
+      if (text.startsWith("##START") && header.test(`${text.slice(0, 8)}abcdefgh0000`)) return "start"
+      return unfinished(text, "##START") || text === "##START" ? "open" : "content"
+  }
+}
+
+const placeAfter = (place: Place, character: string): Place => {
+  if (place === "plain" || place === "naive") return place
+  if (place === "outside") return character === '"' ? "inside" : "outside"
+  if (character < " ") return "plain"
+  if (place === "escaped") return "inside"
+  if (character === "\\") return "escaped"
+  return character === '"' ? "outside" : "inside"
+}
+
+/**
+ * Decodes a stream that has come as a whole, one character for each byte: the same rules as the decoder's, written down
+ * as plainly as possible, without regard to speed, pieces or memory.
+ */
+export const readAtOnce = (
+  stream: string,
+  limits: FrameLimits,
+  framing: "strict" | "naive" = "strict"
+): Reading => {
+  const events: Array<string> = []
+  let garbage = 0
+  let at = 0
+  const giveUp = (reason: string, searchOn: number) => {
+    events.push(`B(${reason})`)
+    garbage += searchOn - at
+    at = searchOn
+  }
+  for (;;) {
+    const found = stream.indexOf("##START", at)
+    if (found === -1) return { events, incomplete: false }
+    garbage += found - at
+    at = found
+    const [head] = header.exec(stream.slice(at, at + longest)) ?? []
+    if (head === undefined) {
+      if (viable(stream.slice(at, at + longest))) return { events, incomplete: true }
+      giveUp("header", at + 7)
+      continue
+    }
+    const type = head.charCodeAt(7)
+    const limit = type === 2 ? limits.largestAudio : limits.largest
+    const payload = at + head.length
+    let place: Place = [6, 8, 9].includes(type) ? "outside" : "plain"
+    if (framing === "naive") place = "naive"
+    let meaning: Meaning = "content"
+    let next = payload
+    for (; next <= payload + limit && meaning === "content"; next++) {
+      if (next >= stream.length) return { events, incomplete: true }
+      const character = stream.charAt(next)
+      if (character === "#") meaning = meaningOf(stream.slice(next, next + longest), place)
+      place = placeAfter(place, character)
+    }
+    if (meaning === "open") return { events, incomplete: true }
+    if (meaning === "content") giveUp("oversize", next)
+    else if (meaning === "start") giveUp("unterminated", next - 1)
+    else {
+      const text = stream.slice(payload, next - 1)
+      if (garbage > 0) events.push(`G(${garbage})`)
+      events.push(`F(${type},${head.slice(8, 16).trimEnd()},${head.slice(16)},${text.length})${text}`)
+      garbage = 0
+      at = next + 4
+    }
+  }
+}
