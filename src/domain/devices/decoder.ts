@@ -14,7 +14,7 @@ import {
 } from "./wire.ts"
 
 /** Why a frame was given up: a header that is none, another frame began within it, too many bytes, or no end came. */
-type BadFrameReason = "header" | "unterminated" | "oversize" | "stalled"
+export type BadFrameReason = "header" | "unterminated" | "oversize" | "stalled"
 
 /** What was found in the stream. */
 export type DecoderEvent =
