@@ -56,7 +56,7 @@ export interface RouteConfig {
   /** Path of the endpoint, such as `/tools/fetch`. */
   readonly endpoint: string
   readonly params: ToolParams
-  /** Parameters come as a form, with or without files. Unless given, that is so when a parameter is a file. */
+  /** Parameters come as a form; a parameter that is a file makes it one anyway. */
   readonly useForm?: boolean
   /** The tool that is called; the name of the pack unless given. */
   readonly toolName?: string

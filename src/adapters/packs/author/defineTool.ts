@@ -16,7 +16,7 @@ export interface ToolDefinition<P extends ToolParams> {
   readonly run: (args: ArgsOf<P>, context: ToolContext) => unknown
   /** Path of its endpoint; `/tools/` and its name unless given. */
   readonly endpoint?: string
-  /** Parameters come as a form. Unless given, that is so when one is a file. */
+  /** Parameters come as a form; a parameter that is a file makes it one anyway. */
   readonly useForm?: boolean
   readonly title?: string
   readonly annotations?: ToolAnnotations
