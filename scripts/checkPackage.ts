@@ -18,6 +18,7 @@ import { organizeDesktop, parseWindowUri } from "a2c-smcp/domain"
 import { mcpClientOf } from "a2c-smcp/llm"
 import { A2cError, type ConnectedAgent, connectAgent, runComputer, runServer } from "a2c-smcp/promise"
 import { MemoryMcp, MemoryTransport } from "a2c-smcp/testing"
+import { defineTool, FileField } from "a2c-smcp/tools"
 
 const desktop: ReadonlyArray<string> = organizeDesktop(
   [{ server: "s", uri: "window://h", contents: [{ text: "T" }] }],
@@ -26,7 +27,7 @@ const desktop: ReadonlyArray<string> = organizeDesktop(
 ).entries
 const program = Effect.map(Server, ({ url }) => {
   console.log(PROTOCOL_VERSION, desktop.length, parseWindowUri("window://h")._tag, url.startsWith("http://127.0.0.1:"))
-  console.log([Agent, agentLayer, computerLayer, MemoryMcp.layer, MemoryTransport.layer, mcpClientOf].every(Boolean))
+  console.log([Agent, agentLayer, computerLayer, MemoryMcp.layer, MemoryTransport.layer, mcpClientOf, defineTool, FileField].every(Boolean))
 })
 await Effect.runPromise(Effect.provide(program, serverLayer().pipe(Layer.orDie)))
 const server = await runServer()

@@ -1,6 +1,6 @@
 import { Console, type Duration, Effect, Option, type Redacted } from "effect"
 import { publishStdio } from "../../adapters/mcp/publish/Stdio.ts"
-import { serveTools as serveHttp } from "../../adapters/packs/http/serveTools.ts"
+import { serveTools as serveHttp } from "../../adapters/packs/http/ToolServer.ts"
 import { PackHost } from "../../application/packs/PackHost.ts"
 import { failed, refuse } from "../failure.ts"
 import { hostOf, type PacksCommand } from "./packs.ts"

@@ -1,0 +1,99 @@
+import { type Cause, Deferred, Effect, Queue, type Scope, Stream } from "effect"
+import type { McpProgress } from "../../application/ports/McpSession.ts"
+import { type LoadedPack, PackFailure, type PackSource } from "../../application/ports/PackLoader.ts"
+import type { JsonObject } from "../../domain/json.ts"
+import type { PackOffer } from "../../domain/packs/offer.ts"
+import { makeLog } from "./logging.ts"
+import type { Report } from "./messages.ts"
+import { mostReports } from "./runtime.ts"
+import { open } from "./thread.ts"
+
+/** A call that waits for its result. */
+interface Waiting {
+  readonly answer: Deferred.Deferred<JsonObject, PackFailure>
+  readonly reports: Queue.Queue<McpProgress, Cause.Done>
+}
+
+/** What the thread may say about one call. */
+type CallReport = Extract<Report, { readonly id: number }>
+
+const answerTo = ({ answer, reports }: Waiting, report: CallReport): void => {
+  switch (report.type) {
+    case "progress":
+      Queue.offerUnsafe(reports, report.progress)
+      return
+    case "done":
+      Deferred.doneUnsafe(answer, Effect.succeed(report.result))
+      return
+    case "failed":
+      Deferred.doneUnsafe(answer, Effect.fail(new PackFailure(report.failure)))
+  }
+}
+
+/**
+ * Loads a pack into a thread of its own, which ends with the scope. Code that never gives the thread back ends the
+ * thread as soon as one of its calls is given up; too much memory and `process.exit` end it, too, and nothing else.
+ */
+export const start = Effect.fnUntraced(function* (
+  source: PackSource
+): Effect.fn.Return<LoadedPack, PackFailure, Scope.Scope> {
+  const scope = yield* Effect.scope
+  const log = yield* makeLog(source.name)
+  const ready = yield* Deferred.make<PackOffer, PackFailure>()
+  const ended = yield* Deferred.make<string>()
+  const calls = new Map<number, Waiting>()
+  let lastId = 0
+
+  const crashed = (message: string) => Effect.fail(new PackFailure({ kind: "crashed", message }))
+  const unusable = (message: string) => Effect.fail(new PackFailure({ kind: "unusable", message }))
+
+  const thread = yield* open(source, {
+    onLine: log,
+    onReport: (report) => {
+      switch (report.type) {
+        case "ready":
+          Deferred.doneUnsafe(ready, Effect.succeed(report.offer))
+          return
+        case "unusable":
+          Deferred.doneUnsafe(ready, unusable(report.message))
+          return
+        case "log":
+          return log(report.line)
+        case "progress":
+        case "done":
+        case "failed": {
+          const waiting = calls.get(report.id)
+          if (waiting !== undefined) answerTo(waiting, report)
+        }
+      }
+    },
+    onFall: (reason) => {
+      Deferred.doneUnsafe(ready, unusable(reason))
+      Deferred.doneUnsafe(ended, Effect.succeed(reason))
+      for (const { answer } of calls.values()) Deferred.doneUnsafe(answer, crashed(reason))
+    }
+  })
+
+  /** Tells the thread, and waits in the background whether it hears. */
+  const giveUp = (id: number) => Effect.forkIn(thread.insist({ type: "abort", id }), scope)
+
+  const call: LoadedPack["call"] = Effect.fnUntraced(function* (request, onProgress) {
+    if (Deferred.isDoneUnsafe(ended)) return yield* Effect.flatMap(Deferred.await(ended), crashed)
+    const id = ++lastId
+    const answer = yield* Deferred.make<JsonObject, PackFailure>()
+    const reports = yield* Queue.sliding<McpProgress, Cause.Done>(mostReports)
+    calls.set(id, { answer, reports })
+    const telling = Stream.runForEach(Stream.fromQueue(reports), onProgress)
+    const working = Deferred.await(answer).pipe(
+      Effect.onInterrupt(() => giveUp(id)),
+      Effect.ensuring(Queue.end(reports)),
+      Effect.ensuring(Effect.sync(() => calls.delete(id)))
+    )
+    thread.tell({ type: "call", id, call: request })
+    const [result] = yield* Effect.all([working, telling], { concurrency: 2 })
+    return result
+  })
+
+  const offer = yield* Deferred.await(ready)
+  return { offer, call, ended: Deferred.await(ended) }
+})

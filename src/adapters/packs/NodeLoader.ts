@@ -1,0 +1,40 @@
+import { Effect, Layer } from "effect"
+import { type LoadedPack, PackLoader, type PackSource } from "../../application/ports/PackLoader.ts"
+import { makeCompiler } from "../ajv/compiler.ts"
+import * as Guard from "./guard.ts"
+import * as IsolatedPack from "./IsolatedPack.ts"
+import { makeLog } from "./logging.ts"
+import * as Modules from "./modules.ts"
+import { start } from "./runtime.ts"
+
+/**
+ * Loads packs by Node, TypeScript as well as JavaScript, each time anew with all files of its own. Packs may import
+ * `a2c-smcp/tools`, `effect` and `zod` without having them.
+ *
+ * A pack that is not isolated shares our thread: what it throws, anywhere, costs nobody but itself, but `process.exit`
+ * and code that never ends are not to be stopped. An isolated one has a thread, where both are, and where its memory is
+ * bounded, all but that of buffers.
+ */
+export const layer: Layer.Layer<PackLoader> = Layer.effect(
+  PackLoader,
+  Effect.gen(function* () {
+    const modules = yield* Modules.make
+    const guard = yield* Guard.make
+    const compile = makeCompiler()
+
+    const loadHere = Effect.fnUntraced(function* (source: PackSource) {
+      const log = yield* makeLog(source.name)
+      const enter = yield* guard.watch({
+        folder: source.folder,
+        onStray: (message) => log({ level: "Error", message: `nobody caught: ${message}`, fields: {} })
+      })
+      const module = yield* modules.load(source, enter)
+      const running = yield* start(module, source, { enter, compile, log })
+      return { ...running, ended: Effect.never } satisfies LoadedPack
+    })
+
+    return PackLoader.of({
+      load: (source) => (source.isolated ? IsolatedPack.start(source) : loadHere(source))
+    })
+  })
+)

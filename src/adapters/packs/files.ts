@@ -1,0 +1,56 @@
+import { openAsBlob } from "node:fs"
+import { Data, Effect } from "effect"
+import type { UploadedFile } from "../../application/ports/PackLoader.ts"
+import type { JsonObject } from "../../domain/json.ts"
+import type { ParamsProblem, PackRoute } from "../../domain/packs/offer.ts"
+import type { ToolFile } from "./author/ToolFile.ts"
+
+/** A file that came with a call is not there any more, or cannot be read. */
+export class FileGone extends Data.TaggedError("FileGone")<{ readonly message: string }> {}
+
+/** A file on disk as code of a pack gets it. */
+export const openFile = ({ contentType, filename, path }: UploadedFile): Effect.Effect<ToolFile, FileGone> =>
+  Effect.tryPromise({
+    try: async () => {
+      const file = new File([await openAsBlob(path)], filename, { type: contentType })
+      return Object.assign(file, { filename, contentType, path, read: () => file.bytes() })
+    },
+    catch: () => new FileGone({ message: `the file ${filename} is not there any more` })
+  })
+
+const problem = (name: string, msg: string): ParamsProblem => ({
+  loc: ["body", name],
+  msg,
+  type: "value_error"
+})
+
+/** What is wrong with the files of a call by their number, or with texts in their place. */
+export const misplacedFiles = (
+  wanted: PackRoute["files"],
+  args: JsonObject,
+  files: { readonly [name: string]: ReadonlyArray<UploadedFile> }
+): ReadonlyArray<ParamsProblem> =>
+  Object.entries(wanted).flatMap(([name, { many }]) => {
+    const count = files[name]?.length ?? 0
+    if (!many && count > 1) return [problem(name, `one file is expected, and ${count} came`)]
+    return count === 0 && typeof args[name] === "string"
+      ? [problem(name, "a file is expected, not a text")]
+      : []
+  })
+
+/** The files of a call by their parameters; those that no parameter wants are left out. */
+export const openFiles = (
+  wanted: PackRoute["files"],
+  files: { readonly [name: string]: ReadonlyArray<UploadedFile> }
+): Effect.Effect<{ readonly [name: string]: unknown }, FileGone> =>
+  Effect.map(
+    Effect.forEach(
+      Object.entries(wanted).filter(([name]) => (files[name]?.length ?? 0) > 0),
+      ([name, { many }]) =>
+        Effect.map(
+          Effect.forEach(files[name] ?? [], openFile),
+          (opened) => [name, many ? opened : opened[0]] as const
+        )
+    ),
+    Object.fromEntries
+  )

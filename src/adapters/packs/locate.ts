@@ -1,0 +1,84 @@
+import { Predicate, Result } from "effect"
+
+type Method = (...args: ReadonlyArray<unknown>) => unknown
+
+/** A pack as what it can do, whatever it calls it. */
+export interface PackMethods {
+  readonly getRouteConfig: () => unknown
+  readonly listTools: () => unknown
+  readonly callTool: (name: string, args: unknown, context: unknown) => unknown
+  readonly dispose: (() => unknown) | undefined
+}
+
+/** How to get hold of the instance, which runs code of the pack. */
+export type Located =
+  | { readonly _tag: "Class"; readonly construct: () => unknown; readonly name: string }
+  | { readonly _tag: "Instance"; readonly instance: unknown; readonly name: string }
+
+/** The methods of a pack, and the names they may have. */
+const required = [
+  ["getRouteConfig", "get_route_config"],
+  ["listTools", "list_tools"],
+  ["callTool", "call_tool"]
+] as const
+
+const isMethod = (value: unknown): value is Method => typeof value === "function"
+
+/** The method of a stranger under any of these names, bound to it. */
+const methodOf = (instance: unknown, names: ReadonlyArray<string>): Method | undefined => {
+  for (const name of names) {
+    const method = Predicate.hasProperty(instance, name) ? instance[name] : undefined
+    if (isMethod(method)) return (...args) => Reflect.apply(method, instance, args)
+  }
+  return undefined
+}
+
+/** Can it be constructed, as far as one can see? Arrow functions and methods have no prototype. */
+const isClass = (value: unknown): value is new () => unknown =>
+  typeof value === "function" && Predicate.hasProperty(value, "prototype")
+
+const isInstance = (value: unknown): boolean =>
+  typeof value === "object" && required.some((names) => methodOf(value, names) !== undefined)
+
+const take = (value: unknown, name: string): Located | undefined => {
+  if (isClass(value)) return { _tag: "Class", construct: () => new value(), name }
+  return isInstance(value) ? { _tag: "Instance", instance: value, name } : undefined
+}
+
+const listed = (names: ReadonlyArray<string>): string =>
+  names.length === 0 ? "nothing" : names.map((name) => `'${name}'`).join(", ")
+
+/**
+ * Finds the pack in what a module exports: under the name of its class, or as the default. A module of CommonJS has its
+ * exports in the default.
+ */
+export const locate = (module: object, className: string): Result.Result<Located, string> => {
+  const fallback: unknown = Predicate.hasProperty(module, "default") ? module.default : undefined
+  for (const holder of [module, fallback]) {
+    const found = Predicate.hasProperty(holder, className) ? take(holder[className], className) : undefined
+    if (found !== undefined) return Result.succeed(found)
+  }
+  const found = take(fallback, className)
+  if (found !== undefined) return Result.succeed(found)
+  const names = Object.keys(module).filter((name) => name !== "module.exports")
+  return Result.fail(
+    `there is no class '${className}' in it: it exports ${listed(names)}. Export the class under this name, or as the default`
+  )
+}
+
+/** The methods of an instance, or which of them it lacks. */
+export const methodsOf = (instance: unknown, name: string): Result.Result<PackMethods, string> => {
+  const [getRouteConfig, listTools, callTool] = required.map((names) => methodOf(instance, names))
+  if (getRouteConfig === undefined || listTools === undefined || callTool === undefined) {
+    const missing = required.filter((names) => methodOf(instance, names) === undefined)
+    return Result.fail(
+      `${name} lacks ${missing.map(([method, alias]) => `${method}() (or ${alias}())`).join(", ")}`
+    )
+  }
+  return Result.succeed({
+    getRouteConfig: () => getRouteConfig(),
+    listTools: () => listTools(),
+    callTool: (tool, args, context) => callTool(tool, args, context),
+    dispose: methodOf(instance, ["dispose"])
+  })
+}

@@ -1,0 +1,18 @@
+/** For authors of packs: what a tool is made of. It loads nothing but `effect`. */
+export {
+  type ArgsOf,
+  BaseMcpTool,
+  type ListedTool,
+  type LogFields,
+  type Returned,
+  type RouteConfig,
+  type SnakeRouteConfig,
+  type ToolAnnotations,
+  type ToolContext,
+  type ToolLogger,
+  type ToolParams,
+  type ToolProgress
+} from "./adapters/packs/author/BaseMcpTool.ts"
+export { type DefinedTool, defineTool, type ToolDefinition } from "./adapters/packs/author/defineTool.ts"
+export { InvalidParams, ToolError, type WrongParam } from "./adapters/packs/author/failures.ts"
+export { FileField, fileSchema, isToolFile, type ToolFile } from "./adapters/packs/author/ToolFile.ts"

@@ -1,0 +1,80 @@
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { dirname, join } from "node:path"
+import { Effect } from "effect"
+import { PackLoader, type PackCall, type PackSource } from "../../../src/application/ports/PackLoader.ts"
+import type { JsonObject } from "../../../src/domain/json.ts"
+
+/** An empty folder outside of this project, which is gone with the scope. */
+export const temporaryFolder = Effect.acquireRelease(
+  Effect.sync(() => realpathSync(mkdtempSync(join(tmpdir(), "a2c-packs-")))),
+  (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
+)
+
+/** Writes files into a folder. */
+export const write = (folder: string, files: { readonly [name: string]: string }) =>
+  Effect.sync(() => {
+    for (const [name, text] of Object.entries(files)) {
+      mkdirSync(dirname(join(folder, name)), { recursive: true })
+      writeFileSync(join(folder, name), text)
+    }
+  })
+
+/** The source of a pack whose class is `T`. */
+export const sourceOf = (folder: string, file: string, more: Partial<PackSource> = {}): PackSource => ({
+  name: "pack",
+  folder,
+  file: join(folder, file),
+  className: "T",
+  version: "1",
+  config: {},
+  isolated: false,
+  memory: 128,
+  ...more
+})
+
+/** The source of one of the packs that lie with the tests. */
+export const fixture = (name: string, file: string, className: string, more: Partial<PackSource> = {}) => {
+  const folder = join(import.meta.dirname, "..", "..", "fixtures", "packs", name)
+  return sourceOf(folder, file, { name, className, ...more })
+}
+
+export const load = (source: PackSource) => PackLoader.use((loader) => loader.load(source))
+
+/** Loads a pack that is one file of this text. */
+export const loadText = Effect.fnUntraced(function* (
+  text: string,
+  more: Partial<PackSource> = {},
+  file = "pack_tool.ts"
+) {
+  const folder = yield* temporaryFolder
+  yield* write(folder, { [file]: text })
+  return yield* load(sourceOf(folder, file, more))
+})
+
+/** A pack of one class, whose members are given where they differ from a dull one's. */
+export const dull = ({
+  constructing = "",
+  routes = "() { return { endpoint: '/tools/pack', params: { type: 'object' } } }",
+  tools = "() { return [{ name: 'pack' }] }",
+  call = "() { return 'called' }"
+}: { readonly [part in "constructing" | "routes" | "tools" | "call"]?: string } = {}) =>
+  `export class T {
+    constructor() { ${constructing} }
+    getRouteConfig${routes}
+    listTools${tools}
+    callTool${call}
+  }`
+
+export const quiet = () => Effect.void
+
+export const callOf = (tool: string, args: JsonObject, more: Partial<PackCall> = {}): PackCall => ({
+  tool,
+  args,
+  form: false,
+  files: {},
+  ...more
+})
+
+/** What became of something that does not work. */
+export const failure = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.flip(effect)
