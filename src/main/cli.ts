@@ -10,6 +10,7 @@ import { computer } from "./cli/computer.ts"
 import { devices } from "./cli/devices.ts"
 import { server } from "./cli/server.ts"
 import { tools } from "./cli/tools.ts"
+import * as DotEnv from "./config/dotEnv.ts"
 
 const demo = Command.make(
   "demo",
@@ -57,6 +58,7 @@ const presenter = CliOutput.layerPresenter({
 root.pipe(
   Command.run({ version }),
   Effect.tapErrorTag("CommandFailed", ({ message }) => Console.error(`a2c: ${message}`)),
+  Effect.provide(DotEnv.layer),
   Effect.provide(Layer.mergeAll(NodeServices.layer, TerminalLog.layer, presenter)),
   NodeRuntime.runMain({ teardown: leave })
 )

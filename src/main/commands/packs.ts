@@ -1,6 +1,7 @@
 import { dirname, join, resolve } from "node:path"
-import { Duration, Effect, Layer } from "effect"
+import { Config, type Duration, Effect, Layer } from "effect"
 import { PackHost, type PackView } from "../../application/packs/PackHost.ts"
+import { failed } from "../failure.ts"
 import { packHostLayer } from "../layers.ts"
 
 /** What all commands about packs say of how these are run. */
@@ -15,12 +16,21 @@ export interface PacksCommand {
 /** The folder of extensions that the seed looks into beside the usual one. */
 const extensions = "AutoUp-MCP-Extension"
 
-/** Where packs are looked for: the folders themselves, `src` unless given, and the extensions beside each. */
+/** Where packs are looked for: the folders themselves, and the extensions beside each. */
 const placesOf = (folders: ReadonlyArray<string>): ReadonlyArray<string> => {
-  const given = folders.length > 0 ? folders : [process.env["TOOLS_DIR"] ?? "src"]
-  const all = given.map((folder) => resolve(folder))
+  const all = folders.map((folder) => resolve(folder))
   return [...new Set([...all, ...all.map((folder) => join(dirname(folder), extensions))])]
 }
+
+/** The folders that were named, or the one that is looked into when none was. */
+export const foldersOf = (folders: ReadonlyArray<string>) =>
+  folders.length > 0
+    ? Effect.succeed(folders)
+    : Config.String("TOOLS_DIR").pipe(
+        Config.withDefault("src"),
+        Effect.map((folder) => [folder]),
+        Effect.mapError(failed)
+      )
 
 /** A host of the packs in these folders, which has looked for them once. */
 export const hostOf = (

@@ -3,7 +3,7 @@ import { publishStdio } from "../../adapters/mcp/publish/Stdio.ts"
 import { serveTools as serveHttp } from "../../adapters/packs/http/ToolServer.ts"
 import { PackHost } from "../../application/packs/PackHost.ts"
 import { failed, refuse } from "../failure.ts"
-import { hostOf, type PacksCommand } from "./packs.ts"
+import { foldersOf, hostOf, type PacksCommand } from "./packs.ts"
 import { isLoopback } from "./publish.ts"
 
 /** What `a2c tools serve` is told. */
@@ -60,7 +60,8 @@ export const serveTools = Effect.fnUntraced(
           "or give --force"
       )
     }
-    return yield* Effect.provide(stay(command), hostOf(folders, command, { timeout, watch }))
+    const places = yield* foldersOf(folders)
+    return yield* Effect.provide(stay(command), hostOf(places, command, { timeout, watch }))
   },
   Effect.scoped,
   Effect.mapError(failed)

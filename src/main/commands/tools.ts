@@ -3,7 +3,7 @@ import { PackHost, type PackView } from "../../application/packs/PackHost.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json.ts"
 import { readToolResult } from "../../domain/protocol/v0_2/tools.ts"
 import { CommandFailed, failed, refuse } from "../failure.ts"
-import { complaints, hostOf, type PacksCommand } from "./packs.ts"
+import { complaints, foldersOf, hostOf, type PacksCommand } from "./packs.ts"
 import { brief, columns, json as toJson, showResult } from "./show.ts"
 
 /** What `a2c tools list` is told. */
@@ -41,14 +41,15 @@ const rowsOf = ({ description, name, status }: PackView): ReadonlyArray<Readonly
 
 /** Lists packs and their tools. Fails when a pack cannot be used, after all have been listed. */
 export const listTools = Effect.fnUntraced(function* (command: ListCommand) {
+  const folders = yield* foldersOf(command.folders)
   const packs = yield* Effect.scoped(
     Effect.provide(
       Effect.flatMap(PackHost, ({ packs: all }) => all),
-      hostOf(command.folders, command)
+      hostOf(folders, command)
     )
   )
   if (command.json) yield* Console.log(toJson(packs))
-  else if (packs.length === 0) yield* Console.error(`no packs in ${command.folders.join(", ")}`)
+  else if (packs.length === 0) yield* Console.error(`no packs in ${folders.join(", ")}`)
   else yield* Console.log(columns([["PACK", "TOOL", "ENDPOINT", ""], ...packs.flatMap(rowsOf)]))
   for (const line of packs.flatMap(complaints)) yield* Console.error(`a2c: ${line}`)
   const broken = packs.filter(({ status }) => status._tag === "Failed").length

@@ -1,0 +1,296 @@
+import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { assert, describe } from "@effect/vitest"
+import { Validator } from "@seriousme/openapi-schema-validator"
+import { Effect, Fiber, Schedule } from "effect"
+import { computer, live, server } from "./offices.ts"
+import { a2c, type Cli, cli, node, temporaryFolder } from "./processes.ts"
+
+const examples = fileURLToPath(new URL("../../examples/packs", import.meta.url))
+const inspector = fileURLToPath(new URL("../../node_modules/.bin/mcp-inspector", import.meta.url))
+
+/** Serves packs and gives where. */
+const serve = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
+  const process = yield* a2c("tools", "serve", ...args, "--port", "0")
+  const said = yield* process.says("packs at ")
+  return { process, said, url: said.replace(/^.* at /, "") }
+})
+
+/** A folder of packs of this test alone, with one in it: its name, and its code. */
+const folderWith = (packs: { readonly [file: string]: string }) =>
+  Effect.tap(temporaryFolder, (folder) =>
+    Effect.sync(() => {
+      for (const [file, code] of Object.entries(packs)) put(folder, file, code)
+    })
+  )
+
+const put = (folder: string, file: string, code: string) => {
+  mkdirSync(join(folder, file, ".."), { recursive: true })
+  writeFileSync(join(folder, file), code)
+}
+
+/** A pack of one tool, as plain JavaScript. */
+const toolSaying = (name: string, body: string) => `export default {
+  getRouteConfig: () => ({ endpoint: "/tools/${name}", params: { type: "object" } }),
+  listTools: () => [{ name: "${name}", description: "a tool" }],
+  callTool: async (_name, args, { signal, config }) => { ${body} }
+}`
+
+const ask = (url: string, init?: RequestInit) =>
+  Effect.promise(async () => {
+    const response = await fetch(url, init)
+    return { status: response.status, body: (await response.json()) as unknown }
+  })
+
+const post = (url: string, args: object, headers = {}) =>
+  ask(url, {
+    method: "POST",
+    headers: { "Content-Type": "application/json", ...headers },
+    body: JSON.stringify(args)
+  })
+
+const said = (text: string) => ({ status: 200, body: { content: [{ type: "text", text }] } })
+
+/** Asks again until the answer is this one. */
+const becomes = (question: Effect.Effect<unknown>, answer: unknown) =>
+  question.pipe(
+    Effect.flatMap((given) =>
+      JSON.stringify(given) === JSON.stringify(answer) ? Effect.void : Effect.fail(given)
+    ),
+    Effect.retry(Schedule.spaced("50 millis").pipe(Schedule.upTo({ duration: "20 seconds" })))
+  )
+
+const ended = Effect.fnUntraced(function* (process: Cli) {
+  return [yield* process.ended, process.stdout(), process.stderr()] as const
+})
+
+describe("packs from the examples", () => {
+  live(
+    "work by HTTP exactly as the document calls them",
+    Effect.gen(function* () {
+      const { said: line, url } = yield* serve(examples)
+      assert.match(line, /^serving 2 of 2 packs at http:\/\/127\.0\.0\.1:\d+$/)
+      assert.deepStrictEqual(
+        yield* post(`${url}/tools/text_counter`, { text: "你好 wide 😀\u3000world" }),
+        said("字符数: 15, 单词数: 4")
+      )
+      const form = new FormData()
+      form.set("file", new Blob(["0123456789"], { type: "text/plain" }), "file.txt")
+      form.set("detail_level", "detailed")
+      assert.deepStrictEqual(
+        yield* ask(`${url}/tools/file_analyzer`, { method: "POST", body: form }),
+        said("文件名: file.txt\n大小: 10 字节\n详细程度: detailed")
+      )
+      form.delete("detail_level")
+      assert.deepStrictEqual(
+        yield* ask(`${url}/tools/file_analyzer`, { method: "POST", body: form }),
+        said("文件名: file.txt\n大小: 10 字节\n详细程度: basic")
+      )
+      assert.deepStrictEqual(yield* post(`${url}/tools/text_counter`, {}), {
+        status: 422,
+        body: { detail: [{ loc: ["body", "text"], msg: "Field required", type: "missing" }] }
+      })
+    })
+  )
+
+  live(
+    "are described by a document that a real validator takes",
+    Effect.gen(function* () {
+      const { url } = yield* serve(examples)
+      const { body } = yield* ask(`${url}/openapi.json`)
+      const verdict = yield* Effect.promise(() => new Validator().validate(JSON.stringify(body)))
+      assert.deepStrictEqual([verdict.valid, verdict.errors], [true, undefined])
+      assert.containsAllKeys((body as { paths: object }).paths, [
+        "/tools/text_counter",
+        "/tools/file_analyzer"
+      ])
+    })
+  )
+
+  live(
+    "are called by the inspector over both ways of MCP",
+    Effect.gen(function* () {
+      const call = ["--method", "tools/call", "--tool-name", "text_counter", "--tool-arg", "text=a b"]
+      const stdio = [process.execPath, cli, "tools", "serve", examples, "--mcp", "stdio"]
+      const { url } = yield* serve(examples)
+      for (const target of [stdio, [`${url}/mcp`, "--transport", "http"]]) {
+        const inspected = yield* node([inspector, "--cli", ...target, ...call])
+        assert.strictEqual(yield* inspected.ended, 0, inspected.stderr())
+        assert.include(inspected.stdout(), "字符数: 3, 单词数: 2")
+      }
+    })
+  )
+
+  live(
+    "are called by an Agent, through an office and a Computer",
+    Effect.gen(function* () {
+      const url = yield* server
+      yield* computer(url, "team", "desk", {
+        packs: { command: process.execPath, args: [cli, "tools", "serve", examples, "--mcp", "stdio"] }
+      })
+      const place = ["--server", url, "--office", "team"]
+      const call = ["call", "text_counter", "--args", '{"text": "through an office"}']
+      const called = yield* a2c("agent", ...place, ...call)
+      assert.deepStrictEqual((yield* ended(called)).slice(0, 2), [0, "字符数: 17, 单词数: 3\n"])
+    })
+  )
+})
+
+describe("a folder of packs", () => {
+  live(
+    "is followed: what is added, edited, broken, mended and removed",
+    Effect.gen(function* () {
+      const folder = yield* folderWith({})
+      const { url } = yield* serve(folder)
+      const call = post(`${url}/tools/lamp`, {})
+      assert.strictEqual((yield* call).status, 404)
+      put(folder, "lamp/lamp_tool.mjs", toolSaying("lamp", 'return (await import("./word.mjs")).word'))
+      put(folder, "lamp/word.mjs", 'export const word = "one"')
+      yield* becomes(call, said("one"))
+      put(folder, "lamp/word.mjs", 'export const word = "two"')
+      yield* becomes(call, said("two"))
+      put(folder, "lamp/lamp_tool.mjs", "export default {")
+      yield* becomes(
+        Effect.map(call, ({ status }) => status),
+        404
+      )
+      const { body } = yield* ask(`${url}/tools`)
+      assert.match(JSON.stringify(body), /"name":"lamp".*"status":"failed".*lamp_tool\.mjs/i)
+      put(folder, "lamp/lamp_tool.mjs", toolSaying("lamp", 'return "three"'))
+      yield* becomes(call, said("three"))
+      rmSync(join(folder, "lamp"), { recursive: true })
+      yield* becomes(
+        Effect.map(call, ({ status }) => status),
+        404
+      )
+    })
+  )
+
+  live(
+    "holds packs that are broken in every way, each listed with its reason, and harms no other",
+    Effect.gen(function* () {
+      const folder = yield* folderWith({
+        "good/good_tool.mjs": toolSaying("good", 'return "fine"'),
+        "throws/throws_tool.mjs": 'throw new Error("at import")',
+        "nameless/nameless_tool.mjs": "export class OtherTool {}",
+        "empty/config.yaml": "enabled: true",
+        "odd/odd_tool.mjs": toolSaying("odd", ""),
+        "odd/config.yaml": "enabled: [",
+        "off/off_tool.mjs": toolSaying("off", ""),
+        "off/config.yaml": "enabled: false"
+      })
+      const listed = yield* a2c("tools", "list", folder)
+      const [code, stdout, stderr] = yield* ended(listed)
+      assert.strictEqual(code, 1)
+      assert.match(stdout, /^good +good +POST \/tools\/good/m)
+      assert.match(stdout, /^off +- +disabled/m)
+      for (const words of [
+        /^a2c: throws: .*at import/m,
+        /^a2c: nameless: .*NamelessTool/m,
+        /^a2c: empty: .*'empty_tool\.ts'/m,
+        /^a2c: odd: .*config\.yaml/m,
+        /4 of 6 packs cannot be used/
+      ]) {
+        assert.match(stderr, words)
+      }
+      assert.notMatch(stderr, /\n\s+at /)
+      const { url } = yield* serve(folder)
+      assert.deepStrictEqual(yield* post(`${url}/tools/good`, {}), said("fine"))
+    })
+  )
+
+  live(
+    "under --isolate a pack that never ends is killed alone, and comes back",
+    Effect.gen(function* () {
+      const folder = yield* folderWith({
+        "loop/loop_tool.mjs": toolSaying("loop", "if (args.calm) return process.pid; for (;;);"),
+        "good/good_tool.mjs": toolSaying("good", 'return "fine"')
+      })
+      const { url } = yield* serve(folder, "--isolate", "--timeout", "2")
+      const stuck = yield* Effect.forkScoped(post(`${url}/tools/loop`, {}))
+      assert.deepStrictEqual(yield* post(`${url}/tools/good`, {}), said("fine"))
+      assert.strictEqual((yield* Fiber.join(stuck)).status, 504)
+      yield* becomes(
+        Effect.map(post(`${url}/tools/loop`, { calm: true }), ({ status }) => status),
+        200
+      )
+      assert.deepStrictEqual(yield* post(`${url}/tools/good`, {}), said("fine"))
+    })
+  )
+
+  live(
+    "installs what a pack asks for, once, and refuses to where it may not",
+    Effect.gen(function* () {
+      const folder = yield* folderWith({
+        "odd/odd_tool.mjs": `import isOdd from "is-odd"\n${toolSaying("odd", "return String(isOdd(args.n))")}`,
+        "odd/config.yaml": 'packages: ["is-odd==3.0.1"]',
+        "good/good_tool.mjs": toolSaying("good", 'return "fine"')
+      })
+      const refused = yield* a2c("tools", "list", folder, "--no-install")
+      const [, stdout, stderr] = yield* ended(refused)
+      assert.match(stderr, /^a2c: odd: .*is-odd@3\.0\.1/m)
+      assert.match(stdout, /^good +good/m)
+      const called = yield* a2c("tools", "call", "odd", "--dir", folder, "--args", '{"n": 3}')
+      assert.deepStrictEqual((yield* ended(called)).slice(0, 2), [0, "true\n"])
+      assert.isTrue(existsSync(join(folder, "odd/package-lock.json")))
+      const again = yield* a2c("tools", "call", "odd", "--dir", folder, "--args", '{"n": 4}', "--no-install")
+      assert.deepStrictEqual((yield* ended(again)).slice(0, 2), [0, "false\n"])
+    })
+  )
+})
+
+describe("a2c tools", () => {
+  live(
+    "writes a pack that works, with a test that passes",
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      const made = yield* a2c("tools", "new", "word_count", "--dir", folder)
+      assert.strictEqual(yield* made.ended, 0, made.stderr())
+      const tested = yield* node(["--test", join(folder, "word_count/word_count_tool.test.ts")])
+      assert.strictEqual(yield* tested.ended, 0, tested.stdout())
+      const called = yield* a2c("tools", "call", "word_count", "--dir", folder, "--args", '{"text": "a b"}')
+      assert.deepStrictEqual((yield* ended(called)).slice(0, 2), [0, "3 characters, 2 words\n"])
+      const twice = yield* a2c("tools", "new", "word_count", "--dir", folder)
+      assert.match((yield* ended(twice))[2], /word_count exists already/)
+      const bad = yield* a2c("tools", "new", "3d_view", "--dir", folder)
+      assert.match((yield* ended(bad))[2], /cannot be named '3d_view'/)
+    })
+  )
+
+  live(
+    "asks for a key, from the environment or a file beside it, and refuses strangers without one",
+    Effect.gen(function* () {
+      const open = yield* a2c("tools", "serve", examples, "--host", "0.0.0.0", "--port", "0")
+      const [code, , stderr] = yield* ended(open)
+      assert.strictEqual(code, 1)
+      assert.match(stderr, /AUTOMATA_API_KEY/)
+      const { url } = yield* serve(examples, "--key", "s3cret")
+      const args = { text: "a" }
+      assert.strictEqual((yield* post(`${url}/tools/text_counter`, args)).status, 401)
+      assert.strictEqual(
+        (yield* post(`${url}/tools/text_counter`, args, { "X-API-Key": "guess" })).status,
+        401
+      )
+      assert.strictEqual(
+        (yield* post(`${url}/tools/text_counter`, args, { "X-API-Key": "s3cret" })).status,
+        200
+      )
+      assert.strictEqual((yield* post(`${url}/mcp`, {})).status, 401)
+      assert.strictEqual((yield* ask(`${url}/health`)).status, 200)
+    })
+  )
+
+  live(
+    "calls a tool without a server, and ends with 2 when it fails",
+    Effect.gen(function* () {
+      const folder = yield* folderWith({
+        "sad/sad_tool.mjs": toolSaying("sad", 'throw new Error("out of oil")')
+      })
+      const call = yield* a2c("tools", "call", "sad", "--dir", folder)
+      assert.deepStrictEqual(yield* ended(call), [2, "", "a2c: out of oil\n"])
+      const unknown = yield* a2c("tools", "call", "nope", "--dir", folder)
+      assert.match((yield* ended(unknown))[2], /There is no tool 'nope'/)
+    })
+  )
+})
