@@ -4,9 +4,9 @@ import { type LoadedPack, PackFailure, type PackSource } from "../../application
 import type { JsonObject } from "../../domain/json.ts"
 import type { PackOffer } from "../../domain/packs/offer.ts"
 import { makeLog } from "./logging.ts"
-import type { Report } from "./messages.ts"
+import type { Report } from "./child.ts"
 import { mostReports } from "./runtime.ts"
-import { open } from "./thread.ts"
+import { open } from "./PackProcess.ts"
 
 /** A call that waits for its result. */
 interface Waiting {
@@ -14,7 +14,7 @@ interface Waiting {
   readonly reports: Queue.Queue<McpProgress, Cause.Done>
 }
 
-/** What the thread may say about one call. */
+/** What the process may say about one call. */
 type CallReport = Extract<Report, { readonly id: number }>
 
 const answerTo = ({ answer, reports }: Waiting, report: CallReport): void => {
@@ -31,8 +31,8 @@ const answerTo = ({ answer, reports }: Waiting, report: CallReport): void => {
 }
 
 /**
- * Loads a pack into a thread of its own, which ends with the scope. Code that never gives the thread back ends the
- * thread as soon as one of its calls is given up; too much memory and `process.exit` end it, too, and nothing else.
+ * Loads a pack into a process of its own, which ends with the scope. Code that never gives its thread back ends the
+ * process as soon as one of its calls is given up; too much memory and `process.exit` end it, too, and nothing else.
  */
 export const start = Effect.fnUntraced(function* (
   source: PackSource
@@ -47,7 +47,12 @@ export const start = Effect.fnUntraced(function* (
   const crashed = (message: string) => Effect.fail(new PackFailure({ kind: "crashed", message }))
   const unusable = (message: string) => Effect.fail(new PackFailure({ kind: "unusable", message }))
 
-  const thread = yield* open(source, {
+  const failCalls = (reason: string) => {
+    for (const { answer } of calls.values()) Deferred.doneUnsafe(answer, crashed(reason))
+  }
+  yield* Effect.addFinalizer(() => Effect.sync(() => failCalls("it was unloaded")))
+
+  const child = yield* open(source, {
     onLine: log,
     onReport: (report) => {
       switch (report.type) {
@@ -70,12 +75,12 @@ export const start = Effect.fnUntraced(function* (
     onFall: (reason) => {
       Deferred.doneUnsafe(ready, unusable(reason))
       Deferred.doneUnsafe(ended, Effect.succeed(reason))
-      for (const { answer } of calls.values()) Deferred.doneUnsafe(answer, crashed(reason))
+      failCalls(reason)
     }
   })
 
-  /** Tells the thread, and waits in the background whether it hears. */
-  const giveUp = (id: number) => Effect.forkIn(thread.insist({ type: "abort", id }), scope)
+  /** Tells the process, and waits in the background whether it hears. */
+  const giveUp = (id: number) => Effect.forkIn(child.insist({ type: "abort", id }), scope)
 
   const call: LoadedPack["call"] = Effect.fnUntraced(function* (request, onProgress) {
     if (Deferred.isDoneUnsafe(ended)) return yield* Effect.flatMap(Deferred.await(ended), crashed)
@@ -89,7 +94,7 @@ export const start = Effect.fnUntraced(function* (
       Effect.ensuring(Queue.end(reports)),
       Effect.ensuring(Effect.sync(() => calls.delete(id)))
     )
-    thread.tell({ type: "call", id, call: request })
+    child.tell({ type: "call", id, call: request })
     const [result] = yield* Effect.all([working, telling], { concurrency: 2 })
     return result
   })

@@ -12,8 +12,8 @@ import { start } from "./runtime.ts"
  * `a2c-smcp/tools`, `effect` and `zod` without having them.
  *
  * A pack that is not isolated shares our thread: what it throws, anywhere, costs nobody but itself, but `process.exit`
- * and code that never ends are not to be stopped. An isolated one has a thread, where both are, and where its memory is
- * bounded, all but that of buffers.
+ * and code that never ends are not to be stopped. An isolated one has a process, where both are, and where its memory
+ * is bounded, all but that of buffers.
  */
 export const layer: Layer.Layer<PackLoader> = Layer.effect(
   PackLoader,

@@ -60,7 +60,7 @@ export const locate = (module: object, className: string): Result.Result<Located
   }
   const found = take(fallback, className)
   if (found !== undefined) return Result.succeed(found)
-  const names = Object.keys(module).filter((name) => name !== "module.exports")
+  const names = Object.keys(module).filter((name) => name !== "module.exports" && name !== "default")
   return Result.fail(
     `there is no class '${className}' in it: it exports ${listed(names)}. Export the class under this name, or as the default`
   )

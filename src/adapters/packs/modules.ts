@@ -50,7 +50,7 @@ const resolveFor = (specifier: string, context: ResolveHookContext, next: Next):
 /** Notices of Node about TypeScript that has to be compiled. */
 const needsCompiler = new Set(["ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX", "ERR_INVALID_TYPESCRIPT_SYNTAX"])
 
-/** Where a syntax error is, which Node says only above its stack. */
+/** Where something is that needs a compiler, which Node says only above its stack. */
 const placeIn = (error: unknown, folder: string): string => {
   const stack = Predicate.hasProperty(error, "stack") ? String(error.stack) : ""
   const [, file, line] =
@@ -74,7 +74,7 @@ const explain = (error: unknown, folder: string): string => {
   if (code === "ERR_MODULE_NOT_FOUND" && words.startsWith("Cannot find package")) {
     return `${words}. Name it under 'packages' in config.yaml`
   }
-  return `${error instanceof SyntaxError ? placeIn(error, folder) : ""}${words}`
+  return words
 }
 
 /** Modules of CommonJS are remembered by their file, whatever their address. */

@@ -10,7 +10,7 @@ const text = (value: string) => ({ content: [{ type: "text", text: value }] })
 
 /** What a file holds once it holds this. */
 const eventually = (file: string, wanted: string) =>
-  Effect.sync(() => readFileSync(file, "utf8")).pipe(
+  Effect.try(() => readFileSync(file, "utf8")).pipe(
     Effect.filterOrFail((content) => content.includes(wanted)),
     Effect.retry(Schedule.spaced("10 millis")),
     Effect.timeout("10 seconds"),
@@ -19,7 +19,7 @@ const eventually = (file: string, wanted: string) =>
 
 const modes = [
   ["in our thread", false],
-  ["in a thread of its own", true]
+  ["in a process of its own", true]
 ] as const
 
 for (const [where, isolated] of modes) {
@@ -358,7 +358,7 @@ for (const [where, isolated] of modes) {
         [
           "is no JavaScript at all",
           "let a = 1\nconst = 1",
-          /^it cannot be loaded: pack_tool\.mjs:2: /,
+          /^it cannot be loaded: Unexpected token '='$/,
           "pack_tool.mjs"
         ],
         [
@@ -372,7 +372,8 @@ for (const [where, isolated] of modes) {
           /^it cannot be loaded: Cannot find module '.*other\.ts'/
         ]
       ]
-      for (const [what, code, said, file] of cases) {
+      // All of this happens in the pack's own process, too, where starting one for each would take long.
+      for (const [what, code, said, file] of isolated ? cases.slice(0, 2) : cases) {
         it.effect(`one that ${what}`, () =>
           Effect.gen(function* () {
             const { kind, message } = yield* Effect.flip(loadText(code, { isolated }, file))
@@ -443,7 +444,7 @@ for (const [where, isolated] of modes) {
         })
       )
 
-      it.effect("one that does not end cleaning up is left behind", () =>
+      it.effect("one that fails to clean up costs nobody", () =>
         Effect.gen(function* () {
           const pack = loadText(dull({ call: "() {}\n dispose() { throw new Error('no dispose') }" }), {
             isolated
@@ -456,7 +457,7 @@ for (const [where, isolated] of modes) {
   })
 }
 
-layer(NodeLoader.layer, { excludeTestServices: true })("a thread of its own", (it) => {
+layer(NodeLoader.layer, { excludeTestServices: true })("a process of its own", (it) => {
   const fallen = Effect.fnUntraced(function* (call: string, memory = 128) {
     const pack = yield* loadText(dull({ call }), { isolated: true, memory })
     const failure = yield* Effect.flip(pack.call(callOf("pack", {}), quiet))
@@ -488,7 +489,7 @@ layer(NodeLoader.layer, { excludeTestServices: true })("a thread of its own", (i
         "() { const all = []; for (;;) all.push({ a: new Array(1000).fill(all.length) }) }",
         64
       )
-      assert.strictEqual(reason, "it took more than 64 MiB of memory")
+      assert.strictEqual(reason, "it was aborted, most likely because it took more than 64 MiB of memory")
       assert.deepStrictEqual(said(failure), ["crashed", reason])
     })
   )

@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { Effect } from "effect"
+import type { McpProgress } from "../../../src/application/ports/McpSession.ts"
 import { PackLoader, type PackCall, type PackSource } from "../../../src/application/ports/PackLoader.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
 
@@ -66,7 +67,8 @@ export const dull = ({
     callTool${call}
   }`
 
-export const quiet = () => Effect.void
+/** Whoever calls does not want to know how far it is. */
+export const quiet: (progress: McpProgress) => Effect.Effect<void> = () => Effect.void
 
 export const callOf = (tool: string, args: JsonObject, more: Partial<PackCall> = {}): PackCall => ({
   tool,
@@ -75,6 +77,3 @@ export const callOf = (tool: string, args: JsonObject, more: Partial<PackCall> =
   files: {},
   ...more
 })
-
-/** What became of something that does not work. */
-export const failure = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.flip(effect)

@@ -1,0 +1,80 @@
+import { readdir, readFile, stat } from "node:fs/promises"
+import { join } from "node:path"
+import { Effect, Layer, Predicate } from "effect"
+import { FolderUnreadable, type FoundEntry, PackFolders } from "../../application/ports/PackFolders.ts"
+import { fingerprint, isForeign } from "./fingerprint.ts"
+import { wordsOf } from "./thrown.ts"
+import { watch } from "./watching.ts"
+
+/** Names that a configuration may have; the first that is there counts. */
+const configNames = ["config.yaml", "config.yml"] as const
+
+/** So much of a configuration is read, in characters: more is no configuration. */
+const longestConfig = 256 * 1024
+
+/** So many things in one folder are looked at. */
+const mostEntries = 1000
+
+const isMissing = (error: unknown): boolean => Predicate.hasProperty(error, "code") && error.code === "ENOENT"
+
+const readConfig = async (folder: string, files: ReadonlyArray<string>): Promise<string | undefined> => {
+  const name = configNames.find((one) => files.includes(one))
+  return name === undefined ? undefined : (await readFile(join(folder, name), "utf8")).slice(0, longestConfig)
+}
+
+/** Names of the files directly in a folder, of links to files, too. */
+const filesIn = async (folder: string): Promise<ReadonlyArray<string>> => {
+  const names: Array<string> = []
+  for (const entry of await readdir(folder, { withFileTypes: true })) {
+    const isFile = entry.isSymbolicLink() ? (await stat(join(folder, entry.name))).isFile() : entry.isFile()
+    if (isFile) names.push(entry.name)
+  }
+  return names.toSorted()
+}
+
+/** What lies there under this name, or nothing when it is just gone; a closed folder looks empty. */
+const find = async (folder: string, name: string): Promise<FoundEntry | undefined> => {
+  const path = join(folder, name)
+  try {
+    if (!(await stat(path)).isDirectory()) {
+      return { name, path, files: undefined, config: undefined, version: await fingerprint(path) }
+    }
+    const files = await filesIn(path)
+    return { name, path, files, config: await readConfig(path, files), version: await fingerprint(path) }
+  } catch (error) {
+    return isMissing(error) ? undefined : { name, path, files: [], config: undefined, version: "unreadable" }
+  }
+}
+
+const namesIn = async (folder: string): Promise<ReadonlyArray<string>> => {
+  try {
+    return await readdir(folder)
+  } catch (error) {
+    if (isMissing(error)) return []
+    throw error
+  }
+}
+
+const scan = async (folder: string): Promise<ReadonlyArray<FoundEntry>> => {
+  const found: Array<FoundEntry> = []
+  const names = (await namesIn(folder)).filter((name) => !isForeign(name)).toSorted()
+  for (const name of names.slice(0, mostEntries)) {
+    const entry = await find(folder, name)
+    if (entry !== undefined) found.push(entry)
+  }
+  return found
+}
+
+/**
+ * Looks into folders of this machine. What is hidden is not looked at, nor is `node_modules`: packs that keep files of
+ * their own beside their code keep them hidden, or else are loaded again with each change.
+ */
+export const layer: Layer.Layer<PackFolders> = Layer.succeed(PackFolders, {
+  scan: (folder) =>
+    Effect.tryPromise({
+      try: () => scan(folder),
+      catch: (error) =>
+        new FolderUnreadable({ message: `the folder ${folder} cannot be read: ${wordsOf(error)}` })
+    }),
+  watch
+})

@@ -1,0 +1,74 @@
+import { createHash } from "node:crypto"
+import { lstat, readdir, readFile, stat } from "node:fs/promises"
+import { join } from "node:path"
+import { isGenerated } from "./generated.ts"
+
+/** So many files of one pack are looked at, in order of their paths. */
+const mostFiles = 2000
+
+/** So deep the folders of a pack are looked into. */
+const mostDepth = 16
+
+/** Larger files are known by size and time alone, in bytes. */
+const largestRead = 1024 * 1024
+
+/** What is installed, and what is hidden: neither is the pack. */
+export const isForeign = (name: string): boolean =>
+  name === "node_modules" || name === "__pycache__" || name === "package-lock.json" || name.startsWith(".")
+
+/** What a file is, or nothing when it is no part of the pack or just gone. */
+const digestOf = async (name: string, path: string): Promise<string | undefined> => {
+  try {
+    const { mtimeMs, size } = await stat(path)
+    if (size > largestRead) return `${size} ${mtimeMs}`
+    const content = await readFile(path)
+    if (name === "package.json" && isGenerated(content.toString())) return undefined
+    return createHash("sha256").update(content).digest("hex")
+  } catch {
+    // It was there a moment ago: who watches the folder will look again.
+    return undefined
+  }
+}
+
+/** Names of what lies in a folder, in order; none when it is gone or closed. */
+const namesIn = async (folder: string): Promise<ReadonlyArray<string>> => {
+  try {
+    return (await readdir(folder)).filter((name) => !isForeign(name)).toSorted()
+  } catch {
+    return []
+  }
+}
+
+/** Is it a folder? Links are not followed into folders, which may lead in circles. */
+const isFolder = async (path: string): Promise<boolean> => {
+  try {
+    return (await lstat(path)).isDirectory()
+  } catch {
+    return false
+  }
+}
+
+/**
+ * A text that changes whenever a file of a pack does: by content, so that writing the same again is no change. What is
+ * installed, hidden or written by us does not count, nor does anything beyond 2000 files or 16 levels.
+ */
+export const fingerprint = async (path: string): Promise<string> => {
+  const hash = createHash("sha256")
+  let left = mostFiles
+  const visit = async (name: string, place: string, depth: number): Promise<void> => {
+    if (left <= 0) return
+    if (depth === 0 ? (await stat(path)).isDirectory() : await isFolder(join(path, place))) {
+      if (depth >= mostDepth) return
+      for (const member of await namesIn(join(path, place))) {
+        await visit(member, place === "" ? member : `${place}/${member}`, depth + 1)
+      }
+      return
+    }
+    const digest = await digestOf(name, join(path, place))
+    if (digest === undefined) return
+    left--
+    hash.update(`${place}\n${digest}\n`)
+  }
+  await visit("", "", 0)
+  return hash.digest("hex").slice(0, 32)
+}
