@@ -15,6 +15,7 @@ export { publishHttp, type PublishHttpOptions, PublishFailed } from "./adapters/
 export { publishStdio, type PublishStdioOptions } from "./adapters/mcp/publish/Stdio.ts"
 export { byToken, byTokens } from "./adapters/node/deviceTokens.ts"
 export * as FileCredentialStore from "./adapters/node/FileCredentialStore.ts"
+export { serveTools, type ServeToolsOptions } from "./adapters/packs/http/ToolServer.ts"
 export * as SocketIoClient from "./adapters/socketio/SocketIoClient.ts"
 export * as SocketIoServer from "./adapters/socketio/SocketIoServer.ts"
 export * as TcpConnector from "./adapters/tcp/TcpConnector.ts"
@@ -67,6 +68,13 @@ export {
   NotPermitted,
   type OfficeMember
 } from "./application/member/OfficeMember.ts"
+export {
+  type HostedRoute,
+  PackHost,
+  type PackHostOptions,
+  type PackStatus,
+  type PackView
+} from "./application/packs/PackHost.ts"
 export { type Body, decodeBody, jsonBody } from "./application/ports/Body.ts"
 export {
   ByteConnector,
@@ -118,4 +126,11 @@ export type { ComputerConfig, ServerConfig } from "./domain/protocol/v0_2/config
 export type { SmcpTool, ToolResult } from "./domain/protocol/v0_2/tools.ts"
 export { PROTOCOL_VERSION } from "./domain/protocol/version.ts"
 export { codes, Refusal } from "./domain/refusal.ts"
-export { agentLayer, computerLayer, gatewayLayer, serverLayer } from "./main/layers.ts"
+export {
+  agentLayer,
+  computerLayer,
+  gatewayLayer,
+  packHostLayer,
+  type PackHostLayerOptions,
+  serverLayer
+} from "./main/layers.ts"

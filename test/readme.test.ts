@@ -21,7 +21,7 @@ const flat = (text: string): string =>
     .map((line) => line.trim())
     .join("\n")}\n`
 
-const examples = readdirSync("examples")
+const examples = readdirSync("examples", { recursive: true, encoding: "utf8" })
   .filter((name) => name.endsWith(".ts"))
   .map((name) => flat(readFileSync(join("examples", name), "utf8")))
 

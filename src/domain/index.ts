@@ -69,6 +69,11 @@ export {
   type Session
 } from "./office/membership.ts"
 export type { Notice, Part } from "./office/notice.ts"
+export { type PackConfig, readPackConfig } from "./packs/config.ts"
+export { type Candidate, type PackFiles, type PackName, readCandidate, readPackName } from "./packs/naming.ts"
+export type { PackOffer, PackRoute, ParamsProblem } from "./packs/offer.ts"
+export { type DescribedHost, type DescribedPack, openApi } from "./packs/openapi.ts"
+export { readPackage, readPackages } from "./packs/packages.ts"
 export { type Line, lineOf } from "./protocol/lines.ts"
 export type { DocumentSummary, ToolCallReq } from "./protocol/v0_2/calls.ts"
 export { ComputerConfig, Input, ServerConfig } from "./protocol/v0_2/config.ts"

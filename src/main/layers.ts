@@ -5,6 +5,9 @@ import type { AuthorizerOptions } from "../adapters/mcp/Authorizer.ts"
 import * as McpClient from "../adapters/mcp/McpClient.ts"
 import * as FileDocuments from "../adapters/node/FileDocuments.ts"
 import * as FileCredentialStore from "../adapters/node/FileCredentialStore.ts"
+import * as NodeFolders from "../adapters/packs/NodeFolders.ts"
+import * as NodeLoader from "../adapters/packs/NodeLoader.ts"
+import * as NpmInstaller from "../adapters/packs/NpmInstaller.ts"
 import * as SocketIoClient from "../adapters/socketio/SocketIoClient.ts"
 import * as SocketIoServer from "../adapters/socketio/SocketIoServer.ts"
 import * as TcpListener from "../adapters/tcp/TcpListener.ts"
@@ -16,6 +19,7 @@ import * as InProcess from "../application/computer/InProcess.ts"
 import { Inputs, type InputSources } from "../application/computer/Inputs.ts"
 import { DeviceGateway, type DeviceGatewayOptions } from "../application/devices/DeviceGateway.ts"
 import type { JoinFailed } from "../application/member/OfficeMember.ts"
+import { PackHost, type PackHostOptions } from "../application/packs/PackHost.ts"
 import type { ListenFailed } from "../application/ports/Transport.ts"
 import { Server } from "../application/server/Server.ts"
 import { ServerSettings } from "../application/server/ServerSettings.ts"
@@ -88,3 +92,19 @@ export const computerLayer = ({
 /** A gateway on TCP whose devices are MCP peers. */
 export const gatewayLayer = (options: DeviceGatewayOptions): Layer.Layer<DeviceGateway, ListenFailed> =>
   DeviceGateway.layer(options).pipe(Layer.provide(TcpListener.layer), Layer.provide(AjvValidator.layer))
+
+/** How packs are found, installed and run. */
+export type PackHostLayerOptions = PackHostOptions &
+  NpmInstaller.NpmOptions & {
+    /** Install what packs ask for; without it packs that lack something fail. They are unless told otherwise. */
+    readonly install?: boolean
+  }
+
+/** A host of the packs in some folders of this machine. Nothing is looked for before its `rescan` says so. */
+export const packHostLayer = ({ install = true, ...options }: PackHostLayerOptions): Layer.Layer<PackHost> =>
+  PackHost.layer(options).pipe(
+    Layer.provide(NodeFolders.layer),
+    Layer.provide(NodeLoader.layer),
+    Layer.provide(install ? NpmInstaller.layer(options) : NpmInstaller.layerRefusing),
+    Layer.provide(NodeServices.layer)
+  )

@@ -99,7 +99,9 @@ describe("packs from the examples", () => {
     Effect.gen(function* () {
       const { url } = yield* serve(examples)
       const { body } = yield* ask(`${url}/openapi.json`)
-      const verdict = yield* Effect.promise(() => new Validator().validate(JSON.stringify(body)))
+      const verdict = yield* Effect.promise(() =>
+        new Validator().validate(body as Parameters<Validator["validate"]>[0])
+      )
       assert.deepStrictEqual([verdict.valid, verdict.errors], [true, undefined])
       assert.containsAllKeys((body as { paths: object }).paths, [
         "/tools/text_counter",
@@ -156,7 +158,7 @@ describe("a folder of packs", () => {
         404
       )
       const { body } = yield* ask(`${url}/tools`)
-      assert.match(JSON.stringify(body), /"name":"lamp".*"status":"failed".*lamp_tool\.mjs/i)
+      assert.match(JSON.stringify(body), /"name":"lamp".*"status":"failed".*lamp_tool\.mjs.*Unexpected end/)
       put(folder, "lamp/lamp_tool.mjs", toolSaying("lamp", 'return "three"'))
       yield* becomes(call, said("three"))
       rmSync(join(folder, "lamp"), { recursive: true })

@@ -1,6 +1,7 @@
 import { readdir, readFile, stat } from "node:fs/promises"
 import { join } from "node:path"
-import { Effect, Layer, Predicate } from "effect"
+import { Effect, Layer, Predicate, Result } from "effect"
+import { parse } from "yaml"
 import { FolderUnreadable, type FoundEntry, PackFolders } from "../../application/ports/PackFolders.ts"
 import { fingerprint, isForeign } from "./fingerprint.ts"
 import { wordsOf } from "./thrown.ts"
@@ -17,9 +18,21 @@ const mostEntries = 1000
 
 const isMissing = (error: unknown): boolean => Predicate.hasProperty(error, "code") && error.code === "ENOENT"
 
-const readConfig = async (folder: string, files: ReadonlyArray<string>): Promise<string | undefined> => {
+/** What a configuration says, or in one line why that cannot be read. */
+const parseConfig = (text: string): Result.Result<unknown, string> =>
+  Result.try({
+    // Aliases that refer to each other make much of little.
+    try: (): unknown => parse(text, { maxAliasCount: 100 }),
+    catch: (error) => wordsOf(error).split("\n", 1)[0] ?? "it is no YAML"
+  })
+
+const readConfig = async (folder: string, files: ReadonlyArray<string>): Promise<FoundEntry["config"]> => {
   const name = configNames.find((one) => files.includes(one))
-  return name === undefined ? undefined : (await readFile(join(folder, name), "utf8")).slice(0, longestConfig)
+  if (name === undefined) return undefined
+  const text = await readFile(join(folder, name), "utf8")
+  return text.length > longestConfig
+    ? Result.fail(`it is longer than ${longestConfig} characters`)
+    : parseConfig(text)
 }
 
 /** Names of the files directly in a folder, of links to files, too. */

@@ -60,7 +60,7 @@ const placeIn = (error: unknown, folder: string): string => {
 }
 
 /** Why a module cannot be loaded, in words of who writes packs. */
-const explain = (error: unknown, folder: string): string => {
+const explain = (error: unknown, { file, folder }: Pick<PackSource, "file" | "folder">): string => {
   const words = wordsOf(error).replaceAll(/\?load=[\w-]+/g, "")
   const code = codeOf(error)
   if (typeof code === "string" && needsCompiler.has(code)) {
@@ -73,6 +73,9 @@ const explain = (error: unknown, folder: string): string => {
   }
   if (code === "ERR_MODULE_NOT_FOUND" && words.startsWith("Cannot find package")) {
     return `${words}. Name it under 'packages' in config.yaml`
+  }
+  if (error instanceof SyntaxError) {
+    return `${placeIn(error, folder) || `in ${relative(folder, file)}, or what it imports: `}${words}`
   }
   return words
 }
@@ -131,7 +134,10 @@ export const make: Effect.Effect<Modules, never, Scope.Scope> = Effect.gen(funct
       }).pipe(
         Effect.mapError(
           ({ value }) =>
-            new PackFailure({ kind: "unusable", message: `it cannot be loaded: ${explain(value, folder)}` })
+            new PackFailure({
+              kind: "unusable",
+              message: `it cannot be loaded: ${explain(value, { file, folder })}`
+            })
         ),
         Effect.filterOrFail(
           (module): module is object => typeof module === "object" && module !== null,

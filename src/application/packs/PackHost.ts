@@ -202,7 +202,7 @@ const make = Effect.fnUntraced(function* ({
         const { routes, tools } = running.loaded.offer
         const facts = { pack: name, tools: tools.length, routes: routes.length }
         return Effect.andThen(
-          Effect.logInfo("pack ready", facts),
+          Effect.logDebug("pack ready", facts),
           change(path, version, { _tag: "Ready", tools, routes, warnings }, running)
         )
       },

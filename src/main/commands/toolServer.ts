@@ -1,7 +1,7 @@
-import { Console, type Duration, Effect, Option, type Redacted } from "effect"
+import { Console, type Duration, Effect, Option, type Redacted, Stream } from "effect"
 import { publishStdio } from "../../adapters/mcp/publish/Stdio.ts"
 import { serveTools as serveHttp } from "../../adapters/packs/http/ToolServer.ts"
-import { PackHost } from "../../application/packs/PackHost.ts"
+import { PackHost, type PackView } from "../../application/packs/PackHost.ts"
 import { failed, refuse } from "../failure.ts"
 import { foldersOf, hostOf, type PacksCommand } from "./packs.ts"
 import { isLoopback } from "./publish.ts"
@@ -23,9 +23,32 @@ export interface ServeCommand extends PacksCommand {
   readonly largestFile: number
 }
 
+/** Says what becomes of packs while they are served; what is wrong with one is a warning already. */
+const follow = Effect.gen(function* () {
+  const { changes } = yield* PackHost
+  let known = new Map<string, PackView["status"]>()
+  yield* Stream.runForEach(changes, (packs) => {
+    const news = packs.filter(({ path, status }) => status._tag === "Ready" && known.get(path) !== status)
+    known = new Map(packs.map(({ path, status }) => [path, status]))
+    return Effect.forEach(
+      news,
+      ({ name, status }) =>
+        status._tag === "Ready"
+          ? Effect.logInfo("pack ready", {
+              pack: name,
+              tools: status.tools.length,
+              warnings: status.warnings
+            })
+          : Effect.void,
+      { discard: true }
+    )
+  })
+})
+
 const stay = Effect.fnUntraced(function* (command: ServeCommand) {
   const { packs, session } = yield* PackHost
   const found = yield* packs
+  yield* Effect.forkScoped(follow)
   if (found.length === 0) {
     yield* Effect.logWarning("no packs yet", { folders: command.folders })
   }

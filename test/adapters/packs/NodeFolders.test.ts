@@ -1,7 +1,7 @@
 import { renameSync, rmSync, symlinkSync, utimesSync } from "node:fs"
 import { join } from "node:path"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Queue, Stream } from "effect"
+import { Effect, Queue, Result, Stream } from "effect"
 import * as NodeFolders from "../../../src/adapters/packs/NodeFolders.ts"
 import { PackFolders } from "../../../src/application/ports/PackFolders.ts"
 import { temporaryFolder, write } from "./packs.ts"
@@ -30,9 +30,13 @@ layer(NodeFolders.layer, { excludeTestServices: true })("folders", (it) => {
       assert.deepStrictEqual(
         found.map(({ config, files, name, path }) => ({ name, path, files, config })),
         [
-          { name: "a", files: ["a_tool.ts", "config.yml"], config: "enabled: false" },
+          { name: "a", files: ["a_tool.ts", "config.yml"], config: Result.succeed({ enabled: false }) },
           { name: "b_tool.ts", files: undefined, config: undefined },
-          { name: "c", files: ["config.yaml", "config.yml", "link.ts"], config: "usage: first" }
+          {
+            name: "c",
+            files: ["config.yaml", "config.yml", "link.ts"],
+            config: Result.succeed({ usage: "first" })
+          }
         ].map(({ config, files, name }) => ({ name, path: join(folder, name), files, config }))
       )
     })
