@@ -1,0 +1,152 @@
+import { Duration, Effect, Layer, Stream } from "effect"
+import { ChildProcess, ChildProcessSpawner } from "effect/process"
+import { InstallFailed, PackInstaller } from "../../application/ports/PackInstaller.ts"
+import { arePresent, forgetInstalled, isInstalled, noteInstalled, type Place, prepare } from "./installed.ts"
+import { wordsOf } from "./thrown.ts"
+
+/** How packages are installed. */
+export interface NpmOptions {
+  /** Let packages run their scripts while they are installed, which is to run their code; they may not unless given. */
+  readonly allowScripts?: boolean
+  /** How long one pack may take; five minutes unless given. */
+  readonly timeLimit?: Duration.Input
+  /** @internal Another program than npm. */
+  readonly command?: string
+}
+
+/** How long npm may clean up when it is told to end. */
+const farewell = "2 seconds"
+
+/** How much of a line of npm is told, in characters. */
+const longestLine = 500
+
+/** So many lines of an error are kept; the first say the reason. */
+const mostErrors = 50
+
+/** So many lines are told of what went wrong. */
+const mostReasons = 2
+
+const failed = (message: string): InstallFailed => new InstallFailed({ message })
+
+const onDisk = <A>(what: string, work: () => Promise<A>): Effect.Effect<A, InstallFailed> =>
+  Effect.tryPromise({ try: work, catch: (error) => failed(`${what}: ${wordsOf(error)}`) })
+
+const argumentsFor = (
+  folder: string,
+  packages: ReadonlyArray<string>,
+  { isFilled, isOwn }: Place,
+  allowScripts: boolean
+): ReadonlyArray<string> => [
+  "install",
+  // What is above the folder has nothing to do with it.
+  `--prefix=${folder}`,
+  "--workspaces=false",
+  "--global=false",
+  `--ignore-scripts=${!allowScripts}`,
+  "--no-audit",
+  "--no-fund",
+  "--no-update-notifier",
+  "--progress=false",
+  "--color=false",
+  "--loglevel=http",
+  // Leaving them out would take those away that its author works with.
+  ...(isOwn && isFilled ? [] : ["--omit=dev"]),
+  // A package.json that is not ours stays as it is, and so does its lock.
+  ...(isOwn ? ["--no-save", "--no-package-lock", "--", ...packages] : ["--save=true", "--package-lock=true"])
+]
+
+/** What npm says beside the reason: where its log is, what the error is called. */
+const besides = /^(?:code|errno|syscall|path|dest|type|A complete log|Note that|This is related to|\d{3}$)/
+
+/** The reason in what npm said of its failure. It puts the code of the error before each line, in some form. */
+const reasonIn = (errors: ReadonlyArray<string>): string => {
+  const lines = errors.map((line) => line.replace(/^npm (?:error|ERR!)\s*/, ""))
+  const code =
+    lines
+      .find((line) => line.startsWith("code "))
+      ?.slice("code ".length)
+      .toLowerCase() ?? ""
+  const codes = new Set([code, code.replace(/^e(?=\d)/, "")])
+  return lines
+    .map((line) => {
+      const [first = "", ...rest] = line.split(" ")
+      return (codes.has(first.toLowerCase()) && rest.length > 0 ? rest.join(" ") : line).trim()
+    })
+    .filter((line) => line !== "" && !besides.test(line))
+    .slice(0, mostReasons)
+    .join("; ")
+}
+
+const runNpm = Effect.fnUntraced(function* (
+  spawner: ChildProcessSpawner.ChildProcessSpawner["Service"],
+  command: string,
+  args: ReadonlyArray<string>,
+  folder: string,
+  onLine: (line: string) => Effect.Effect<void>
+) {
+  const child = yield* spawner
+    .spawn(ChildProcess.make(command, args, { cwd: folder, stdin: "ignore", forceKillAfter: farewell }))
+    .pipe(Effect.mapError(() => failed(`${command} cannot be started: is it installed?`)))
+  const errors: Array<string> = []
+  yield* child.all.pipe(
+    Stream.decodeText(),
+    Stream.splitLines,
+    Stream.mapError(() => failed(`${command} cannot be heard`)),
+    Stream.runForEach((said) => {
+      const line = said.slice(0, longestLine).trimEnd()
+      if (/^npm (?:error|ERR!)/.test(line) && errors.length < mostErrors) errors.push(line)
+      return line === "" ? Effect.void : onLine(line.replace(/^npm http /, ""))
+    })
+  )
+  const code = yield* Effect.mapError(child.exitCode, () => failed(`${command} was ended by a signal`))
+  if (code === 0) return
+  return yield* failed(reasonIn(errors) || `${command} ended with code ${code}`)
+}, Effect.scoped)
+
+/** Does what `install` of the port does, with npm. */
+const make = ({ allowScripts = false, command = "npm", timeLimit = "5 minutes" }: NpmOptions) =>
+  Effect.map(ChildProcessSpawner.ChildProcessSpawner, (spawner) =>
+    PackInstaller.of({
+      install: Effect.fnUntraced(function* (folder, packages, onLine) {
+        if (packages.length === 0) return
+        const isDone = yield* onDisk("what is installed cannot be read", () => isInstalled(folder, packages))
+        if (isDone) return
+        const place = yield* onDisk("the folder of the pack cannot be written to", async () => {
+          await forgetInstalled(folder)
+          return prepare(folder, packages)
+        })
+        const args = argumentsFor(folder, packages, place, allowScripts)
+        yield* Effect.timeoutOrElse(runNpm(spawner, command, args, folder, onLine), {
+          duration: timeLimit,
+          orElse: () => {
+            const time = Duration.format(Duration.fromInputUnsafe(timeLimit))
+            return Effect.fail(failed(`${command} was not done within ${time}`))
+          }
+        })
+        yield* onDisk("the folder of the pack cannot be written to", () => noteInstalled(folder, packages))
+      })
+    })
+  )
+
+/**
+ * Installs with the `npm` of this machine, into `node_modules` of the pack's own folder. The first time it writes a
+ * `package.json` there, and npm a `package-lock.json`, so that the same versions come next time; a `package.json` that
+ * the pack brings itself is left alone, its own dependencies are installed along with the others, and only the others
+ * are not locked. What npm starts ends with it, and all of it when the effect is interrupted.
+ */
+export const layer = (
+  options: NpmOptions = {}
+): Layer.Layer<PackInstaller, never, ChildProcessSpawner.ChildProcessSpawner> =>
+  Layer.effect(PackInstaller, make(options))
+
+/** Installs nothing, and refuses packs whose packages are not there already. */
+export const layerRefusing: Layer.Layer<PackInstaller> = Layer.succeed(PackInstaller, {
+  install: Effect.fnUntraced(function* (folder, packages) {
+    const isThere = yield* onDisk("what is installed cannot be read", () => arePresent(folder, packages))
+    if (isThere) return
+    return yield* failed(
+      `it needs ${packages.join(", ")}, which is not there, and nothing may be installed: ` +
+        `do it yourself in ${folder}, or allow it`
+    )
+  })
+})

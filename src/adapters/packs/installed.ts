@@ -1,0 +1,91 @@
+import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises"
+import { join } from "node:path"
+import { isJsonObject, type JsonObject } from "../../domain/json.ts"
+import { generatedBy, isGenerated } from "./generated.ts"
+import { hashOf, isExact, parseSpec } from "./specs.ts"
+
+/** Where it is noted what has been installed: among what is installed, and gone with it. */
+const markerIn = (folder: string): string => join(folder, "node_modules", ".a2c-packages.json")
+
+const readText = async (file: string): Promise<string | undefined> => {
+  try {
+    return await readFile(file, "utf8")
+  } catch {
+    return undefined // it is not there, or of no use
+  }
+}
+
+const readObject = async (file: string): Promise<JsonObject> => {
+  try {
+    const value: unknown = JSON.parse((await readText(file)) ?? "{}")
+    return isJsonObject(value) ? value : {}
+  } catch {
+    return {} // cut off, or not ours
+  }
+}
+
+/** Have we installed exactly these? */
+export const isInstalled = async (folder: string, packages: ReadonlyArray<string>): Promise<boolean> =>
+  (await readObject(markerIn(folder)))["packages"] === hashOf(packages)
+
+/** Are these there, whoever installed them, as far as one can see? A range is taken to be met by what is there. */
+export const arePresent = async (folder: string, packages: ReadonlyArray<string>): Promise<boolean> => {
+  for (const { name, range } of packages.map(parseSpec)) {
+    const { version } = await readObject(join(folder, "node_modules", name, "package.json"))
+    if (version === undefined || (isExact(range) && version !== range)) return false
+  }
+  return true
+}
+
+/** Notes that these have been installed. */
+export const noteInstalled = async (folder: string, packages: ReadonlyArray<string>): Promise<void> => {
+  await mkdir(join(folder, "node_modules"), { recursive: true })
+  await writeFile(markerIn(folder), JSON.stringify({ packages: hashOf(packages), names: packages }))
+}
+
+/** Nothing can be said of what is installed any more: it is about to change. */
+export const forgetInstalled = (folder: string): Promise<void> => rm(markerIn(folder), { force: true })
+
+/** Is there JavaScript of the older kind? A folder of modules is better called one, or Node warns of each. */
+const hasCommonJs = async (folder: string): Promise<boolean> => {
+  for (const name of await readdir(folder)) {
+    const text = name.endsWith(".js") ? await readText(join(folder, name)) : undefined
+    if (text !== undefined && !/^\s*(?:import|export)\b/m.test(text)) return true
+  }
+  return false
+}
+
+/** How the packages of a folder are installed. */
+export interface Place {
+  /** It has a `package.json` of its own, which is left alone. */
+  readonly isOwn: boolean
+  /** Something has been installed there before. */
+  readonly isFilled: boolean
+}
+
+const exists = async (path: string): Promise<boolean> => {
+  try {
+    await stat(path)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Writes the `package.json` of a pack that has none of its own. */
+export const prepare = async (folder: string, packages: ReadonlyArray<string>): Promise<Place> => {
+  const file = join(folder, "package.json")
+  const isFilled = await exists(join(folder, "node_modules"))
+  const known = await readText(file)
+  if (known !== undefined && !isGenerated(known)) return { isOwn: true, isFilled }
+  const dependencies = Object.fromEntries(
+    packages
+      .map(parseSpec)
+      .map(({ name, range }) => [name, range === "" ? "*" : range] as const)
+      .toSorted(([one], [other]) => (one < other ? -1 : 1))
+  )
+  const type = (await hasCommonJs(folder)) ? {} : { type: "module" }
+  const content = { private: true, ...generatedBy, ...type, dependencies }
+  await writeFile(file, `${JSON.stringify(content, undefined, 2)}\n`)
+  return { isOwn: false, isFilled }
+}
