@@ -58,7 +58,8 @@ const presenter = CliOutput.layerPresenter({
 root.pipe(
   Command.run({ version }),
   Effect.tapErrorTag("CommandFailed", ({ message }) => Console.error(`a2c: ${message}`)),
-  Effect.provide(DotEnv.layer),
-  Effect.provide(Layer.mergeAll(NodeServices.layer, TerminalLog.layer, presenter)),
+  Effect.provide(
+    Layer.mergeAll(TerminalLog.layer, presenter, DotEnv.layer).pipe(Layer.provideMerge(NodeServices.layer))
+  ),
   NodeRuntime.runMain({ teardown: leave })
 )

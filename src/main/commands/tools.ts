@@ -1,4 +1,4 @@
-import { Console, Duration, Effect } from "effect"
+import { Console, type Duration, Effect } from "effect"
 import { PackHost, type PackView } from "../../application/packs/PackHost.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json.ts"
 import { readToolResult } from "../../domain/protocol/v0_2/tools.ts"
