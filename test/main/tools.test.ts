@@ -113,13 +113,21 @@ describe("packs from the examples", () => {
   live(
     "are called by the inspector over both ways of MCP",
     Effect.gen(function* () {
-      const call = ["--method", "tools/call", "--tool-name", "text_counter", "--tool-arg", "text=a b"]
+      const calls = [
+        [["--tool-name", "text_counter", "--tool-arg", "text=a b"], "字符数: 3, 单词数: 2"],
+        [
+          ["--tool-name", "file_analyzer", "--tool-arg", "file=data:text/plain;name=hi.txt;base64,aGkK"],
+          "文件名: hi.txt\\n大小: 3 字节\\n详细程度: basic"
+        ]
+      ] as const
       const stdio = [process.execPath, cli, "tools", "serve", examples, "--mcp", "stdio"]
       const { url } = yield* serve(examples)
       for (const target of [stdio, [`${url}/mcp`, "--transport", "http"]]) {
-        const inspected = yield* node([inspector, "--cli", ...target, ...call])
-        assert.strictEqual(yield* inspected.ended, 0, inspected.stderr())
-        assert.include(inspected.stdout(), "字符数: 3, 单词数: 2")
+        for (const [call, answer] of calls) {
+          const inspected = yield* node([inspector, "--cli", ...target, "--method", "tools/call", ...call])
+          assert.strictEqual(yield* inspected.ended, 0, inspected.stderr())
+          assert.include(inspected.stdout(), answer)
+        }
       }
     })
   )
@@ -135,6 +143,19 @@ describe("packs from the examples", () => {
       const call = ["call", "text_counter", "--args", '{"text": "through an office"}']
       const called = yield* a2c("agent", ...place, ...call)
       assert.deepStrictEqual((yield* ended(called)).slice(0, 2), [0, "字符数: 17, 单词数: 3\n"])
+      const file = { filename: "hi.txt", data: "aGkK" }
+      const analyzed = yield* a2c(
+        "agent",
+        ...place,
+        "call",
+        "file_analyzer",
+        "--args",
+        JSON.stringify({ file })
+      )
+      assert.deepStrictEqual((yield* ended(analyzed)).slice(0, 2), [
+        0,
+        "文件名: hi.txt\n大小: 3 字节\n详细程度: basic\n"
+      ])
     })
   )
 })

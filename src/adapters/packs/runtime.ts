@@ -9,6 +9,7 @@ import {
 import type { ParamsProblem } from "../../domain/packs/offer.ts"
 import { readForm } from "../../domain/packs/params.ts"
 import type { LogFields, ToolContext, ToolLogger, ToolProgress } from "./author/BaseMcpTool.ts"
+import { placeFiles } from "./embeddedFiles.ts"
 import { misplacedFiles, openFiles } from "./files.ts"
 import { locate, methodsOf, type PackMethods } from "./locate.ts"
 import type { Compile } from "./parameters.ts"
@@ -183,8 +184,8 @@ export const start = Effect.fnUntraced(function* (
     if (tool === undefined) {
       return yield* new PackFailure({ kind: "unknown", message: `there is no tool '${request.tool}'` })
     }
-    const args = yield* readArguments(tool, request)
+    const args = yield* readArguments(tool, yield* placeFiles(tool.files, request))
     return yield* callTool(methods, source, surroundings, request.tool, args, onProgress)
-  })
+  }, Effect.scoped)
   return { offer, call }
 })

@@ -15,11 +15,13 @@ const noTool = (name: string) =>
 
 /** What went wrong, in words a model can act on. */
 const spell = (failure: PackFailure | PackTimeout | PackBusy): string => {
-  if (failure._tag !== "PackFailure") return failure.message
-  const problems = (failure.problems ?? []).map(
-    ({ loc, msg }) => `\n- ${loc.filter((part) => part !== "body").join(".")}: ${msg}`
-  )
-  return `${failure.message}${problems.join("")}`
+  const problems = failure._tag === "PackFailure" ? (failure.problems ?? []) : []
+  if (problems.length === 0) return failure.message
+  const lines = problems.map(({ loc, msg }) => {
+    const where = loc.filter((part) => part !== "body").join(".")
+    return `\n- ${where === "" ? msg : `${where}: ${msg}`}`
+  })
+  return `The tool was not called: its arguments do not fit.${lines.join("")}`
 }
 
 /** Do two tables list the same tools? */

@@ -1,5 +1,6 @@
 import { exposedName } from "../../domain/bridge/names.ts"
-import type { JsonObject } from "../../domain/json.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json.ts"
+import { embedFiles } from "../../domain/packs/embedded.ts"
 import { isToolName } from "../../domain/packs/naming.ts"
 import { refusedRoutes } from "../../domain/packs/routes.ts"
 import type { RunningPack } from "./PackCalls.ts"
@@ -56,7 +57,14 @@ export const packTable = (all: ReadonlyArray<Serving>): PackTable => {
       if (tools.has(name)) continue
       if (!isFree) renamed.push(`tool '${original}' goes by '${name}': its own name is taken, or none`)
       const description = textOf(tool["description"]) || view.description
-      tools.set(name, { pack, original, view, listed: { ...tool, name, description } })
+      const { inputSchema } = tool
+      const listed = {
+        ...tool,
+        name,
+        description,
+        ...(isJsonObject(inputSchema) && { inputSchema: embedFiles(inputSchema) })
+      }
+      tools.set(name, { pack, original, view, listed })
     }
     const warnings = [...offer.warnings, ...refused.values(), ...renamed]
     const shown: PackView =

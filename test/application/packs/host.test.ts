@@ -245,7 +245,7 @@ describe("a host of packs", () => {
       yield* put(entry("a"))
       yield* host.rescan
       assert.deepStrictEqual(yield* host.session.callTool("a", {}), {
-        ...said("The arguments do not fit\n- text: Field required"),
+        ...said("The tool was not called: its arguments do not fit.\n- text: Field required"),
         isError: true
       })
     })
