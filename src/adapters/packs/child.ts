@@ -21,7 +21,7 @@ export type Order =
   | { readonly type: "dispose" }
 
 /** A {@link PackFailure} as plain data. */
-export type PlainFailure = Pick<PackFailure, "kind" | "message" | "problems">
+type PlainFailure = Pick<PackFailure, "kind" | "message" | "problems">
 
 /** What the process says. */
 export type Report =

@@ -9,7 +9,7 @@ import type { ToolFile } from "./author/ToolFile.ts"
 export class FileGone extends Data.TaggedError("FileGone")<{ readonly message: string }> {}
 
 /** A file on disk as code of a pack gets it. */
-export const openFile = ({ contentType, filename, path }: UploadedFile): Effect.Effect<ToolFile, FileGone> =>
+const openFile = ({ contentType, filename, path }: UploadedFile): Effect.Effect<ToolFile, FileGone> =>
   Effect.tryPromise({
     try: async () => {
       const file = new File([await openAsBlob(path)], filename, { type: contentType })

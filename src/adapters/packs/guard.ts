@@ -5,7 +5,7 @@ import type { Enter } from "./settle.ts"
 import { wordsOf } from "./thrown.ts"
 
 /** A pack whose code runs in this thread. */
-export interface Guarded {
+interface Guarded {
   /** Its folder, by absolute path. */
   readonly folder: string
   /** Hears what code of the pack threw where nobody catches. */
