@@ -56,23 +56,21 @@ const argumentsFor = (
 ]
 
 /** What npm says beside the reason: where its log is, what the error is called. */
-const besides = /^(?:code|errno|syscall|path|dest|type|A complete log|Note that|This is related to|\d{3}$)/
+const besides = /^(?:code|errno|syscall|path|dest|type|A complete log)\b/
 
-/** The reason in what npm said of its failure. It puts the code of the error before each line, in some form. */
+/** Advice that is none here, after the word that all lines begin with. */
+const advice = /^(?:Note that|tarball, folder|This is related to|In most cases|or one of)/
+
+/** The reason in what npm said of its failure. All its lines begin with the same word, which names the error. */
 const reasonIn = (errors: ReadonlyArray<string>): string => {
-  const lines = errors.map((line) => line.replace(/^npm (?:error|ERR!)\s*/, ""))
-  const code =
-    lines
-      .find((line) => line.startsWith("code "))
-      ?.slice("code ".length)
-      .toLowerCase() ?? ""
-  const codes = new Set([code, code.replace(/^e(?=\d)/, "")])
-  return lines
-    .map((line) => {
-      const [first = "", ...rest] = line.split(" ")
-      return (codes.has(first.toLowerCase()) && rest.length > 0 ? rest.join(" ") : line).trim()
-    })
+  const lines = errors
+    .map((line) => line.replace(/^npm (?:error|ERR!)\s*/, ""))
     .filter((line) => line !== "" && !besides.test(line))
+  const [word = ""] = lines[0]?.split(" ") ?? []
+  const isName = lines.length > 1 && lines.every((line) => line === word || line.startsWith(`${word} `))
+  return lines
+    .map((line) => (isName ? line.slice(word.length) : line).trim())
+    .filter((line) => line !== "" && !advice.test(line))
     .slice(0, mostReasons)
     .join("; ")
 }
