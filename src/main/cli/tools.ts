@@ -29,7 +29,7 @@ const allowScripts = Flag.Boolean("allow-scripts").pipe(
 )
 
 const isolate = Flag.Boolean("isolate").pipe(
-  Flag.withDescription("run every pack in a worker with its own memory, where a runaway is killed alone"),
+  Flag.withDescription("run every pack in a process of its own, where a runaway is killed alone"),
   Flag.withDefault(false)
 )
 

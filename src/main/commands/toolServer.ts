@@ -1,3 +1,4 @@
+import { Console as NodeConsole } from "node:console"
 import { Console, type Duration, Effect, Option, type Redacted, Stream } from "effect"
 import { publishStdio } from "../../adapters/mcp/publish/Stdio.ts"
 import { serveTools as serveHttp } from "../../adapters/packs/http/ToolServer.ts"
@@ -52,7 +53,11 @@ const stay = Effect.fnUntraced(function* (command: ServeCommand) {
   if (found.length === 0) {
     yield* Effect.logWarning("no packs yet", { folders: command.folders })
   }
-  if (command.mcp === "stdio") return yield* Effect.mapError(publishStdio(session), failed)
+  if (command.mcp === "stdio") {
+    // What packs print belongs to nobody: stdout speaks MCP.
+    globalThis.console = new NodeConsole(process.stderr)
+    return yield* Effect.mapError(publishStdio(session), failed)
+  }
   const { allowedHosts, allowedOrigins, host, key, largestBody, largestFile, port } = command
   const { url } = yield* Effect.mapError(
     serveHttp({
