@@ -30,7 +30,8 @@ const environment = Object.fromEntries(
 /** Runs Node with these arguments and variables; the process is killed with the scope if it still runs. */
 export const node = (
   args: ReadonlyArray<string>,
-  variables: { readonly [name: string]: string } = {}
+  variables: { readonly [name: string]: string } = {},
+  cwd = process.cwd()
 ): Effect.Effect<Cli, never, Scope.Scope> =>
   Effect.gen(function* () {
     const ended = yield* Deferred.make<number | string>()
@@ -38,7 +39,7 @@ export const node = (
     const waiting = new Set<() => void>()
     const child: ChildProcess = yield* Effect.acquireRelease(
       Effect.sync(() =>
-        spawn(process.execPath, [...args], { env: { ...environment, ...variables }, stdio: "pipe" })
+        spawn(process.execPath, [...args], { cwd, env: { ...environment, ...variables }, stdio: "pipe" })
       ),
       (one) => Effect.sync(() => one.kill("SIGKILL"))
     )

@@ -265,6 +265,28 @@ describe("a folder of packs", () => {
 
 describe("a2c tools", () => {
   live(
+    "looks where the document says, with what a file .env sets",
+    Effect.gen(function* () {
+      const pack = (className: string, name: string) => `export class ${className} {
+        get_route_config() { return [{ endpoint: "/tools/${name}", params_class: { type: "object" } }] }
+        list_tools() { return [{ name: "${name}" }] }
+        call_tool() { return [{ type: "text", text: "${name}" }] }
+      }`
+      const folder = yield* folderWith({
+        ".env": "AUTOMATA_API_KEY=s3cret\nPORT=0\nTOOLS_DIR=app\nA2C_LOG=x",
+        "app/one/one_tool.ts": pack("OneTool", "one"),
+        "AutoUp-MCP-Extension/two_tool.ts": pack("TwoTool", "two")
+      })
+      const process = yield* node([cli, "tools", "serve"], {}, folder)
+      const url = (yield* process.says("serving 2 of 2 packs at ")).replace(/^.* at /, "")
+      const key = { "X-API-Key": "s3cret" }
+      assert.strictEqual((yield* post(`${url}/tools/one`, {})).status, 401)
+      assert.deepStrictEqual(yield* post(`${url}/tools/one`, {}, key), said("one"))
+      assert.deepStrictEqual(yield* post(`${url}/tools/two`, {}, key), said("two"))
+    })
+  )
+
+  live(
     "writes a pack that works, with a test that passes",
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
