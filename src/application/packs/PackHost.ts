@@ -128,6 +128,12 @@ const make = Effect.fnUntraced(function* ({
   const folders = yield* PackFolders
   const context = yield* Effect.context<PackLoader | PackInstaller>()
   const hosted = new Map<string, Hosted>()
+  /** Every version that runs, also those that only end their last calls. */
+  const alive = new Set<RunningPack>()
+  // Registered first, so that it comes last: after the fibers that may start more.
+  yield* Effect.addFinalizer(() =>
+    Effect.forEach(alive, ({ close }) => close, { concurrency: "unbounded", discard: true })
+  )
   const shown = yield* SubscriptionRef.make(packTable([]))
   const fibers = yield* FiberMap.make<string, void>()
   const retiring = yield* FiberSet.make<void>()
@@ -149,7 +155,17 @@ const make = Effect.fnUntraced(function* ({
   )
 
   const retire = (pack: RunningPack | undefined) =>
-    pack === undefined ? Effect.void : Effect.asVoid(FiberSet.run(retiring, pack.retire))
+    pack === undefined
+      ? Effect.void
+      : Effect.asVoid(
+          FiberSet.run(
+            retiring,
+            Effect.andThen(
+              pack.retire,
+              Effect.sync(() => alive.delete(pack))
+            )
+          )
+        )
 
   /** Gives a pack another standing, unless a newer version of it has been found meanwhile. */
   const change = (path: string, version: string, status: PackStatus, serving?: RunningPack) =>
@@ -199,6 +215,7 @@ const make = Effect.fnUntraced(function* ({
       installing: change(path, version, { _tag: "Installing" }),
       loading: change(path, version, { _tag: "Loading" }),
       ready: (running) => {
+        alive.add(running)
         const { routes, tools } = running.loaded.offer
         const facts = { pack: name, tools: tools.length, routes: routes.length }
         return Effect.andThen(
@@ -242,13 +259,6 @@ const make = Effect.fnUntraced(function* ({
     )
   )
 
-  // What runs ends after the fibers that may start more of it.
-  yield* Effect.addFinalizer(() =>
-    Effect.forEach(hosted.values(), ({ serving }) => serving?.close ?? Effect.void, {
-      concurrency: "unbounded",
-      discard: true
-    })
-  )
   if (watch) {
     const { refresh } = yield* makeRefresher(scanPause)
     const changes = yield* folders.watch(roots)

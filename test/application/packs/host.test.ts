@@ -146,6 +146,26 @@ describe("a host of packs", () => {
   )
 
   scoped(
+    "closing ends every version, also one whose last call never ends",
+    Effect.gen(function* () {
+      const log = yield* Effect.scoped(
+        Effect.gen(function* () {
+          const world = yield* makeHost()
+          world.packs.set("lamp 1", { call: () => Effect.never })
+          yield* world.put(entry("lamp"), entry("door"))
+          yield* world.host.rescan
+          yield* Effect.forkScoped(world.host.session.callTool("lamp", {}), { startImmediately: true })
+          yield* world.put(entry("lamp", "2"), entry("door"))
+          yield* world.host.rescan
+          return world.log
+        })
+      )
+      assert.deepStrictEqual(log.slice(0, 3), ["load lamp 1", "load door 1", "load lamp 2"])
+      assert.sameMembers(log.slice(3), ["close lamp 1", "close door 1", "close lamp 2"])
+    })
+  )
+
+  scoped(
     "an edit that breaks a pack takes it away and says why, the next one brings it back",
     Effect.gen(function* () {
       const { host, packs, put } = yield* makeHost()
