@@ -252,17 +252,15 @@ const make = Effect.fnUntraced(function* ({
   })
   const isSettled = ({ views }: PackTable) =>
     views.every(({ status }) => status._tag !== "Installing" && status._tag !== "Loading")
-  const rescan = scanning.withPermit(scan).pipe(
-    Effect.catch(({ message }) => Effect.logWarning("packs cannot be looked for", { reason: message })),
-    Effect.andThen(
-      SubscriptionRef.changes(shown).pipe(Stream.filter(isSettled), Stream.runHead, Effect.asVoid)
-    )
+  const look = Effect.catch(scanning.withPermit(scan), ({ message }) =>
+    Effect.logWarning("packs cannot be looked for", { reason: message })
   )
+  const settled = SubscriptionRef.changes(shown).pipe(Stream.filter(isSettled), Stream.runHead, Effect.asVoid)
 
   if (watch) {
     const { refresh } = yield* makeRefresher(scanPause)
     const changes = yield* folders.watch(roots)
-    yield* Effect.forkScoped(Stream.runForEach(changes, () => refresh("packs", rescan)))
+    yield* Effect.forkScoped(Stream.runForEach(changes, () => refresh("packs", look)))
   }
 
   return {
@@ -280,6 +278,6 @@ const make = Effect.fnUntraced(function* ({
           : running.call({ ...call, tool: route.tool }, onProgress)
       }),
     session: yield* packSession(shown),
-    rescan
+    rescan: Effect.andThen(look, settled)
   }
 })

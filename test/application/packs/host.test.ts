@@ -125,6 +125,21 @@ describe("a host of packs", () => {
   )
 
   scoped(
+    "a pack that is being installed keeps no other waiting, and may be edited meanwhile",
+    Effect.gen(function* () {
+      const { host, put } = yield* makeHost()
+      yield* put(entry("big", "1", { packages: ["slow@1"] }))
+      yield* stands(host, "big Installing")
+      yield* put(entry("big", "1", { packages: ["slow@1"] }), entry("lamp"))
+      yield* TestClock.adjust("1 second")
+      yield* stands(host, "big Installing", "lamp Ready")
+      yield* put(entry("big", "2"), entry("lamp"))
+      yield* TestClock.adjust("1 second")
+      yield* stands(host, "big Ready", "lamp Ready")
+    })
+  )
+
+  scoped(
     "calls under way finish on the version they began with",
     Effect.gen(function* () {
       const { host, log, packs, put } = yield* makeHost()
