@@ -19,7 +19,10 @@ export const isForeign = (name: string): boolean =>
 /** What a file is, or nothing when it is no part of the pack or just gone. */
 const digestOf = async (name: string, path: string): Promise<string | undefined> => {
   try {
-    const { mtimeMs, size } = await stat(path)
+    const found = await stat(path)
+    const { mtimeMs, size } = found
+    // Pipes and devices may never end to be read.
+    if (!found.isFile()) return undefined
     if (size > largestRead) return `${size} ${mtimeMs}`
     const content = await readFile(path)
     if (name === "package.json" && isGenerated(content.toString())) return undefined

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process"
 import { renameSync, rmSync, symlinkSync, utimesSync } from "node:fs"
 import { join } from "node:path"
 import { assert, layer } from "@effect/vitest"
@@ -46,6 +47,19 @@ layer(NodeFolders.layer, { excludeTestServices: true })("folders", (it) => {
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       assert.deepStrictEqual(yield* scan(join(folder, "none")), [])
+    })
+  )
+
+  it.effect("links that lead nowhere and what never ends to be read do no harm", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      yield* write(folder, { "a/a_tool.ts": "1" })
+      // As an editor leaves it beside a file that is being edited.
+      symlinkSync("nobody@nowhere:1", join(folder, "a", ".#a_tool.ts"))
+      symlinkSync("/dev/zero", join(folder, "a", "zero"))
+      execFileSync("mkfifo", [join(folder, "a", "pipe"), join(folder, "pipe")])
+      const [a] = yield* scan(folder)
+      assert.deepStrictEqual([a?.name, a?.files], ["a", ["a_tool.ts"]])
     })
   )
 
