@@ -2,11 +2,12 @@ import {
   Context,
   Duration,
   Effect,
+  Exit,
   FiberMap,
   FiberSet,
   Layer,
   Result,
-  type Scope,
+  Scope,
   Semaphore,
   Stream,
   SubscriptionRef
@@ -129,6 +130,10 @@ const make = Effect.fnUntraced(function* ({
   const context = yield* Effect.context<PackLoader | PackInstaller>()
   const hosted = new Map<string, Hosted>()
   const shown = yield* SubscriptionRef.make(packTable([]))
+  // What runs ends after the fibers that may start more of it: this finalizer is the oldest.
+  const running = yield* Effect.acquireRelease(Scope.make("parallel"), (scope) =>
+    Scope.close(scope, Exit.void)
+  )
   const fibers = yield* FiberMap.make<string, void>()
   const retiring = yield* FiberSet.make<void>()
   const scanning = yield* Semaphore.make(1)
@@ -176,6 +181,8 @@ const make = Effect.fnUntraced(function* ({
     const view: PackView = { name, path, description: "", usage: "", status: { _tag: "Loading" } }
     const serving = hosted.get(path)?.serving
     hosted.set(path, { version, view, serving })
+    // Nothing more is to become of the version before, whatever becomes of this one.
+    yield* FiberMap.remove(fibers, path)
     const fail = (reason: string) =>
       Effect.andThen(
         Effect.logWarning("pack cannot be used", { pack: name, reason }),
@@ -208,7 +215,11 @@ const make = Effect.fnUntraced(function* ({
       },
       failed: fail
     }
-    return yield* FiberMap.run(fibers, path, Effect.provideContext(supervisePack(pack, reports), context))
+    return yield* FiberMap.run(
+      fibers,
+      path,
+      Effect.provideContext(supervisePack(pack, reports, running), context)
+    )
   })
 
   const scan = Effect.gen(function* () {
@@ -235,24 +246,18 @@ const make = Effect.fnUntraced(function* ({
   })
   const isSettled = ({ views }: PackTable) =>
     views.every(({ status }) => status._tag !== "Installing" && status._tag !== "Loading")
-  const rescan = scanning.withPermit(scan).pipe(
-    Effect.catch(({ message }) => Effect.logWarning("packs cannot be looked for", { reason: message })),
-    Effect.andThen(
-      SubscriptionRef.changes(shown).pipe(Stream.filter(isSettled), Stream.runHead, Effect.asVoid)
-    )
+  const look = Effect.catch(scanning.withPermit(scan), ({ message }) =>
+    Effect.logWarning("packs cannot be looked for", { reason: message })
+  )
+  const rescan = Effect.andThen(
+    look,
+    SubscriptionRef.changes(shown).pipe(Stream.filter(isSettled), Stream.runHead, Effect.asVoid)
   )
 
-  // What runs ends after the fibers that may start more of it.
-  yield* Effect.addFinalizer(() =>
-    Effect.forEach(hosted.values(), ({ serving }) => serving?.close ?? Effect.void, {
-      concurrency: "unbounded",
-      discard: true
-    })
-  )
   if (watch) {
     const { refresh } = yield* makeRefresher(scanPause)
     const changes = yield* folders.watch(roots)
-    yield* Effect.forkScoped(Stream.runForEach(changes, () => refresh("packs", rescan)))
+    yield* Effect.forkScoped(Stream.runForEach(changes, () => refresh("packs", look)))
   }
 
   return {
