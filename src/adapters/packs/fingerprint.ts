@@ -3,7 +3,7 @@ import { lstat, readdir, readFile, stat } from "node:fs/promises"
 import { join } from "node:path"
 import { isGenerated } from "./generated.ts"
 
-/** So many files of one pack are looked at, in order of their paths. */
+/** So many files of one pack are looked at, those of a folder before those of the folders in it. */
 const mostFiles = 2000
 
 /** So deep the folders of a pack are looked into. */
@@ -33,10 +33,16 @@ const digestOf = async (name: string, path: string): Promise<string | undefined>
   }
 }
 
-/** Names of what lies in a folder, in order; none when it is gone or closed. */
+/**
+ * Names of what lies in a folder, in order, folders last: however much those hold, the tool itself is looked at. None
+ * when it is gone or closed.
+ */
 const namesIn = async (folder: string): Promise<ReadonlyArray<string>> => {
   try {
-    return (await readdir(folder)).filter((name) => !isForeign(name)).toSorted()
+    const entries = (await readdir(folder, { withFileTypes: true })).filter(({ name }) => !isForeign(name))
+    const names = (areFolders: boolean) =>
+      entries.flatMap((entry) => (entry.isDirectory() === areFolders ? [entry.name] : [])).toSorted()
+    return [...names(false), ...names(true)]
   } catch {
     return []
   }

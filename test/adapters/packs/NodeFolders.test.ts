@@ -93,6 +93,17 @@ layer(NodeFolders.layer, { excludeTestServices: true })("folders", (it) => {
     })
   )
 
+  it.effect("a version changes with the tool, however much lies beside it", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      const many = Array.from({ length: 2000 }, (_, index) => [`a/assets/${index}.txt`, "1"])
+      yield* write(folder, { ...Object.fromEntries(many), "a/b_tool.ts": "1" })
+      const before = yield* versionIn(folder)
+      yield* write(folder, { "a/b_tool.ts": "2" })
+      assert.notStrictEqual(yield* versionIn(folder), before)
+    })
+  )
+
   it.effect("a version stays for what is installed, hidden, ours, or the same", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
