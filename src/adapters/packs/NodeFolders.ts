@@ -35,11 +35,20 @@ const readConfig = async (folder: string, files: ReadonlyArray<string>): Promise
     : parseConfig(text)
 }
 
+/** Does a link lead to a file? It may lead nowhere: editors leave such links beside what they edit. */
+const leadsToFile = async (path: string): Promise<boolean> => {
+  try {
+    return (await stat(path)).isFile()
+  } catch {
+    return false
+  }
+}
+
 /** Names of the files directly in a folder, of links to files, too. */
 const filesIn = async (folder: string): Promise<ReadonlyArray<string>> => {
   const names: Array<string> = []
   for (const entry of await readdir(folder, { withFileTypes: true })) {
-    const isFile = entry.isSymbolicLink() ? (await stat(join(folder, entry.name))).isFile() : entry.isFile()
+    const isFile = entry.isSymbolicLink() ? await leadsToFile(join(folder, entry.name)) : entry.isFile()
     if (isFile) names.push(entry.name)
   }
   return names.toSorted()
@@ -49,11 +58,12 @@ const filesIn = async (folder: string): Promise<ReadonlyArray<string>> => {
 const find = async (folder: string, name: string): Promise<FoundEntry | undefined> => {
   const path = join(folder, name)
   try {
-    if (!(await stat(path)).isDirectory()) {
-      return { name, path, files: undefined, config: undefined, version: await fingerprint(path) }
-    }
+    const isDirectory = (await stat(path)).isDirectory()
+    // Taken first: what changes while we read has another version next time, and is read again.
+    const version = await fingerprint(path)
+    if (!isDirectory) return { name, path, files: undefined, config: undefined, version }
     const files = await filesIn(path)
-    return { name, path, files, config: await readConfig(path, files), version: await fingerprint(path) }
+    return { name, path, files, config: await readConfig(path, files), version }
   } catch (error) {
     return isMissing(error) ? undefined : { name, path, files: [], config: undefined, version: "unreadable" }
   }

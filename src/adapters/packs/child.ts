@@ -102,7 +102,8 @@ const program = Effect.fnUntraced(function* (source: PackSource) {
 
 process.on("unhandledRejection", stray)
 process.on("uncaughtException", stray)
-process.on("disconnect", () => process.exit())
+// Who started us is gone. What the pack has started goes with us.
+process.on("disconnect", () => process.kill(-process.pid, "SIGKILL"))
 process.once("message", (order: Order) => {
   if (order.type === "start") Effect.runFork(program(order.source))
 })

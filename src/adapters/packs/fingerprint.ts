@@ -3,7 +3,7 @@ import { lstat, readdir, readFile, stat } from "node:fs/promises"
 import { join } from "node:path"
 import { isGenerated } from "./generated.ts"
 
-/** So many files of one pack are looked at, in order of their paths. */
+/** So many files of one pack are looked at, those of a folder before those of the folders in it. */
 const mostFiles = 2000
 
 /** So deep the folders of a pack are looked into. */
@@ -19,7 +19,10 @@ export const isForeign = (name: string): boolean =>
 /** What a file is, or nothing when it is no part of the pack or just gone. */
 const digestOf = async (name: string, path: string): Promise<string | undefined> => {
   try {
-    const { mtimeMs, size } = await stat(path)
+    const found = await stat(path)
+    const { mtimeMs, size } = found
+    // Pipes and devices may never end to be read.
+    if (!found.isFile()) return undefined
     if (size > largestRead) return `${size} ${mtimeMs}`
     const content = await readFile(path)
     if (name === "package.json" && isGenerated(content.toString())) return undefined
@@ -30,10 +33,16 @@ const digestOf = async (name: string, path: string): Promise<string | undefined>
   }
 }
 
-/** Names of what lies in a folder, in order; none when it is gone or closed. */
+/**
+ * Names of what lies in a folder, in order, folders last: however much those hold, the tool itself is looked at. None
+ * when it is gone or closed.
+ */
 const namesIn = async (folder: string): Promise<ReadonlyArray<string>> => {
   try {
-    return (await readdir(folder)).filter((name) => !isForeign(name)).toSorted()
+    const entries = (await readdir(folder, { withFileTypes: true })).filter(({ name }) => !isForeign(name))
+    const names = (areFolders: boolean) =>
+      entries.flatMap((entry) => (entry.isDirectory() === areFolders ? [entry.name] : [])).toSorted()
+    return [...names(false), ...names(true)]
   } catch {
     return []
   }

@@ -2,11 +2,12 @@ import {
   Context,
   Duration,
   Effect,
+  Exit,
   FiberMap,
   FiberSet,
   Layer,
   Result,
-  type Scope,
+  Scope,
   Semaphore,
   Stream,
   SubscriptionRef
@@ -128,13 +129,11 @@ const make = Effect.fnUntraced(function* ({
   const folders = yield* PackFolders
   const context = yield* Effect.context<PackLoader | PackInstaller>()
   const hosted = new Map<string, Hosted>()
-  /** Every version that runs, also those that only end their last calls. */
-  const alive = new Set<RunningPack>()
-  // Registered first, so that it comes last: after the fibers that may start more.
-  yield* Effect.addFinalizer(() =>
-    Effect.forEach(alive, ({ close }) => close, { concurrency: "unbounded", discard: true })
-  )
   const shown = yield* SubscriptionRef.make(packTable([]))
+  // What runs ends after the fibers that may start more of it: this finalizer is the oldest.
+  const running = yield* Effect.acquireRelease(Scope.make("parallel"), (scope) =>
+    Scope.close(scope, Exit.void)
+  )
   const fibers = yield* FiberMap.make<string, void>()
   const retiring = yield* FiberSet.make<void>()
   const scanning = yield* Semaphore.make(1)
@@ -155,17 +154,7 @@ const make = Effect.fnUntraced(function* ({
   )
 
   const retire = (pack: RunningPack | undefined) =>
-    pack === undefined
-      ? Effect.void
-      : Effect.asVoid(
-          FiberSet.run(
-            retiring,
-            Effect.andThen(
-              pack.retire,
-              Effect.sync(() => alive.delete(pack))
-            )
-          )
-        )
+    pack === undefined ? Effect.void : Effect.asVoid(FiberSet.run(retiring, pack.retire))
 
   /** Gives a pack another standing, unless a newer version of it has been found meanwhile. */
   const change = (path: string, version: string, status: PackStatus, serving?: RunningPack) =>
@@ -192,6 +181,8 @@ const make = Effect.fnUntraced(function* ({
     const view: PackView = { name, path, description: "", usage: "", status: { _tag: "Loading" } }
     const serving = hosted.get(path)?.serving
     hosted.set(path, { version, view, serving })
+    // Nothing more is to become of the version before, whatever becomes of this one.
+    yield* FiberMap.remove(fibers, path)
     const fail = (reason: string) =>
       Effect.andThen(
         Effect.logWarning("pack cannot be used", { pack: name, reason }),
@@ -215,7 +206,6 @@ const make = Effect.fnUntraced(function* ({
       installing: change(path, version, { _tag: "Installing" }),
       loading: change(path, version, { _tag: "Loading" }),
       ready: (running) => {
-        alive.add(running)
         const { routes, tools } = running.loaded.offer
         const facts = { pack: name, tools: tools.length, routes: routes.length }
         return Effect.andThen(
@@ -225,7 +215,11 @@ const make = Effect.fnUntraced(function* ({
       },
       failed: fail
     }
-    return yield* FiberMap.run(fibers, path, Effect.provideContext(supervisePack(pack, reports), context))
+    return yield* FiberMap.run(
+      fibers,
+      path,
+      Effect.provideContext(supervisePack(pack, reports, running), context)
+    )
   })
 
   const scan = Effect.gen(function* () {
@@ -255,7 +249,10 @@ const make = Effect.fnUntraced(function* ({
   const look = Effect.catch(scanning.withPermit(scan), ({ message }) =>
     Effect.logWarning("packs cannot be looked for", { reason: message })
   )
-  const settled = SubscriptionRef.changes(shown).pipe(Stream.filter(isSettled), Stream.runHead, Effect.asVoid)
+  const rescan = Effect.andThen(
+    look,
+    SubscriptionRef.changes(shown).pipe(Stream.filter(isSettled), Stream.runHead, Effect.asVoid)
+  )
 
   if (watch) {
     const { refresh } = yield* makeRefresher(scanPause)
@@ -278,6 +275,6 @@ const make = Effect.fnUntraced(function* ({
           : running.call({ ...call, tool: route.tool }, onProgress)
       }),
     session: yield* packSession(shown),
-    rescan: Effect.andThen(look, settled)
+    rescan
   }
 })

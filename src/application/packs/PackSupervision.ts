@@ -33,11 +33,13 @@ const stableAfter = Duration.minutes(1)
 
 /**
  * Keeps one version of a pack running: installs what it needs, loads it, and loads it again when what ran it is gone.
- * Ends when trying again would not help. Interrupting it leaves alone what runs: whoever heard of it retires it.
+ * Ends when trying again would not help. Interrupting it leaves alone what runs: whoever heard of it retires it, and
+ * what is left ends with the scope of all `packs`.
  */
 export const supervisePack = Effect.fnUntraced(function* (
   { limits, packages, source }: WantedPack,
-  { failed, installing, loading, ready }: PackReports
+  { failed, installing, loading, ready }: PackReports,
+  packs: Scope.Scope
 ): Effect.fn.Return<void, never, PackLoader | PackInstaller> {
   const { load } = yield* PackLoader
   const { install } = yield* PackInstaller
@@ -58,9 +60,10 @@ export const supervisePack = Effect.fnUntraced(function* (
   /** Loads it and says so in one: nobody else would ever end what was loaded. */
   const start = Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
-      const scope = yield* Scope.make()
-      const loaded = yield* restore(load(source)).pipe(
+      const scope = yield* Scope.fork(packs)
+      const loaded = yield* load(source).pipe(
         Effect.timeoutOrElse({ duration: loadTime, orElse: () => Effect.fail(late) }),
+        restore,
         Scope.provide(scope),
         Effect.onError(() => Scope.close(scope, Exit.void))
       )

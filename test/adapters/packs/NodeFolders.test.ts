@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process"
 import { renameSync, rmSync, symlinkSync, utimesSync } from "node:fs"
 import { join } from "node:path"
 import { assert, layer } from "@effect/vitest"
@@ -49,6 +50,19 @@ layer(NodeFolders.layer, { excludeTestServices: true })("folders", (it) => {
     })
   )
 
+  it.effect("links that lead nowhere and what never ends to be read do no harm", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      yield* write(folder, { "a/a_tool.ts": "1" })
+      // As an editor leaves it beside a file that is being edited.
+      symlinkSync("nobody@nowhere:1", join(folder, "a", ".#a_tool.ts"))
+      symlinkSync("/dev/zero", join(folder, "a", "zero"))
+      execFileSync("mkfifo", [join(folder, "a", "pipe"), join(folder, "pipe")])
+      const [a] = yield* scan(folder)
+      assert.deepStrictEqual([a?.name, a?.files], ["a", ["a_tool.ts"]])
+    })
+  )
+
   it.effect("that are none are unreadable", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
@@ -76,6 +90,17 @@ layer(NodeFolders.layer, { excludeTestServices: true })("folders", (it) => {
       renameSync(join(folder, "a", "new"), join(folder, "a", "newer"))
       versions.push(yield* versionIn(folder))
       assert.strictEqual(new Set(versions).size, versions.length)
+    })
+  )
+
+  it.effect("a version changes with the tool, however much lies beside it", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      const many = Array.from({ length: 2000 }, (_, index) => [`a/assets/${index}.txt`, "1"])
+      yield* write(folder, { ...Object.fromEntries(many), "a/b_tool.ts": "1" })
+      const before = yield* versionIn(folder)
+      yield* write(folder, { "a/b_tool.ts": "2" })
+      assert.notStrictEqual(yield* versionIn(folder), before)
     })
   )
 

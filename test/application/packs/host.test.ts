@@ -125,6 +125,56 @@ describe("a host of packs", () => {
   )
 
   scoped(
+    "what changes is taken up while another pack is still being loaded, and so is what mends that one",
+    Effect.gen(function* () {
+      const { host, packs, put } = yield* makeHost()
+      packs.set("slow 1", { loading: Effect.never })
+      yield* put(entry("slow"))
+      yield* TestClock.adjust("1 second")
+      yield* put(entry("slow"), entry("lamp"))
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(yield* standing(host), ["slow Loading", "lamp Ready"])
+      yield* put(entry("slow", "2"), entry("lamp"))
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(yield* standing(host), ["slow Ready", "lamp Ready"])
+    })
+  )
+
+  scoped(
+    "a pack that is disabled while it is being loaded is not loaded",
+    Effect.gen(function* () {
+      const { host, log, packs, put } = yield* makeHost()
+      const gate = yield* Deferred.make<void>()
+      packs.set("lamp 1", { loading: Deferred.await(gate) })
+      yield* put(entry("lamp"))
+      yield* TestClock.adjust("1 second")
+      yield* put(entry("lamp", "2", { enabled: false }))
+      yield* TestClock.adjust("1 second")
+      yield* Deferred.succeed(gate, undefined)
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual([yield* standing(host), log], [["lamp Disabled"], []])
+    })
+  )
+
+  it.effect("a version that still has calls is closed with the host", () =>
+    Effect.gen(function* () {
+      const log = yield* Effect.scoped(
+        Effect.gen(function* () {
+          const { host, log: all, packs, put } = yield* makeHost()
+          packs.set("lamp 1", { call: () => Effect.never })
+          yield* put(entry("lamp"))
+          yield* host.rescan
+          yield* Effect.forkDetach(host.session.callTool("lamp", {}), { startImmediately: true })
+          yield* put(entry("lamp", "2"))
+          yield* host.rescan
+          return all
+        })
+      )
+      assert.sameMembers(log, ["load lamp 1", "load lamp 2", "close lamp 2", "close lamp 1"])
+    })
+  )
+
+  scoped(
     "a pack that is being installed keeps no other waiting, and may be edited meanwhile",
     Effect.gen(function* () {
       const { host, put } = yield* makeHost()
@@ -157,27 +207,6 @@ describe("a host of packs", () => {
       yield* Effect.yieldNow
       yield* TestClock.adjust("1 second")
       assert.deepStrictEqual(log, ["load lamp 1", "load lamp 2", "close lamp 1"])
-    })
-  )
-
-  scoped(
-    "closing ends every version, also one whose last call never ends",
-    Effect.gen(function* () {
-      const log = yield* Effect.scoped(
-        Effect.gen(function* () {
-          const world = yield* makeHost()
-          world.packs.set("lamp 1", { call: () => Effect.never })
-          yield* world.put(entry("lamp"), entry("door"))
-          yield* world.host.rescan
-          // Whoever calls outlives the host.
-          yield* Effect.forkDetach(world.host.session.callTool("lamp", {}), { startImmediately: true })
-          yield* world.put(entry("lamp", "2"), entry("door"))
-          yield* world.host.rescan
-          return world.log
-        })
-      )
-      assert.deepStrictEqual(log.slice(0, 3), ["load lamp 1", "load door 1", "load lamp 2"])
-      assert.sameMembers(log.slice(3), ["close lamp 1", "close door 1", "close lamp 2"])
     })
   )
 

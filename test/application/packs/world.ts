@@ -16,6 +16,8 @@ export interface FakePack {
   readonly call?: LoadedPack["call"]
   /** Why it cannot be loaded. */
   readonly fault?: string
+  /** What it does before it is loaded. */
+  readonly loading?: Effect.Effect<void>
 }
 
 /** An offer of these tools, each with its route. */
@@ -71,7 +73,8 @@ export const makeHost = Effect.fnUntraced(function* (
 
   const load = Effect.fnUntraced(function* ({ name, version }: PackSource) {
     const key = `${name} ${version}`
-    const { call, fault, offer } = packs.get(key) ?? {}
+    const { call, fault, loading = Effect.void, offer } = packs.get(key) ?? {}
+    yield* loading
     if (fault !== undefined) return yield* new PackFailure({ kind: "unusable", message: fault })
     const ended = yield* Deferred.make<string>()
     running.set(name, ended)
