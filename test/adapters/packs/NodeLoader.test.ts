@@ -358,7 +358,7 @@ for (const [where, isolated] of modes) {
         [
           "is no JavaScript at all",
           "let a = 1\nconst = 1",
-          /^it cannot be loaded: Unexpected token '='$/,
+          /^it cannot be loaded: in pack_tool.mjs, or what it imports: Unexpected token '='$/,
           "pack_tool.mjs"
         ],
         [
