@@ -28,8 +28,6 @@ export interface RunningPack {
   ) => Effect.Effect<JsonObject, PackFailure | PackTimeout | PackBusy>
   /** Waits until no call runs, then closes it. New calls are somebody else's business. */
   readonly retire: Effect.Effect<void>
-  /** Closes it, whatever runs. */
-  readonly close: Effect.Effect<void>
 }
 
 /** Runs the calls of a pack that was loaded in this scope. */
@@ -72,7 +70,6 @@ export const makeRunningPack = (
             })
         )
       }),
-    retire: Effect.andThen(idle.await, Scope.close(scope, Exit.void)),
-    close: Scope.close(scope, Exit.void)
+    retire: Effect.andThen(idle.await, Scope.close(scope, Exit.void))
   }
 }
