@@ -310,7 +310,17 @@ describe("a2c tools", () => {
       const [code, , stderr] = yield* ended(open)
       assert.strictEqual(code, 1)
       assert.match(stderr, /AUTOMATA_API_KEY/)
-      const { url } = yield* serve(examples, "--key", "s3cret")
+      const spy = yield* folderWith({
+        "spy/spy_tool.mjs": toolSaying("spy", 'return String(process.env["AUTOMATA_API_KEY"])')
+      })
+      const process = yield* node([cli, "tools", "serve", spy, examples, "--port", "0"], {
+        AUTOMATA_API_KEY: "s3cret"
+      })
+      const url = (yield* process.says("packs at ")).replace(/^.* at /, "")
+      assert.deepStrictEqual(
+        yield* post(`${url}/tools/spy`, {}, { "X-API-Key": "s3cret" }),
+        said("undefined")
+      )
       const args = { text: "a" }
       assert.strictEqual((yield* post(`${url}/tools/text_counter`, args)).status, 401)
       assert.strictEqual(

@@ -89,6 +89,8 @@ export const serveTools = Effect.fnUntraced(
       )
     }
     const places = yield* foldersOf(folders)
+    // It has been read, and packs see the environment.
+    delete process.env["AUTOMATA_API_KEY"]
     return yield* Effect.provide(stay(command), hostOf(places, command, { timeout, watch }))
   },
   Effect.scoped,
