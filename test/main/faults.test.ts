@@ -244,7 +244,8 @@ describe("faults of an MCP server between the calls", () => {
         )
         yield* becomes("a notice", () => told(notice) > 0)
         const listings = noted("list") - before
-        assert.isAtMost(listings, 5)
+        // A thousand notifications; how many listings fit between them is a matter of how busy the machine is.
+        assert.isAtMost(listings, 20)
         assert.isAtMost(told(notice), listings)
       }),
     { args: ["1000"], office }

@@ -1,9 +1,9 @@
-import { Deferred, Duration, Effect, Exit, FiberSet, Option, type Scope } from "effect"
+import { Deferred, Duration, Effect, Exit, FiberSet, type Scope } from "effect"
 import { messageOf, type Outcome } from "../../domain/devices/messages.ts"
 import { toMcpResult } from "../../domain/devices/results.ts"
 import type { Service } from "../../domain/devices/services.ts"
 import type { JsonObject } from "../../domain/json.ts"
-import { SchemaValidator } from "../ports/SchemaValidator.ts"
+import { makeParamsCheck } from "../paramsCheck.ts"
 import { newRequestId } from "../RequestId.ts"
 import type { DeviceLimits } from "./DeviceLimits.ts"
 import type { FrameLink } from "./FrameLink.ts"
@@ -33,7 +33,7 @@ export const makeDeviceCalls = Effect.fnUntraced(function* (
   { sendMcp }: FrameLink,
   { callTimeout, mostCalls }: DeviceLimits
 ): Effect.fn.Return<DeviceCalls, never, Scope.Scope> {
-  const validator = yield* Effect.serviceOption(SchemaValidator)
+  const check = yield* makeParamsCheck
   const waiting = new Map<string, Deferred.Deferred<Outcome>>()
   /**
    * Messages that the device has not taken yet. They are there whether or not anybody waits for their result, so they
@@ -44,13 +44,6 @@ export const makeDeviceCalls = Effect.fnUntraced(function* (
   let gone: string | undefined
 
   const goneBecause = (reason: string) => `Device '${device}' has gone: ${reason}`
-
-  /** Why the parameters do not fit; a schema that nobody can use checks nothing. */
-  const misfit = Effect.fnUntraced(function* ({ parameters }: Service, params: JsonObject) {
-    if (Option.isNone(validator)) return undefined
-    const faults = yield* Effect.orElseSucceed(validator.value.check(parameters, params), () => [])
-    return faults.length === 0 ? undefined : faults.map((fault) => `\n- ${fault}`).join("")
-  })
 
   const ask = Effect.fnUntraced(function* (name: string, params: JsonObject) {
     const callId = yield* newRequestId
@@ -80,9 +73,10 @@ export const makeDeviceCalls = Effect.fnUntraced(function* (
 
   return {
     call: Effect.fnUntraced(function* (name, service, params) {
-      const wrong = yield* misfit(service, params)
-      if (wrong !== undefined) {
-        return toMcpResult(failed(`'${name}' was not called: its arguments do not fit its schema.${wrong}`))
+      const faults = yield* check(service.parameters, params)
+      if (faults.length > 0) {
+        const list = faults.map((fault) => `\n- ${fault}`).join("")
+        return toMcpResult(failed(`'${name}' was not called: its arguments do not fit its schema.${list}`))
       }
       if (gone !== undefined) return toMcpResult(failed(goneBecause(gone)))
       if (Math.max(waiting.size, yield* FiberSet.size(unsent)) >= mostCalls) {

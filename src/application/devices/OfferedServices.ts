@@ -6,7 +6,7 @@ import type { Service } from "../../domain/devices/services.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json.ts"
 import { allPages } from "../computer/paging.ts"
 import type { McpSession } from "../ports/McpSession.ts"
-import { SchemaValidator } from "../ports/SchemaValidator.ts"
+import { makeParamsCheck } from "../paramsCheck.ts"
 import { makeRefresher } from "../Refresher.ts"
 
 /** A tool as a device offers it. */
@@ -55,7 +55,7 @@ export const offerServices = Effect.fnUntraced(function* (
   session: McpSession,
   callTimeout: Duration.Duration
 ): Effect.fn.Return<OfferedServices, never, Scope.Scope> {
-  const validator = yield* Effect.serviceOption(SchemaValidator)
+  const check = yield* makeParamsCheck
   const offered = yield* SubscriptionRef.make<ReadonlyMap<string, OfferedService> | undefined>(undefined)
   const { refresh } = yield* makeRefresher(pause.between)
 
@@ -84,13 +84,6 @@ export const offerServices = Effect.fnUntraced(function* (
     Effect.forkScoped
   )
 
-  /** Why the parameters do not fit; a schema that nobody can use checks nothing. */
-  const misfit = ({ parameters }: Service, params: JsonObject) =>
-    Option.match(validator, {
-      onNone: () => Effect.succeed<ReadonlyArray<string>>([]),
-      onSome: ({ check }) => Effect.orElseSucceed(check(parameters, params), () => [])
-    })
-
   const late = (name: string) =>
     failed(`'${name}' did not answer within ${Duration.toSeconds(callTimeout)} seconds`)
 
@@ -99,7 +92,7 @@ export const offerServices = Effect.fnUntraced(function* (
     call: Effect.fnUntraced(function* (name, params) {
       const service = SubscriptionRef.getUnsafe(offered)?.get(name)
       if (service === undefined) return failed(`There is no service '${name}' here`)
-      const faults = yield* misfit(service, params)
+      const faults = yield* check(service.parameters, params)
       if (faults.length > 0) {
         return failed(`'${name}' was not called: its parameters do not fit. ${faults.join("; ")}`)
       }
