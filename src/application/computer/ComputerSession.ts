@@ -1,16 +1,12 @@
 import { Duration, Effect, Stream } from "effect"
 import { toMcpTool } from "../../domain/tools/listing.ts"
 import { toMcpResult } from "../../domain/tools/result.ts"
-import { version } from "../../version.ts"
-import { McpFailure, type McpSession } from "../ports/McpSession.ts"
+import type { McpSession } from "../ports/McpSession.ts"
+import { toolsOnly } from "../toolsOnly.ts"
 import { Computer } from "./Computer.ts"
 
 /** How long a call may take at most; whoever asks has a deadline of its own. */
 const longestCall = Duration.hours(1)
-
-const noResources = Effect.fail(
-  new McpFailure({ kind: "unsupported", message: "only the tools of this Computer are offered here" })
-)
 
 /**
  * The tools of a Computer as one MCP peer, under the names the Computer gives them: for whoever takes tools by another
@@ -21,20 +17,12 @@ export const computerSession = Effect.fnUntraced(function* (
 ): Effect.fn.Return<McpSession, never, Computer> {
   const { callTool, catalogue, changes } = yield* Computer
   return {
-    info: {
-      name: "a2c-computer",
-      version,
-      protocolVersion: undefined,
-      capabilities: { tools: true, resources: false, subscribe: false },
-      instructions: undefined
-    },
+    ...toolsOnly("a2c-computer"),
     listTools: () =>
       Effect.map(catalogue, ({ entries }) => ({
         items: [...entries].map(([name, { tool }]) => toMcpTool(name, tool)),
         nextCursor: undefined
       })),
-    listResources: () => noResources,
-    readResource: () => noResources,
     callTool: (tool, params) =>
       Effect.map(callTool({ tool, params, asker, timeout: longestCall }), toMcpResult),
     watch: ({ tools }) =>

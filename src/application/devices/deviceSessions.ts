@@ -1,20 +1,12 @@
 import { Effect, Stream } from "effect"
 import type { Service } from "../../domain/devices/services.ts"
 import type { JsonObject } from "../../domain/json.ts"
-import { version } from "../../version.ts"
-import { McpFailure, type McpInfo, type McpSession } from "../ports/McpSession.ts"
+import { McpFailure, type McpSession } from "../ports/McpSession.ts"
+import { noTool, toolsOnly } from "../toolsOnly.ts"
 import type { DeviceRegistry, Entry } from "./DeviceRegistry.ts"
 
 /** How many tools one page of a listing holds. */
 const pageSize = 1000
-
-const infoOf = (name: string, instructions?: string): McpInfo => ({
-  name,
-  version,
-  protocolVersion: undefined,
-  capabilities: { tools: true, resources: false, subscribe: false },
-  instructions
-})
 
 /** A service as MCP lists it. */
 const listing = (name: string, { description, parameters }: Service): JsonObject => ({
@@ -22,11 +14,6 @@ const listing = (name: string, { description, parameters }: Service): JsonObject
   description,
   inputSchema: parameters
 })
-
-const noTool = (name: string) =>
-  new McpFailure({ kind: "protocol", code: -32602, message: `There is no tool '${name}' (any more)` })
-
-const noResources = Effect.fail(new McpFailure({ kind: "unsupported", message: "devices have no resources" }))
 
 const pageOf = (items: ReadonlyArray<JsonObject>, cursor = "0") => {
   const start = Number(cursor)
@@ -55,12 +42,6 @@ const watchOf =
       )
     })
 
-/** What sessions with devices have in common: they have tools and nothing else. */
-const toolsOnly = {
-  listResources: () => noResources,
-  readResource: () => noResources
-}
-
 /** All devices of a gateway as one MCP peer: their services are the tools `device__service`. */
 export const sessionOfAll = (registry: DeviceRegistry, name: string): McpSession => {
   let listed: { readonly of: unknown; readonly items: ReadonlyArray<JsonObject> } | undefined
@@ -77,8 +58,7 @@ export const sessionOfAll = (registry: DeviceRegistry, name: string): McpSession
     return listed.items
   }
   return {
-    ...toolsOnly,
-    info: infoOf(name, "These are services of devices: each is named DEVICE__SERVICE. Devices come and go."),
+    ...toolsOnly(name, "These are services of devices: each is named DEVICE__SERVICE. Devices come and go."),
     listTools: (cursor) => Effect.suspend(() => pageOf(items(), cursor)),
     callTool: (tool, params) =>
       Effect.suspend(() => {
@@ -98,8 +78,7 @@ export const sessionOfAll = (registry: DeviceRegistry, name: string): McpSession
 export const sessionOfOne = (registry: DeviceRegistry, entry: Entry): McpSession => {
   const items = () => [...entry.device.services].map(([service, definition]) => listing(service, definition))
   return {
-    ...toolsOnly,
-    info: infoOf(entry.device.name),
+    ...toolsOnly(entry.device.name),
     listTools: (cursor) => Effect.suspend(() => pageOf(items(), cursor)),
     callTool: (tool, params) =>
       Effect.suspend(() => {

@@ -1,17 +1,12 @@
 import { Effect, PubSub, type Scope, Stream, SubscriptionRef } from "effect"
 import type { JsonObject } from "../../domain/json.ts"
-import { version } from "../../version.ts"
-import { isWatched, type McpChange, McpFailure, type McpSession } from "../ports/McpSession.ts"
+import { isWatched, type McpChange, type McpSession } from "../ports/McpSession.ts"
 import type { PackFailure } from "../ports/PackLoader.ts"
+import { noTool, toolsOnly } from "../toolsOnly.ts"
 import type { PackBusy, PackTimeout } from "./PackCalls.ts"
 import type { HostedTool, PackTable } from "./packTable.ts"
 
 const failed = (text: string): JsonObject => ({ content: [{ type: "text", text }], isError: true })
-
-const noResources = Effect.fail(new McpFailure({ kind: "unsupported", message: "packs have no resources" }))
-
-const noTool = (name: string) =>
-  new McpFailure({ kind: "protocol", code: -32602, message: `There is no tool '${name}' (any more)` })
 
 /** What went wrong, in words a model can act on. */
 const spell = (failure: PackFailure | PackTimeout | PackBusy): string => {
@@ -44,20 +39,12 @@ export const packSession = Effect.fnUntraced(function* (
   )
   const find = (name: string): HostedTool | undefined => SubscriptionRef.getUnsafe(tables).tools.get(name)
   return {
-    info: {
-      name: "a2c-tools",
-      version,
-      protocolVersion: undefined,
-      capabilities: { tools: true, resources: false, subscribe: false },
-      instructions: undefined
-    },
+    ...toolsOnly("a2c-tools"),
     listTools: () =>
       Effect.map(SubscriptionRef.get(tables), ({ tools }) => ({
         items: [...tools.values()].map(({ listed }) => listed),
         nextCursor: undefined
       })),
-    listResources: () => noResources,
-    readResource: () => noResources,
     callTool: (name, args, { onProgress = () => Effect.void } = {}) =>
       Effect.suspend(() => {
         const tool = find(name)

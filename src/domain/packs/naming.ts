@@ -25,7 +25,7 @@ export interface PackFiles {
   readonly className: string
   /** The file that has it. */
   readonly file: string
-  /** The index of the folder, where there is one: if it exports the class, too, it is what is loaded. */
+  /** The index of the folder, where there is one. It need not be: what is loaded is the file. */
   readonly index: string | undefined
   readonly warnings: ReadonlyArray<string>
 }
