@@ -1,4 +1,4 @@
-import { Context, Deferred, Effect, Exit, FiberSet, Layer, Result, Scope } from "effect"
+import { Context, Deferred, type Duration, Effect, Exit, FiberSet, Layer, Result, Scope } from "effect"
 import { type GateRefusal, gate, parseVersion, PROTOCOL_VERSION } from "../../domain/protocol/version.ts"
 import { tooLarge } from "../../domain/refusal.ts"
 import { type Body, faultyBody, receivedBody } from "../../application/ports/Body.ts"
@@ -52,12 +52,14 @@ const carry = (body: Body): Body => {
 const makeEnd = Effect.fnUntraced(function* (
   id: string,
   maxBytes: number,
-  far: () => End
+  far: () => End,
+  close: (reason: string) => Effect.Effect<void>
 ): Effect.fn.Return<End, never, Scope.Scope> {
   const handlers = yield* FiberSet.make<void>()
   const run = yield* FiberSet.runtime(handlers)<never>()
   const closed = yield* Deferred.make<string>()
   const unanswered = new Set<Deferred.Deferred<Answer, LinkClosed>>()
+  const runAsk = Effect.runForkWith(yield* Effect.context<never>())
   let receive: Receive | undefined
 
   const fits = (body: Body): boolean =>
@@ -76,6 +78,20 @@ const makeEnd = Effect.fnUntraced(function* (
     return fits(body) ? Effect.void : Effect.fail(new NotSent({ refusal: tooLarge(maxBytes) }))
   }
 
+  const ask = Effect.fnUntraced(function* (event: string, body: Body, deadline: Duration.Duration) {
+    yield* sendable(body)
+    const answered = Deferred.makeUnsafe<Answer, LinkClosed>()
+    unanswered.add(answered)
+    far().deliver(event, carry(body), answered)
+    return yield* Deferred.await(answered).pipe(
+      Effect.timeoutOrElse({
+        duration: deadline,
+        orElse: () => Effect.fail(new NoAnswer({ after: deadline }))
+      }),
+      Effect.ensuring(Effect.sync(() => unanswered.delete(answered)))
+    )
+  })
+
   const link: Link = {
     id,
     maxBytes: () => maxBytes,
@@ -86,19 +102,20 @@ const makeEnd = Effect.fnUntraced(function* (
         sendable(body),
         Effect.sync(() => far().deliver(event, carry(body), Deferred.makeUnsafe()))
       ),
-    ask: Effect.fnUntraced(function* (event, body, deadline) {
-      yield* sendable(body)
-      const answered = Deferred.makeUnsafe<Answer, LinkClosed>()
-      unanswered.add(answered)
-      far().deliver(event, carry(body), answered)
-      return yield* Deferred.await(answered).pipe(
-        Effect.timeoutOrElse({
-          duration: deadline,
-          orElse: () => Effect.fail(new NoAnswer({ after: deadline }))
-        }),
-        Effect.ensuring(Effect.sync(() => unanswered.delete(answered)))
-      )
-    })
+    ask,
+    request: (event, body, deadline, end) => {
+      const fiber = runAsk(ask(event, body, deadline))
+      let wanted = true
+      fiber.addObserver((exit) => {
+        if (wanted) end(exit)
+      })
+      return () => {
+        wanted = false
+        fiber.interruptUnsafe()
+      }
+    },
+    backlog: () => 0,
+    close
   }
 
   return {
@@ -177,16 +194,17 @@ export const layer = (options: MemoryTransportOptions = {}): Layer.Layer<Transpo
         const id = `memory-${++count}`
         const here = yield* Effect.scope
         const there = yield* Scope.fork(scope)
-        const near: End = yield* makeEnd(id, maxMessageBytes, () => far)
-        const far: End = yield* makeEnd(id, Number.POSITIVE_INFINITY, () => near).pipe(
+        const lose = (reason: string) =>
+          Effect.suspend(() => Effect.andThen(near.lose(reason), far.lose(reason)))
+        const close = (reason: string) => Effect.andThen(lose(reason), Scope.close(there, Exit.void))
+        const near: End = yield* makeEnd(id, maxMessageBytes, () => far, close)
+        const far: End = yield* makeEnd(id, Number.POSITIVE_INFINITY, () => near, close).pipe(
           Scope.provide(there),
           Effect.provideContext(context)
         )
-        const lose = (reason: string) => Effect.andThen(near.lose(reason), far.lose(reason))
-        const close = (reason: string) => Effect.andThen(lose(reason), Scope.close(there, Exit.void))
         yield* Scope.addFinalizer(there, lose("Server closed"))
         yield* Scope.addFinalizer(here, close("closed by the member"))
-        const handshake = { version: admitted.success, auth: request.auth, headers: {} }
+        const handshake = { version: admitted.success, auth: request.auth, headers: {}, remote: "memory" }
         const receive = yield* accept(far.link, handshake).pipe(
           Scope.provide(there),
           Effect.provideContext(context),

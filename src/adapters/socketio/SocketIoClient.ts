@@ -187,7 +187,16 @@ const connect = Effect.fnUntraced(function* (
   const socket = yield* open(options, request)
   const limit = { bytes: assumedMaxBytes }
   const run = Effect.runForkWith(yield* Effect.context<never>())
-  const { link, lose, open: receiveWith } = yield* makeSocketLink("", socket, () => limit.bytes)
+  const {
+    link,
+    lose,
+    open: receiveWith
+  } = yield* makeSocketLink(
+    "",
+    socket,
+    () => limit.bytes,
+    () => 0
+  )
   yield* Effect.addFinalizer(() => lose("closed by the member"))
   socket.on("disconnect", (reason) => void run(lose(reason)))
   receiveWith(request.receive)

@@ -67,12 +67,13 @@ const refusalError = (code: number, message: string): Error =>
   Object.assign(new Error(message), { data: { code, message } })
 
 const handshakeOf = (socket: Socket): Handshake => {
-  const { auth, headers, query } = socket.handshake
+  const { address, auth, headers, query } = socket.handshake
   const version = query[versionParameter]
   return {
     version: Result.getOrThrow(parseVersion(typeof version === "string" ? version : "")),
     auth,
-    headers
+    headers,
+    remote: address
   }
 }
 
@@ -118,7 +119,12 @@ const serve = Effect.fnUntraced(function* (
   const admit = Effect.fnUntraced(function* (socket: Socket) {
     const scope = yield* Scope.make()
     const made = yield* Scope.provide(
-      makeSocketLink(socket.id, socket, () => Number.POSITIVE_INFINITY),
+      makeSocketLink(
+        socket.id,
+        socket,
+        () => Number.POSITIVE_INFINITY,
+        () => 0
+      ),
       scope
     )
     const entry = { ...made, scope }

@@ -2,6 +2,8 @@ import { Deferred, Duration, Effect, Exit, FiberSet, Result, type Scope } from "
 import { type Body, receivedBody } from "../../application/ports/Body.ts"
 import {
   type Answer,
+  type Asked,
+  askBy,
   type Link,
   LinkClosed,
   NoAnswer,
@@ -18,6 +20,7 @@ export interface SocketLike {
     emit(event: string, body: Body, ack: (error: Error | null, ...values: Array<Body>) => void): unknown
   }
   onAny(listener: (event: string, ...args: Array<unknown>) => void): unknown
+  disconnect(): unknown
 }
 
 /** A link over a socket, and the hands of the adapter that owns it. */
@@ -30,7 +33,7 @@ export interface SocketLink {
 }
 
 type Ack = (...values: ReadonlyArray<Body>) => void
-type Waiting = (exit: Exit.Exit<Answer, LinkClosed | NoAnswer>) => void
+type Waiting = (asked: Asked) => void
 
 const isAck = (value: unknown): value is Ack => typeof value === "function"
 
@@ -40,12 +43,14 @@ const writable = (answer: Answer): boolean => answer.every((body) => Result.isSu
 const maxTimer = 2 ** 31 - 1
 
 /**
- * Makes a link of a socket whose messages are already bodies. `maxBytes` is what the far end takes.
+ * Makes a link of a socket whose messages are already bodies. `maxBytes` is what the far end takes, `backlog` what it has
+ * not taken yet.
  */
 export const makeSocketLink = Effect.fnUntraced(function* (
   id: string,
   socket: SocketLike,
-  maxBytes: () => number
+  maxBytes: () => number,
+  backlog: () => number
 ): Effect.fn.Return<SocketLink, never, Scope.Scope> {
   const handlers = yield* FiberSet.make<void>()
   const run = yield* FiberSet.runtime(handlers)<never>()
@@ -72,21 +77,28 @@ export const makeSocketLink = Effect.fnUntraced(function* (
       return Effect.void
     })
 
-  const ask = (event: string, body: Body, deadline: Duration.Duration) =>
-    Effect.callback<Answer, LinkClosed | NoAnswer | NotSent>((resume) => {
-      const problem = obstacle(body)
-      if (problem !== undefined) return resume(Effect.fail(problem))
-      const end: Waiting = (exit) => {
-        waiting.delete(end)
-        resume(exit)
-      }
-      waiting.add(end)
-      const millis = Math.min(Duration.toMillis(deadline), maxTimer)
-      socket.timeout(millis).emit(event, body, (error, ...values) => {
-        end(error === null ? Exit.succeed(values) : Exit.fail(new NoAnswer({ after: deadline })))
+  const request: Link["request"] = (event, body, deadline, end) => {
+    const problem = obstacle(body)
+    if (problem !== undefined) {
+      // Not before the asker has what it needs to forget the answer.
+      let wanted = true
+      queueMicrotask(() => {
+        if (wanted) end(Exit.fail(problem))
       })
-      return Effect.sync(() => waiting.delete(end))
+      return () => {
+        wanted = false
+      }
+    }
+    const finish: Waiting = (exit) => {
+      if (waiting.delete(finish)) end(exit)
+    }
+    waiting.add(finish)
+    const millis = Math.min(Duration.toMillis(deadline), maxTimer)
+    socket.timeout(millis).emit(event, body, (error, ...values) => {
+      finish(error === null ? Exit.succeed(values) : Exit.fail(new NoAnswer({ after: deadline })))
     })
+    return () => void waiting.delete(finish)
+  }
 
   const open = (receive: Receive) => {
     socket.onAny((event, ...args) => {
@@ -120,5 +132,20 @@ export const makeSocketLink = Effect.fnUntraced(function* (
       return FiberSet.clear(handlers)
     })
 
-  return { link: { id, ask, tell, maxBytes, fits, closed: Deferred.await(closed) }, open, lose }
+  const link: Link = {
+    id,
+    ask: askBy(request),
+    request,
+    tell,
+    maxBytes,
+    fits,
+    backlog,
+    closed: Deferred.await(closed),
+    close: (reason) =>
+      Effect.andThen(
+        lose(reason),
+        Effect.sync(() => socket.disconnect())
+      )
+  }
+  return { link, open, lose }
 })

@@ -17,7 +17,11 @@ export interface Body {
   readonly whole: () => Result.Result<unknown, Refusal>
   /** The value as JSON text. May cost a serialization, once. */
   readonly text: () => Result.Result<string, Refusal>
+  /** Length of the JSON text in bytes; 0 where there is none. May cost a serialization. */
+  readonly bytes: () => number
 }
+
+const utf8 = new TextEncoder()
 
 class JsonBody implements Body {
   readonly head: Result.Result<unknown, Refusal>
@@ -37,6 +41,12 @@ class JsonBody implements Body {
     )
     return this.#text
   }
+  bytes(): number {
+    return Result.match(this.text(), {
+      onFailure: () => 0,
+      onSuccess: (text) => utf8.encode(text).length
+    })
+  }
 }
 
 /** A body of a value we made ourselves. */
@@ -45,7 +55,7 @@ export const jsonBody = (value: unknown): Body => new JsonBody(value)
 /** A body that cannot be used, and what its sender is told. */
 export const faultyBody = (refusal: Refusal): Body => {
   const fault = Result.fail(refusal)
-  return { head: fault, whole: () => fault, text: () => fault }
+  return { head: fault, whole: () => fault, text: () => fault, bytes: () => 0 }
 }
 
 /** A body of a value that a peer sent: binary, hostile nesting and the like make it a faulty one. */

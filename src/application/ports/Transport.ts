@@ -1,4 +1,4 @@
-import { Context, Data, type Duration, type Effect, type Scope } from "effect"
+import { Context, Data, type Duration, Effect, type Exit, type Scope } from "effect"
 import type { JsonObject } from "../../domain/json.ts"
 import type { Version, VersionMismatch } from "../../domain/protocol/version.ts"
 import type { Refusal } from "../../domain/refusal.ts"
@@ -20,6 +20,9 @@ export class NoAnswer extends Data.TaggedError("NoAnswer")<{ readonly after: Dur
 /** The message was not sent: it is too large or cannot be written. The link lives. */
 export class NotSent extends Data.TaggedError("NotSent")<{ readonly refusal: Refusal }> {}
 
+/** How an ask ended. */
+export type Asked = Exit.Exit<Answer, LinkClosed | NoAnswer | NotSent>
+
 /**
  * One end of a connection between a member and the Server. Both ends can ask and tell; messages of one link arrive
  * in the order in which they were sent, and every ask ends exactly once.
@@ -36,15 +39,38 @@ export interface Link {
     body: Body,
     deadline: Duration.Duration
   ) => Effect.Effect<Answer, LinkClosed | NoAnswer | NotSent>
+  /**
+   * The same for whoever relays many: `end` is called exactly once, never before this returns, unless the function
+   * that it returns is called first, which forgets the answer.
+   */
+  readonly request: (
+    event: string,
+    body: Body,
+    deadline: Duration.Duration,
+    end: (asked: Asked) => void
+  ) => () => void
   /** Sends a message that nobody acknowledges. Sent is not yet arrived. */
   readonly tell: (event: string, body: Body) => Effect.Effect<void, LinkClosed | NotSent>
   /** Largest body the far end takes, in bytes of its JSON text. */
   readonly maxBytes: () => number
   /** True when the far end takes a message with this body. */
   readonly fits: (body: Body) => boolean
+  /** Bytes on their way to the far end that it has not taken yet, as far as this end can know. */
+  readonly backlog: () => number
   /** Waits until the link is closed and says why. */
   readonly closed: Effect.Effect<string>
+  /** Closes the link; whatever waits at either end is over. */
+  readonly close: (reason: string) => Effect.Effect<void>
 }
+
+/** {@link Link.ask} by {@link Link.request}. */
+export const askBy =
+  (request: Link["request"]): Link["ask"] =>
+  (event, body, deadline) =>
+    Effect.callback((resume) => {
+      const forget = request(event, body, deadline, resume)
+      return Effect.sync(forget)
+    })
 
 /**
  * What an end does with a message: the effect gives the acknowledgement, and never fails. It is interrupted when the
@@ -59,6 +85,8 @@ export interface Handshake {
   readonly auth: unknown
   /** Headers of the request that opened the connection, names in lower case. */
   readonly headers: { readonly [name: string]: string | ReadonlyArray<string> | undefined }
+  /** Where the connection comes from: an address without the port, or a word for what has none. */
+  readonly remote: string
 }
 
 /** The Server does not let this connection in; `code` is one of the protocol's. Trying again does not help. */

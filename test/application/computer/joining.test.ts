@@ -22,6 +22,9 @@ describe("joining an office", () => {
                 .setTools([tool("b")])
                 .pipe(Effect.andThen(Effect.sleep("1 second")), Effect.as([jsonBody(true), jsonBody(null)])),
             tell: (event) => Effect.sync(() => void told.push(event)),
+            request: () => () => undefined,
+            backlog: () => 0,
+            close: () => Effect.void,
             closed: Effect.never,
             maxBytes: () => Number.POSITIVE_INFINITY,
             fits: () => true
