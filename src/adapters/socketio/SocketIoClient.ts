@@ -10,8 +10,8 @@ import {
 } from "../../application/ports/Transport.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json.ts"
 import { type VersionMismatch, versionParameter } from "../../domain/protocol/version.ts"
-import { defaultPath, namespace } from "./limits.ts"
-import { decoderFor, Encoder, envelopeBytes } from "./parser.ts"
+import { defaultPath, envelopeBytes, namespace } from "./limits.ts"
+import { decoderFor, Encoder } from "./parser.ts"
 import { makeSocketLink } from "./SocketLink.ts"
 
 /** What a member may set about its connection. */

@@ -1,17 +1,16 @@
 import { createServer, type IncomingMessage } from "node:http"
 import type { AddressInfo } from "node:net"
 import { Cause, Effect, Exit, FiberSet, Layer, Option, Result, Scope } from "effect"
-import { Server as Engine } from "engine.io"
-import { type Socket, Server as SocketIo } from "socket.io"
-import { WebSocketServer } from "ws"
+import type { Socket as Connection } from "engine.io"
 import { type Handshake, ListenFailed, TransportServer } from "../../application/ports/Transport.ts"
 import { parseVersion, PROTOCOL_VERSION, versionParameter } from "../../domain/protocol/version.ts"
 import { codes } from "../../domain/refusal.ts"
 import { listen } from "../node/network.ts"
-import { isFor, type Rejection, rejectionOf, rejectRequest, rejectUpgrade } from "./gate.ts"
-import { defaultMaxMessageBytes, defaultPath, namespace } from "./limits.ts"
-import { decoderFor, Encoder, envelopeBytes } from "./parser.ts"
-import { makeSocketLink, type SocketLink } from "./SocketLink.ts"
+import { Engine } from "./Engine.ts"
+import { isFor, type Rejection, rejectionOf, rejectRequest, rejectUpgrade, urlOf } from "./gate.ts"
+import { defaultMaxMessageBytes, defaultPath, defaultValidateBytes } from "./limits.ts"
+import { type Door, ServerConnection } from "./ServerConnection.ts"
+import type { ServerSocket } from "./ServerSocket.ts"
 
 /** What an operator may set about the Socket.IO server. */
 export interface SocketIoServerOptions {
@@ -22,6 +21,12 @@ export interface SocketIoServerOptions {
   readonly path?: string
   /** A larger message is answered with 413; one of more than twice the size costs its sender the connection. */
   readonly maxMessageBytes?: number
+  /**
+   * Bodies up to this size are read in full before they are passed on. Of larger ones no more is read than routing
+   * needs, unless `validate` says so: whatever else they hold reaches the other members of the office as it came.
+   */
+  readonly validateBytes?: number
+  readonly validate?: boolean
   /** Origins whose pages may connect; `*` is any. Programs that are no browser need no entry. */
   readonly allowedOrigins?: ReadonlyArray<string>
   /** The protocol version this Server speaks. */
@@ -35,45 +40,16 @@ type Accept = Parameters<TransportServer["Service"]["serve"]>[0]
 
 const notFound: Rejection = { status: 404, headers: {}, body: { code: 404, message: "Not found" } }
 
-/** An engine that still reads messages somewhat over the limit, so that their senders can be told. */
-const makeEngine = (options: SocketIoServerOptions, maxMessageBytes: number): Engine => {
-  const cutOff = 2 * maxMessageBytes + envelopeBytes
-  const roomy = class extends WebSocketServer {
-    constructor(given: ConstructorParameters<typeof WebSocketServer>[0]) {
-      super({ ...given, maxPayload: cutOff })
-    }
-  }
-  const { allowedOrigins = [] } = options
-  const engine = new Engine({
-    maxHttpBufferSize: maxMessageBytes,
-    wsEngine: roomy,
-    pingInterval: options.pingInterval ?? 25_000,
-    pingTimeout: options.pingTimeout ?? 20_000,
-    ...(allowedOrigins.length > 0 && {
-      cors: { origin: allowedOrigins.includes("*") ? true : [...allowedOrigins] }
-    })
-  })
-  engine.on("connection", ({ transport }: { transport: { name: string; maxHttpBufferSize?: number } }) => {
-    if (transport.name === "polling") transport.maxHttpBufferSize = cutOff
-  })
-  return engine
-}
-
 const spellUrl = ({ address, family, port }: AddressInfo): string =>
   `http://${family === "IPv6" ? `[${address}]` : address}:${port}`
 
-/** The error by which Socket.IO tells a client why its namespace was refused (spec §2.5). */
-const refusalError = (code: number, message: string): Error =>
-  Object.assign(new Error(message), { data: { code, message } })
-
-const handshakeOf = (socket: Socket): Handshake => {
-  const { address, auth, headers, query } = socket.handshake
-  const version = query[versionParameter]
+const handshakeOf = (connection: Connection, auth: unknown): Handshake => {
+  const { request } = connection
   return {
-    version: Result.getOrThrow(parseVersion(typeof version === "string" ? version : "")),
+    version: Result.getOrThrow(parseVersion(urlOf(request)?.searchParams.get(versionParameter) ?? "")),
     auth,
-    headers,
-    remote: address
+    headers: request.headers,
+    remote: connection.remoteAddress
   }
 }
 
@@ -91,16 +67,21 @@ const serve = Effect.fnUntraced(function* (
     maxMessageBytes = defaultMaxMessageBytes,
     path = defaultPath,
     port = 0,
+    validate = false,
+    validateBytes = defaultValidateBytes,
     version = PROTOCOL_VERSION
   } = options
   const serverVersion = yield* Effect.orDie(Effect.fromResult(parseVersion(version)))
-  const links = new Set<SocketLink & { readonly scope: Scope.Closeable }>()
+  const links = new Map<ServerSocket, Scope.Closeable>()
   const run = yield* FiberSet.makeRuntime<never>()
 
   const http = createServer()
-  const engine = makeEngine(options, maxMessageBytes)
-  const io = new SocketIo({ parser: { Encoder, Decoder: decoderFor(maxMessageBytes) }, serveClient: false })
-  io.bind(engine)
+  const engine = new Engine({
+    maxMessageBytes,
+    allowedOrigins,
+    pingInterval: options.pingInterval ?? 25_000,
+    pingTimeout: options.pingTimeout ?? 20_000
+  })
 
   http.on("request", (request, response) => {
     const rejection = isFor(path, request) ? rejectionOf(request, serverVersion, allowedOrigins) : notFound
@@ -115,59 +96,68 @@ const serve = Effect.fnUntraced(function* (
     } else rejectUpgrade(socket, rejection)
   })
 
-  /** Lets one socket in, or says why not. Its scope closes when the socket is gone, whatever happens first. */
-  const admit = Effect.fnUntraced(function* (socket: Socket) {
+  /** Ends a session. Its scope closes when the member is gone, whatever happens first. */
+  const end = (socket: ServerSocket, reason: string) =>
+    Effect.suspend(() => {
+      const scope = links.get(socket)
+      links.delete(socket)
+      const lost = socket.lose(reason)
+      return scope === undefined ? lost : Effect.andThen(lost, Scope.close(scope, Exit.void))
+    })
+
+  /** Lets one member in, or says why not. */
+  const admit = Effect.fnUntraced(function* (
+    connection: ServerConnection,
+    socket: ServerSocket,
+    auth: unknown
+  ) {
     const scope = yield* Scope.make()
-    const made = yield* Scope.provide(
-      makeSocketLink(
-        socket.id,
-        socket,
-        () => Number.POSITIVE_INFINITY,
-        () => 0
-      ),
-      scope
+    links.set(socket, scope)
+    const receive = yield* Effect.onError(
+      Scope.provide(accept(socket, handshakeOf(connection.connection, auth)), scope),
+      () => end(socket, "refused")
     )
-    const entry = { ...made, scope }
-    links.add(entry)
-    const end = (reason: string) =>
-      Effect.suspend(() => {
-        links.delete(entry)
-        return Effect.andThen(made.lose(reason), Scope.close(scope, Exit.void))
-      })
-    const receive = yield* Effect.onError(Scope.provide(accept(made.link, handshakeOf(socket)), scope), () =>
-      end("refused")
-    )
-    const gone = (reason: string) => void run(end(reason))
-    socket.on("disconnect", gone)
-    socket.conn.once("close", gone)
-    if (socket.conn.readyState !== "open") return yield* end("closed while connecting")
-    made.open(receive)
+    // It may have gone while it was let in.
+    if (!links.has(socket)) return yield* Scope.close(scope, Exit.void)
+    connection.welcome(socket)
+    socket.open(receive)
   })
 
-  io.of(namespace).use((socket, next) => {
-    run(
-      Effect.matchCauseEffect(admit(socket), {
-        onSuccess: () => Effect.sync(() => next()),
-        onFailure: (cause) =>
+  const context = yield* Effect.context<never>()
+  const door: Door = {
+    run: Effect.runForkWith(context),
+    limits: { maxMessageBytes, validateBytes: validate ? Number.POSITIVE_INFINITY : validateBytes },
+    admit: (connection, socket, auth) => {
+      run(
+        Effect.catchCause(admit(connection, socket, auth), (cause) =>
           Option.match(Cause.findErrorOption(cause), {
-            onSome: ({ code, message }) => Effect.sync(() => next(refusalError(code, message))),
+            onSome: ({ code, message }) =>
+              Effect.sync(() => connection.refuse(socket, message, { code, message })),
             onNone: () =>
               Effect.andThen(
                 Effect.logError("connection failed", cause),
-                Effect.sync(() => next(refusalError(codes.internal, "Internal error")))
+                Effect.sync(() =>
+                  connection.refuse(socket, "Internal error", {
+                    code: codes.internal,
+                    message: "Internal error"
+                  })
+                )
               )
           })
-      })
-    )
-  })
+        )
+      )
+    },
+    gone: (socket, reason) => void run(end(socket, reason))
+  }
+  engine.on("connection", (connection: Connection) => void new ServerConnection(connection, door))
 
   yield* Effect.addFinalizer(() =>
     Effect.gen(function* () {
       const open = [...links]
-      yield* Effect.forEach(open, ({ lose }) => lose("Server shut down"), { discard: true })
-      yield* Effect.promise(() => io.close())
+      yield* Effect.forEach(open, ([socket]) => socket.lose("Server shut down"), { discard: true })
+      engine.close()
       http.closeAllConnections()
-      yield* Effect.forEach(open, ({ scope }) => Scope.close(scope, Exit.void), { discard: true })
+      yield* Effect.forEach(open, ([socket]) => end(socket, "Server shut down"), { discard: true })
       yield* Effect.callback<void>((resume) => {
         http.close(() => resume(Effect.void))
       })

@@ -11,7 +11,7 @@ export interface Rejection {
 }
 
 /** The URL of a request; the host is of no account. */
-const urlOf = (request: IncomingMessage): URL | undefined => {
+export const urlOf = (request: IncomingMessage): URL | undefined => {
   try {
     return new URL(request.url ?? "/", "http://localhost")
   } catch {

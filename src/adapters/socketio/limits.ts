@@ -9,3 +9,9 @@ export const defaultMaxMessageBytes = 16 * 1024 * 1024
 
 /** Largest message that can be chosen, in bytes: beyond twice this, clients drop the connection by themselves. */
 export const mostMessageBytes = 48 * 1024 * 1024
+
+/** Bytes a packet may have beyond its body: type, namespace, id and event name. */
+export const envelopeBytes = 1024
+
+/** Bodies up to this many bytes are read in full before they are passed on, unless an operator chooses otherwise. */
+export const defaultValidateBytes = 16 * 1024

@@ -3,9 +3,7 @@ import { Result } from "effect"
 import * as Stock from "socket.io-parser"
 import { type Body, faultyBody, receivedBody } from "../../application/ports/Body.ts"
 import { tooLarge } from "../../domain/refusal.ts"
-
-/** Bytes a packet may have beyond its body: type, namespace, id and event name. */
-export const envelopeBytes = 1024
+import { envelopeBytes } from "./limits.ts"
 
 const utf8 = new TextEncoder()
 

@@ -1,5 +1,5 @@
 import { Result } from "effect"
-import { bodyFault } from "../../domain/json.ts"
+import { bodyFault, isJsonObject } from "../../domain/json.ts"
 import { badRequest, internal, type Refusal } from "../../domain/refusal.ts"
 
 /**
@@ -13,6 +13,8 @@ export interface Body {
    * inside may be empty stand-ins of the same kind.
    */
   readonly head: Result.Result<unknown, Refusal>
+  /** Is it a JSON object, as far as can be seen without a parse? */
+  readonly isObject: boolean
   /** The complete value. May cost a parse. */
   readonly whole: () => Result.Result<unknown, Refusal>
   /** The value as JSON text. May cost a serialization, once. */
@@ -25,9 +27,11 @@ const utf8 = new TextEncoder()
 
 class JsonBody implements Body {
   readonly head: Result.Result<unknown, Refusal>
+  readonly isObject: boolean
   #text: Result.Result<string, Refusal> | undefined
   constructor(value: unknown) {
     this.head = Result.succeed(value)
+    this.isObject = isJsonObject(value)
   }
   whole(): Result.Result<unknown, Refusal> {
     return this.head
@@ -55,7 +59,7 @@ export const jsonBody = (value: unknown): Body => new JsonBody(value)
 /** A body that cannot be used, and what its sender is told. */
 export const faultyBody = (refusal: Refusal): Body => {
   const fault = Result.fail(refusal)
-  return { head: fault, whole: () => fault, text: () => fault, bytes: () => 0 }
+  return { head: fault, isObject: false, whole: () => fault, text: () => fault, bytes: () => 0 }
 }
 
 /** A body of a value that a peer sent: binary, hostile nesting and the like make it a faulty one. */

@@ -1,5 +1,4 @@
 import { Context, Duration, Effect, Layer, Option, Result } from "effect"
-import { isJsonObject } from "../../domain/json.ts"
 import type { Seat, Session } from "../../domain/office/membership.ts"
 import type { RoutedRow } from "../../domain/protocol/v0_2/events.ts"
 import {
@@ -51,11 +50,9 @@ const failure =
 const checked = (answer: Answer): Result.Result<Body, Refusal> => {
   const [body] = answer
   if (body === undefined) return Result.fail(internal("The Computer's answer is empty"))
-  if (Result.isFailure(body.head)) {
-    return Result.fail(internal(`The Computer's answer is unusable: ${body.head.failure.message}`))
-  }
-  return isJsonObject(body.head.success)
-    ? Result.succeed(body)
+  if (body.isObject) return Result.succeed(body)
+  return Result.isFailure(body.head)
+    ? Result.fail(internal(`The Computer's answer is unusable: ${body.head.failure.message}`))
     : Result.fail(internal("The Computer's answer is no object"))
 }
 

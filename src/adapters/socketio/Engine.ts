@@ -1,0 +1,105 @@
+import type { IncomingMessage } from "node:http"
+import { Server, type Transport, transports } from "engine.io"
+import { type RawData, WebSocketServer } from "ws"
+import { Outgoing, TextFrame } from "./frames.ts"
+import { envelopeBytes } from "./limits.ts"
+
+type Request = ConstructorParameters<typeof transports.websocket>[0]
+type Packets = Parameters<Transport["send"]>[0]
+type Packet = Packets[number]
+
+/** The digit by which Engine.IO marks a message. */
+const message = 0x34
+
+/** The message of a packet, which stands where Engine.IO keeps a string. */
+const outgoingOf = ({ data }: { readonly data?: unknown }): Outgoing | undefined =>
+  data instanceof Outgoing ? data : undefined
+
+/** A packet whose message is said to Engine.IO as what this transport takes. */
+const handOver = (packet: Packet, as: (outgoing: Outgoing) => Partial<Packet>): Packet => {
+  const outgoing = outgoingOf(packet)
+  if (outgoing === undefined) return packet
+  outgoing.taken(outgoing.size)
+  return { ...packet, ...as(outgoing) }
+}
+
+/** WebSocket whose messages come and go as bytes. */
+class ByteWebSocket extends transports.websocket {
+  readonly #socket: Request["websocket"]
+  constructor(request: Request) {
+    super(request)
+    this.#socket = request.websocket
+    this.#socket?.removeAllListeners("message")
+    this.#socket?.on("message", (data: RawData, isBinary: boolean) => {
+      if (!isBinary && Buffer.isBuffer(data) && data[0] === message) {
+        // Engine.IO only hands the data of a message on.
+        this.onPacket({ type: "message", data: new TextFrame(data.subarray(1)) as unknown as string })
+      } else this.onData(isBinary ? data : String(data))
+    })
+  }
+  /** Bytes that the network has not taken. */
+  get waiting(): number {
+    return this.#socket?.bufferedAmount ?? 0
+  }
+  override send(packets: Packets): void {
+    super.send(
+      packets.map((packet) =>
+        handOver(packet, (outgoing) => ({
+          options: { compress: false, wsPreEncodedFrame: outgoing.frame() }
+        }))
+      )
+    )
+  }
+}
+
+/** Polling takes messages as text. */
+const textPolling = (request: Request): Transport => {
+  // Engine.IO declares it as a function, and calls it as one, too.
+  const transport: Transport = (transports.polling as unknown as (request: Request) => Transport)(request)
+  const send = transport.send.bind(transport)
+  transport.send = (packets) =>
+    send(packets.map((packet) => handOver(packet, (outgoing) => ({ data: outgoing.text() }))))
+  return transport
+}
+
+/** What an engine is made of. */
+export interface EngineOptions {
+  readonly maxMessageBytes: number
+  readonly allowedOrigins: ReadonlyArray<string>
+  readonly pingInterval: number
+  readonly pingTimeout: number
+}
+
+/**
+ * The server of Engine.IO, on whose connections the messages are {@link Outgoing}, and {@link TextFrame} where they
+ * come over WebSocket. It still reads messages somewhat over the limit, so that their senders can be told.
+ */
+export class Engine extends Server {
+  constructor({ allowedOrigins, maxMessageBytes, pingInterval, pingTimeout }: EngineOptions) {
+    const cutOff = 2 * maxMessageBytes + envelopeBytes
+    super({
+      maxHttpBufferSize: maxMessageBytes,
+      httpCompression: false,
+      pingInterval,
+      pingTimeout,
+      wsEngine: class extends WebSocketServer {
+        constructor(given: ConstructorParameters<typeof WebSocketServer>[0]) {
+          super({ ...given, maxPayload: cutOff })
+        }
+      },
+      ...(allowedOrigins.length > 0 && {
+        cors: { origin: allowedOrigins.includes("*") ? true : [...allowedOrigins] }
+      })
+    })
+    this.on("connection", ({ transport }: { transport: { name: string; maxHttpBufferSize?: number } }) => {
+      if (transport.name === "polling") transport.maxHttpBufferSize = cutOff
+    })
+  }
+  protected override createTransport(name: string, request: IncomingMessage): Transport {
+    return name === "websocket" ? new ByteWebSocket(request as Request) : textPolling(request as Request)
+  }
+}
+
+/** Bytes that the transport of a connection has taken and the network has not. */
+export const waitingBytes = (transport: unknown): number =>
+  transport instanceof ByteWebSocket ? transport.waiting : 0

@@ -1,0 +1,205 @@
+import { type Body, faultyBody, receivedBody } from "../../application/ports/Body.ts"
+import { bodyFault } from "../../domain/json.ts"
+import { badRequest, tooLarge } from "../../domain/refusal.ts"
+import { envelopeBytes, namespace } from "./limits.ts"
+import { RawBody } from "./RawBody.ts"
+import { scanObject, skipSpace, stringEnd } from "./scan.ts"
+
+/** What a packet reader must know. */
+export interface ReadLimits {
+  /** Largest body that is accepted. */
+  readonly maxMessageBytes: number
+  /** Bodies up to this size are read in full; of larger ones no more than routing needs. */
+  readonly validateBytes: number
+}
+
+/** One packet of a client. `attachments` tells how many binary frames follow it, which nobody wants. */
+export type Incoming =
+  | { readonly type: "connect"; readonly namespace: string; readonly auth: unknown }
+  | { readonly type: "disconnect"; readonly namespace: string }
+  | {
+      readonly type: "event"
+      readonly namespace: string
+      readonly id: number | undefined
+      readonly event: string
+      readonly body: Body
+      readonly attachments: number
+    }
+  | {
+      readonly type: "ack"
+      readonly namespace: string
+      readonly id: number
+      readonly answer: ReadonlyArray<Body>
+      readonly attachments: number
+    }
+
+const slash = 0x2f
+const comma = 0x2c
+const dash = 0x2d
+const quote = 0x22
+const zero = 0x30
+const openBracket = 0x5b
+const closeBracket = 0x5d
+const openBrace = 0x7b
+const closeBrace = 0x7d
+const recordSeparator = 0x1e
+
+/** Binary parts that one packet may announce: more than any honest peer sends by mistake. */
+const mostAttachments = 16
+
+const usual = Buffer.from(`${namespace},`)
+
+const isDigit = (byte: number | undefined): byte is number =>
+  byte !== undefined && byte >= zero && byte <= zero + 9
+
+/** Reads a whole number of at most 15 digits at a place; the place after it, and `undefined` when there is none. */
+const numberAt = (
+  bytes: Buffer,
+  at: number
+): { readonly value: number | undefined; readonly end: number } => {
+  let value: number | undefined
+  let place = at
+  for (let byte = bytes[place]; isDigit(byte) && place < at + 15; byte = bytes[place]) {
+    value = (value ?? 0) * 10 + byte - zero
+    place += 1
+  }
+  return { value, end: place }
+}
+
+/** A body of a packet whose attachments, had they been wanted, would have stood in it. */
+const binary = faultyBody(badRequest("Bad message: binary data where JSON is expected"))
+
+const parse = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** The place before the bracket that ends a packet, white space after it left out; -1 when there is none. */
+const closing = (bytes: Buffer): number => {
+  let end = bytes.length - 1
+  while (end > 0 && bytes[end] !== closeBracket && skipSpace(bytes, end) !== end) end -= 1
+  return bytes[end] === closeBracket ? end : -1
+}
+
+/** A value that was read, as the bytes it came in when it is all that stands between `from` and `to`. */
+const readBody = (bytes: Buffer, from: number, to: number, value: unknown, alone: boolean): Body => {
+  if (value === undefined) return receivedBody(undefined)
+  const fault = bodyFault(value)
+  if (fault !== undefined) return faultyBody(badRequest(`Bad message: ${fault}`))
+  return alone ? RawBody.read(bytes.subarray(from, to + 1), value) : receivedBody(value)
+}
+
+/** The arguments of a packet, read in full; `undefined` when they are no JSON array. */
+const allArguments = (bytes: Buffer, at: number, end: number): ReadonlyArray<unknown> | undefined => {
+  const values = parse(bytes.toString("utf8", at, end + 1))
+  return Array.isArray(values) ? values : undefined
+}
+
+type Read<A> = A | "malformed"
+
+/** The name of an event and the only body we take, from the array that begins at `at`. */
+const readEvent = (
+  bytes: Buffer,
+  at: number,
+  limits: ReadLimits
+): Read<{ readonly event: string; readonly body: Body }> => {
+  const end = closing(bytes)
+  const nameAt = skipSpace(bytes, at + 1)
+  if (end === -1 || bytes[nameAt] !== quote) return "malformed"
+  const nameEnd = stringEnd(bytes, nameAt)
+  if (nameEnd === -1 || nameEnd - nameAt > envelopeBytes) return "malformed"
+  const separator = skipSpace(bytes, nameEnd)
+  const from = skipSpace(bytes, separator + 1)
+  if (end - from > limits.validateBytes) {
+    const event = parse(bytes.toString("utf8", nameAt, nameEnd))
+    if (typeof event !== "string" || bytes[separator] !== comma) return "malformed"
+    if (end - from > limits.maxMessageBytes) {
+      return { event, body: faultyBody(tooLarge(limits.maxMessageBytes)) }
+    }
+    if (bytes.includes(recordSeparator, from)) return "malformed"
+    const scanned = scanObject(bytes, from)
+    if (scanned !== undefined && skipSpace(bytes, scanned.end) === end) {
+      return { event, body: RawBody.scanned(bytes.subarray(from, end + 1), scanned.head) }
+    }
+  }
+  const values = allArguments(bytes, at, end)
+  const event = values?.[0]
+  if (values === undefined || typeof event !== "string") return "malformed"
+  return { event, body: readBody(bytes, from, end, values[1], values.length === 2) }
+}
+
+/** The values of an acknowledgement, from the array that begins at `at`. */
+const readAnswer = (bytes: Buffer, at: number, limits: ReadLimits): Read<ReadonlyArray<Body>> => {
+  const end = closing(bytes)
+  if (end === -1) return "malformed"
+  const from = skipSpace(bytes, at + 1)
+  if (end - from > limits.maxMessageBytes) return [faultyBody(tooLarge(limits.maxMessageBytes))]
+  if (end - from > limits.validateBytes) {
+    if (bytes.includes(recordSeparator, from)) return "malformed"
+    if (bytes[from] === openBrace && bytes[end - 1] === closeBrace) {
+      return [RawBody.unread(bytes.subarray(from, end + 1))]
+    }
+  }
+  const values = allArguments(bytes, at, end)
+  if (values === undefined) return "malformed"
+  return values.map((value) => readBody(bytes, from, end, value, values.length === 1))
+}
+
+/** The namespace of a packet and the place after it. */
+const namespaceAt = (bytes: Buffer, at: number): { readonly name: string; readonly end: number } => {
+  if (bytes[at] !== slash) return { name: "/", end: at }
+  if (
+    bytes.length >= at + usual.length &&
+    bytes.compare(usual, 0, usual.length, at, at + usual.length) === 0
+  ) {
+    return { name: namespace, end: at + usual.length }
+  }
+  const stop = bytes.indexOf(comma, at)
+  const end = stop === -1 ? bytes.length : stop
+  return { name: bytes.toString("utf8", at, end), end: end + 1 }
+}
+
+/**
+ * Reads one packet in the standard format of Socket.IO. `undefined` for what is none: the sender does not speak the
+ * protocol, and there is nobody to tell.
+ */
+export const readPacket = (bytes: Buffer, limits: ReadLimits): Incoming | undefined => {
+  const kind = (bytes[0] ?? 0) - zero
+  const isBinary = kind === 5 || kind === 6
+  const announced = isBinary ? numberAt(bytes, 1) : undefined
+  const attachments = announced?.value ?? 0
+  if (announced !== undefined && (bytes[announced.end] !== dash || attachments > mostAttachments))
+    return undefined
+  const { end, name } = namespaceAt(bytes, announced === undefined ? 1 : announced.end + 1)
+  switch (kind) {
+    case 0: {
+      const text = bytes.toString("utf8", end)
+      const auth = text === "" ? undefined : parse(text)
+      return text !== "" && auth === undefined ? undefined : { type: "connect", namespace: name, auth }
+    }
+    case 1:
+      return { type: "disconnect", namespace: name }
+    case 2:
+    case 5: {
+      const { end: at, value: id } = numberAt(bytes, end)
+      if (bytes[at] !== openBracket) return undefined
+      const read = readEvent(bytes, at, limits)
+      if (read === "malformed") return undefined
+      const body = attachments > 0 ? binary : read.body
+      return { type: "event", namespace: name, id, event: read.event, body, attachments }
+    }
+    case 3:
+    case 6: {
+      const { end: at, value: id } = numberAt(bytes, end)
+      if (bytes[at] !== openBracket || id === undefined) return undefined
+      const read = readAnswer(bytes, at, limits)
+      if (read === "malformed") return undefined
+      return { type: "ack", namespace: name, id, answer: attachments > 0 ? [binary] : read, attachments }
+    }
+    default:
+      return undefined
+  }
+}

@@ -1,0 +1,122 @@
+import { type JsonObject, maxDepth } from "../../domain/json.ts"
+
+/** The outermost members of a JSON object and the place after its closing brace. */
+export interface Scanned {
+  readonly head: JsonObject
+  readonly end: number
+}
+
+const quote = 0x22
+const comma = 0x2c
+const colon = 0x3a
+const openBracket = 0x5b
+const backslash = 0x5c
+const closeBracket = 0x5d
+const openBrace = 0x7b
+const closeBrace = 0x7d
+
+const isSpace = (byte: number | undefined): boolean =>
+  byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
+
+/** The first place from `at` on that holds no white space. */
+export const skipSpace = (bytes: Buffer, at: number): number => {
+  let place = at
+  while (isSpace(bytes[place])) place += 1
+  return place
+}
+
+/** The place after a string that opens at `at`, or -1 where it does not close. */
+export const stringEnd = (bytes: Buffer, at: number): number => {
+  for (let end = bytes.indexOf(quote, at + 1); end !== -1; end = bytes.indexOf(quote, end + 1)) {
+    let escapes = end - 1
+    while (bytes[escapes] === backslash) escapes -= 1
+    if ((end - escapes) % 2 === 1) return end + 1
+  }
+  return -1
+}
+
+/** What closes the containers that are open: reused, since scanning never waits. */
+const closers = new Uint8Array(maxDepth)
+
+/** The place after an object or array that opens at `at`, or -1 where it does not close well or is too deep. */
+const containerEnd = (bytes: Buffer, at: number): number => {
+  let depth = 1
+  for (let place = at; place < bytes.length; place += 1) {
+    switch (bytes[place]) {
+      case quote:
+        place = stringEnd(bytes, place) - 1
+        if (place < 0) return -1
+        break
+      case openBrace:
+      case openBracket:
+        depth += 1
+        if (depth > maxDepth) return -1
+        closers[depth - 1] = bytes[place] === openBrace ? closeBrace : closeBracket
+        break
+      case closeBrace:
+      case closeBracket:
+        if (closers[depth - 1] !== bytes[place]) return -1
+        depth -= 1
+        if (depth === 1) return place + 1
+        break
+      default:
+    }
+  }
+  return -1
+}
+
+/** The place after a number or a literal that begins at `at`. */
+const wordEnd = (bytes: Buffer, at: number): number => {
+  let place = at
+  for (let byte = bytes[place]; byte !== undefined; byte = bytes[place]) {
+    if (byte === comma || byte === closeBrace || byte === closeBracket || isSpace(byte)) return place
+    place += 1
+  }
+  return place
+}
+
+const scalar = (bytes: Buffer, from: number, to: number): unknown =>
+  JSON.parse(bytes.toString("utf8", from, to))
+
+/**
+ * Reads the outermost members of the JSON object that begins at `at`: scalars complete, objects and arrays as empty
+ * stand-ins that are skipped with no more than their brackets and strings checked. Of equal names the last counts, as
+ * for `JSON.parse`. `undefined` for what is no object, does not close, is nested too deep or has a `__proto__`.
+ */
+export const scanObject = (bytes: Buffer, at: number): Scanned | undefined => {
+  try {
+    return members(bytes, at)
+  } catch {
+    return undefined
+  }
+}
+
+const members = (bytes: Buffer, at: number): Scanned | undefined => {
+  const head: Record<string, unknown> = {}
+  let place = skipSpace(bytes, at)
+  if (bytes[place] !== openBrace) return undefined
+  place = skipSpace(bytes, place + 1)
+  if (bytes[place] === closeBrace) return { head, end: place + 1 }
+  for (;;) {
+    if (bytes[place] !== quote) return undefined
+    const afterName = stringEnd(bytes, place)
+    if (afterName === -1) return undefined
+    const name = scalar(bytes, place, afterName)
+    place = skipSpace(bytes, afterName)
+    if (bytes[place] !== colon || typeof name !== "string" || name === "__proto__") return undefined
+    place = skipSpace(bytes, place + 1)
+    const first = bytes[place]
+    const container = first === openBrace || first === openBracket
+    const end = container
+      ? containerEnd(bytes, place)
+      : first === quote
+        ? stringEnd(bytes, place)
+        : wordEnd(bytes, place)
+    if (end === -1) return undefined
+    head[name] = container ? (first === openBrace ? {} : []) : scalar(bytes, place, end)
+    place = skipSpace(bytes, end)
+    if (bytes[place] === closeBrace) return { head, end: place + 1 }
+    if (bytes[place] !== comma) return undefined
+    place = skipSpace(bytes, place + 1)
+  }
+}
