@@ -5,6 +5,7 @@ import { type Body, faultyBody, receivedBody } from "../../application/ports/Bod
 import {
   AdmissionRefused,
   type Answer,
+  type Asked,
   type Handshake,
   type Link,
   LinkClosed,
@@ -106,9 +107,13 @@ const makeEnd = Effect.fnUntraced(function* (
     request: (event, body, deadline, end) => {
       const fiber = runAsk(ask(event, body, deadline))
       let wanted = true
-      fiber.addObserver((exit) => {
+      const tell = (exit: Asked) => {
         if (wanted) end(exit)
-      })
+      }
+      const exit = fiber.pollUnsafe()
+      // Not before the asker has what it needs to forget the answer.
+      if (exit === undefined) fiber.addObserver(tell)
+      else queueMicrotask(() => tell(exit))
       return () => {
         wanted = false
         fiber.interruptUnsafe()

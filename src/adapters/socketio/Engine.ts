@@ -31,10 +31,12 @@ class ByteWebSocket extends transports.websocket {
     this.#socket = request.websocket
     this.#socket?.removeAllListeners("message")
     this.#socket?.on("message", (data: RawData, isBinary: boolean) => {
-      if (!isBinary && Buffer.isBuffer(data) && data[0] === message) {
+      // Unless told otherwise it is one Buffer.
+      if (!Buffer.isBuffer(data)) return
+      if (!isBinary && data[0] === message) {
         // Engine.IO only hands the data of a message on.
         this.onPacket({ type: "message", data: new TextFrame(data.subarray(1)) as unknown as string })
-      } else this.onData(isBinary ? data : String(data))
+      } else this.onData(isBinary ? data : data.toString())
     })
   }
   /** Bytes that the network has not taken. */

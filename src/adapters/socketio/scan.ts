@@ -42,7 +42,8 @@ const closers = new Uint8Array(maxDepth)
 const containerEnd = (bytes: Buffer, at: number): number => {
   let depth = 1
   for (let place = at; place < bytes.length; place += 1) {
-    switch (bytes[place]) {
+    const byte = bytes[place] ?? 0
+    switch (byte) {
       case quote:
         place = stringEnd(bytes, place) - 1
         if (place < 0) return -1
@@ -51,11 +52,11 @@ const containerEnd = (bytes: Buffer, at: number): number => {
       case openBracket:
         depth += 1
         if (depth > maxDepth) return -1
-        closers[depth - 1] = bytes[place] === openBrace ? closeBrace : closeBracket
+        closers[depth - 1] = byte === openBrace ? closeBrace : closeBracket
         break
       case closeBrace:
       case closeBracket:
-        if (closers[depth - 1] !== bytes[place]) return -1
+        if (closers[depth - 1] !== byte) return -1
         depth -= 1
         if (depth === 1) return place + 1
         break

@@ -1,4 +1,4 @@
-import { Context, Duration, Effect, Layer, Option, Result } from "effect"
+import { Cause, Clock, Context, Duration, Effect, Exit, Layer, Option, Result } from "effect"
 import type { Seat, Session } from "../../domain/office/membership.ts"
 import type { RoutedRow } from "../../domain/protocol/v0_2/events.ts"
 import {
@@ -12,8 +12,9 @@ import {
 } from "../../domain/refusal.ts"
 import { type Body, decodeHead } from "../ports/Body.ts"
 import type { Answer, LinkClosed, NoAnswer, NotSent } from "../ports/Transport.ts"
-import { Cancellation } from "./Cancellation.ts"
-import { Connections } from "./Connections.ts"
+import { CallObservers, type EndedCall } from "./CallObservers.ts"
+import { Cancellation, type Flight } from "./Cancellation.ts"
+import { type Connection, Connections } from "./Connections.ts"
 import { Membership } from "./Membership.ts"
 import { Notifications } from "./Notifications.ts"
 import { ServerSettings } from "./ServerSettings.ts"
@@ -31,20 +32,23 @@ export const seatOf = (
   return Result.fromOption(known.seat, notInOffice)
 }
 
-const failure =
-  (computer: string) =>
-  (error: LinkClosed | NoAnswer | NotSent | Refusal): Refusal => {
-    switch (error._tag) {
-      case "LinkClosed":
-        return computerNotFound(computer)
-      case "NoAnswer":
-        return timedOut(Duration.toSeconds(error.after))
-      case "NotSent":
-        return error.refusal
-      case "Refusal":
-        return error
-    }
+const failure = (computer: string, error: LinkClosed | NoAnswer | NotSent): Refusal => {
+  switch (error._tag) {
+    case "LinkClosed":
+      return computerNotFound(computer)
+    case "NoAnswer":
+      return timedOut(Duration.toSeconds(error.after))
+    case "NotSent":
+      return error.refusal
   }
+}
+
+/** Why an ask failed; one that died instead is our own trouble. */
+const failureOf = (computer: string, cause: Cause.Cause<LinkClosed | NoAnswer | NotSent>): Refusal =>
+  Option.match(Cause.findErrorOption(cause), {
+    onNone: () => internal("Internal error"),
+    onSome: (error) => failure(computer, error)
+  })
 
 /** The one body of an answer, or a refusal where the Computer gave anything but an object (spec §4.1). */
 const checked = (answer: Answer): Result.Result<Body, Refusal> => {
@@ -72,37 +76,91 @@ export class Routing extends Context.Service<
       const cancellation = yield* Cancellation
       const notifications = yield* Notifications
       const { grace, routingTimeout } = yield* ServerSettings
+      const observers = yield* CallObservers
+      const clock = yield* Clock.Clock
+      const now = () => Number(clock.currentTimeNanosUnsafe()) / 1e6
 
-      const locate = (office: string, computer: string) => {
+      const absent = (office: string, computer: string): Effect.Effect<never, Refusal> =>
+        membership.computerAnywhere(computer)
+          ? Effect.andThen(
+              Effect.logWarning("request across offices refused", { office, computer }),
+              Effect.fail(otherOffice(`Computer '${computer}'`))
+            )
+          : Effect.fail(computerNotFound(computer))
+
+      const connectionOf = (office: string, computer: string): Connection | undefined => {
         const sid = Option.getOrUndefined(membership.computerIn(office, computer))
-        const connection = sid === undefined ? undefined : connections.get(sid)
-        if (connection !== undefined) return Effect.succeed(connection)
-        if (!membership.computerAnywhere(computer)) return Effect.fail(computerNotFound(computer))
-        return Effect.andThen(
-          Effect.logWarning("request across offices refused", { office, computer }),
-          Effect.fail(otherOffice(`Computer '${computer}'`))
-        )
+        return sid === undefined ? undefined : connections.get(sid)
       }
 
-      const route = Effect.fnUntraced(function* (sid: string, row: RoutedRow, event: string, body: Body) {
-        const routing = decodeHead(body, row.routing)
-        if (Result.isFailure(routing)) return yield* routing.failure
-        const { computer, reqId, seconds } = routing.success
-        const seat = seatOf(membership.session(sid), row.from)
-        if (Result.isFailure(seat)) return yield* seat.failure
-        const { name, office } = seat.success
-        const { link } = yield* locate(office, computer)
-        const deadline =
-          seconds === undefined ? routingTimeout : Duration.sum(Duration.seconds(seconds), grace)
-        const giveUp = row.cancellable
-          ? notifications.tell([link.id], { _tag: "Cancelled", agent: name, reqId })
-          : Effect.void
-        const answer = yield* Effect.mapError(
-          cancellation.guard({ agent: sid, computer: link.id }, link.ask(event, body, deadline), giveUp),
-          failure(computer)
-        )
-        return yield* Effect.fromResult(checked(answer))
-      })
+      // No generator, no fiber of its own and no timer: this is what every call costs.
+      const route = (sid: string, row: RoutedRow, event: string, body: Body): Effect.Effect<Body, Refusal> =>
+        Effect.callback((resume) => {
+          const routing = decodeHead(body, row.routing)
+          if (Result.isFailure(routing)) return resume(Effect.fail(routing.failure))
+          const seat = seatOf(membership.session(sid), row.from)
+          if (Result.isFailure(seat)) return resume(Effect.fail(seat.failure))
+          const { computer, reqId, seconds } = routing.success
+          const agent = seat.success
+          const connection = connectionOf(agent.office, computer)
+          if (connection === undefined) return resume(absent(agent.office, computer))
+          const { link } = connection
+          const startedAt = observers.length === 0 ? 0 : now()
+          let over = false
+          let forget = () => {}
+          const settle = (outcome: Body | Refusal) => {
+            over = true
+            cancellation.landed(sid, link.id, flight)
+            if (observers.length === 0) return
+            const endedAt = now()
+            const call: EndedCall = {
+              event: row.event,
+              sid,
+              agent,
+              computer,
+              reqId,
+              request: body,
+              outcome,
+              startedAt,
+              endedAt
+            }
+            for (const observe of observers) observe(call)
+          }
+          /** The Computer may have begun, and is told that nobody waits any more. */
+          const giveUp = () =>
+            row.cancellable
+              ? notifications.tell([link.id], { _tag: "Cancelled", agent: agent.name, reqId })
+              : Effect.void
+          const flight: Flight = {
+            end: (reason) => {
+              if (over) return
+              forget()
+              settle(reason)
+              resume(Effect.andThen(giveUp(), Effect.fail(reason)))
+            }
+          }
+          const deadline =
+            seconds === undefined
+              ? routingTimeout
+              : Duration.millis(seconds * 1000 + Duration.toMillis(grace))
+          // Registered before it starts: whoever it reaches may leave before the start has returned.
+          cancellation.begun(sid, link.id, flight)
+          forget = link.request(event, body, deadline, (asked) => {
+            if (over) return
+            const outcome = Exit.isSuccess(asked)
+              ? checked(asked.value)
+              : Result.fail(failureOf(computer, asked.cause))
+            settle(Result.merge(outcome))
+            if (Result.isSuccess(outcome)) resume(Effect.succeed(outcome.success))
+            else resume(Effect.andThen(giveUp(), Effect.fail(outcome.failure)))
+          })
+          return Effect.suspend(() => {
+            if (over) return Effect.void
+            forget()
+            settle(notInOffice())
+            return giveUp()
+          })
+        })
 
       return Routing.of({ route })
     })
