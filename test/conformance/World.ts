@@ -67,9 +67,15 @@ interface ConnectOptions {
   readonly version?: string
 }
 
+/**
+ * How the members and the Server of a world meet. Over polling the Server reads of bodies no more than it must, as
+ * it does with large ones.
+ */
+type Way = "memory" | "socket.io" | "polling"
+
 /** A Server on some transport, and the means to meet it. */
 export interface World {
-  readonly transport: "memory" | "socket.io"
+  readonly transport: Way
   readonly url: string
   readonly server: Server["Service"]
   /** Everything that was logged. */
@@ -164,7 +170,10 @@ const memoryPeer = Effect.fnUntraced(function* (options: ConnectOptions) {
   return peer
 })
 
-const socketPeer = Effect.fnUntraced(function* (url: string, options: ConnectOptions) {
+const transportsOf = (way: Way): Array<"polling" | "websocket"> =>
+  way === "polling" ? ["polling"] : ["polling", "websocket"]
+
+const socketPeer = Effect.fnUntraced(function* (way: Way, url: string, options: ConnectOptions) {
   const { answering, answers, arrive, hear, heard } = inbox()
   const closed = yield* Deferred.make<string>()
   const socket = yield* Effect.acquireRelease(
@@ -175,7 +184,7 @@ const socketPeer = Effect.fnUntraced(function* (url: string, options: ConnectOpt
         auth: options.auth as object,
         reconnection: false,
         forceNew: true,
-        transports: ["polling", "websocket"]
+        transports: transportsOf(way)
       })
     ),
     (one) => Effect.sync(() => one.disconnect())
@@ -219,18 +228,27 @@ const socketPeer = Effect.fnUntraced(function* (url: string, options: ConnectOpt
 /** What a case may change about the Server it meets. */
 export interface Conditions extends Partial<ServerSettings> {
   readonly maxMessageBytes?: number
+  /** Over polling nothing is read in full unless a case asks for it. */
+  readonly validateBytes?: number
   readonly version?: string
   readonly allowedOrigins?: ReadonlyArray<string>
 }
 
 const buildWorld = Effect.fnUntraced(function* (
   transport: World["transport"],
-  { allowedOrigins, maxMessageBytes, version, ...settings }: Conditions
+  {
+    allowedOrigins,
+    maxMessageBytes,
+    validateBytes = transport === "polling" ? 0 : undefined,
+    version,
+    ...settings
+  }: Conditions
 ): Effect.fn.Return<World, never, Scope.Scope> {
   const options = {
     ...(maxMessageBytes !== undefined && { maxMessageBytes }),
     ...(version !== undefined && { version }),
-    ...(allowedOrigins !== undefined && { allowedOrigins })
+    ...(allowedOrigins !== undefined && { allowedOrigins }),
+    ...(validateBytes !== undefined && { validateBytes })
   }
   const logs: Array<LogLine> = []
   const logger = Logger.make(({ cause, logLevel, message }) => {
@@ -253,7 +271,7 @@ const buildWorld = Effect.fnUntraced(function* (
   const client =
     transport === "memory"
       ? Layer.succeed(TransportClient, Context.get(context, TransportClient))
-      : SocketIoClient.layer({ url: server.url })
+      : SocketIoClient.layer({ url: server.url, transports: transportsOf(transport) })
   return {
     transport,
     url: server.url,
@@ -264,7 +282,7 @@ const buildWorld = Effect.fnUntraced(function* (
     connect: (given = {}) =>
       (transport === "memory"
         ? Effect.provide(memoryPeer(given), client)
-        : socketPeer(server.url, given)
+        : socketPeer(transport, server.url, given)
       ).pipe(Effect.provideContext(context)),
     elapse: (duration) => (transport === "memory" ? TestClock.adjust(duration) : Effect.void)
   }
@@ -277,7 +295,7 @@ export const conform = (
   conditions: Conditions = {}
 ): void => {
   it.effect(`${title} [memory]`, () => Effect.flatMap(buildWorld("memory", conditions), body))
-  it.live(`${title} [socket.io]`, () =>
-    Effect.scoped(Effect.flatMap(buildWorld("socket.io", conditions), body))
-  )
+  for (const way of ["socket.io", "polling"] as const) {
+    it.live(`${title} [${way}]`, () => Effect.scoped(Effect.flatMap(buildWorld(way, conditions), body)))
+  }
 }

@@ -14,6 +14,9 @@ const nested = (depth: number): unknown => {
   return value
 }
 
+/** What these cases send must be read for its faults to be seen. */
+const readInFull = { validateBytes: 16 * 1024 }
+
 describe("security and robustness", () => {
   conform("case 353: nothing crosses from office to office", (world) =>
     Effect.gen(function* () {
@@ -62,52 +65,58 @@ describe("security and robustness", () => {
     })
   )
 
-  conform("hostile nesting, __proto__ members and binary are bad input like any other", (world) =>
-    Effect.gen(function* () {
-      const a1 = yield* agentIn(world, "O1")
-      const c1 = yield* computerIn(world, "O1")
-      const call = (params: unknown) => ({
-        agent: "agent-1",
-        req_id: "r",
-        computer: "pc-1",
-        tool_name: "t",
-        params,
-        timeout: 5
-      })
-      const hostile = [
-        { deep: nested(5000) },
-        JSON.parse('{"a":{"__proto__":{"polluted":1}}}'),
-        { bytes: new Uint8Array([1, 2, 3]) }
-      ]
-      for (const params of hostile) {
-        assertRefused(yield* a1.ask("client:tool_call", call(params)), 400)
-        yield* c1.tell("server:update_desktop", { computer: "pc-1", params })
-      }
-      const [denied, why] = yield* c1.ask("server:join_office", {
-        role: "computer",
-        name: "x",
-        office_id: nested(5000)
-      })
-      assert.deepStrictEqual([denied, typeof why], [false, "string"])
-      yield* settled([a1, c1])
-      assert.isFalse(c1.heard().some(({ event }) => event === "client:tool_call"))
-      assert.isFalse(a1.heard().some(({ event }) => event === "notify:update_desktop"))
-      assert.notProperty({}, "polluted")
-    })
+  conform(
+    "hostile nesting, __proto__ members and binary are bad input like any other",
+    (world) =>
+      Effect.gen(function* () {
+        const a1 = yield* agentIn(world, "O1")
+        const c1 = yield* computerIn(world, "O1")
+        const call = (params: unknown) => ({
+          agent: "agent-1",
+          req_id: "r",
+          computer: "pc-1",
+          tool_name: "t",
+          params,
+          timeout: 5
+        })
+        const hostile = [
+          { deep: nested(5000) },
+          JSON.parse('{"a":{"__proto__":{"polluted":1}}}'),
+          { bytes: new Uint8Array([1, 2, 3]) }
+        ]
+        for (const params of hostile) {
+          assertRefused(yield* a1.ask("client:tool_call", call(params)), 400)
+          yield* c1.tell("server:update_desktop", { computer: "pc-1", params })
+        }
+        const [denied, why] = yield* c1.ask("server:join_office", {
+          role: "computer",
+          name: "x",
+          office_id: nested(5000)
+        })
+        assert.deepStrictEqual([denied, typeof why], [false, "string"])
+        yield* settled([a1, c1])
+        assert.isFalse(c1.heard().some(({ event }) => event === "client:tool_call"))
+        assert.isFalse(a1.heard().some(({ event }) => event === "notify:update_desktop"))
+        assert.notProperty({}, "polluted")
+      }),
+    readInFull
   )
 
-  conform("a hostile answer of a Computer reaches nobody", (world) =>
-    Effect.gen(function* () {
-      const a1 = yield* agentIn(world, "O1")
-      const c1 = yield* computerIn(world, "O1")
-      for (const value of [{ deep: nested(5000) }, { bytes: new Uint8Array([1]) }]) {
-        yield* c1.answers(() => Effect.succeed([value]))
-        assertRefused(
-          yield* a1.ask("client:get_tools", { agent: "agent-1", req_id: "r", computer: "pc-1" }),
-          500
-        )
-      }
-    })
+  conform(
+    "a hostile answer of a Computer reaches nobody",
+    (world) =>
+      Effect.gen(function* () {
+        const a1 = yield* agentIn(world, "O1")
+        const c1 = yield* computerIn(world, "O1")
+        for (const value of [{ deep: nested(5000) }, { bytes: new Uint8Array([1]) }]) {
+          yield* c1.answers(() => Effect.succeed([value]))
+          assertRefused(
+            yield* a1.ask("client:get_tools", { agent: "agent-1", req_id: "r", computer: "pc-1" }),
+            500
+          )
+        }
+      }),
+    readInFull
   )
 
   conform(
