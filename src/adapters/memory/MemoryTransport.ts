@@ -120,6 +120,7 @@ const makeEnd = Effect.fnUntraced(function* (
       }
     },
     backlog: () => 0,
+    pause: () => undefined,
     close
   }
 

@@ -43,6 +43,18 @@ class ByteWebSocket extends transports.websocket {
   get waiting(): number {
     return this.#socket?.bufferedAmount ?? 0
   }
+  /** Reads nothing for some milliseconds: the network holds the sender back. */
+  pause(millis: number): void {
+    const socket = this.#socket
+    if (socket === undefined || socket.isPaused) return
+    socket.pause()
+    setTimeout(() => socket.resume(), millis).unref()
+  }
+  /** Whoever takes nothing is not waited for. */
+  override doClose(done?: () => void): void {
+    if (this.waiting > 0) this.#socket?.terminate()
+    super.doClose(done)
+  }
   override send(packets: Packets): void {
     super.send(
       packets.map((packet) =>
@@ -100,6 +112,11 @@ export class Engine extends Server {
   protected override createTransport(name: string, request: IncomingMessage): Transport {
     return name === "websocket" ? new ByteWebSocket(request as Request) : textPolling(request as Request)
   }
+}
+
+/** Holds a sender back, where its transport can. */
+export const pauseReading = (transport: unknown, millis: number): void => {
+  if (transport instanceof ByteWebSocket) transport.pause(millis)
 }
 
 /** Bytes that the transport of a connection has taken and the network has not. */

@@ -4,6 +4,9 @@ import { namespace } from "./limits.ts"
 import { type Incoming, type ReadLimits, readPacket } from "./packets.ts"
 import { type Run, ServerSocket } from "./ServerSocket.ts"
 
+/** How often one connection may ask for our namespace: every time is work for whoever admits. */
+const mostSessions = 20
+
 /** How long a connection may take to ask for our namespace, in milliseconds. */
 const connectTime = 45_000
 
@@ -30,6 +33,7 @@ export class ServerConnection {
   readonly #door: Door
   #socket: ServerSocket | undefined
   #timer: ReturnType<typeof setTimeout> | undefined
+  #sessions = 0
   /** Binary frames still to come that belong to packets which have been answered. */
   #unwanted = 0
 
@@ -58,7 +62,8 @@ export class ServerConnection {
   }
 
   #await(): void {
-    this.#timer = setTimeout(() => this.connection.close(), connectTime)
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => this.connection.close(true), connectTime)
     this.#timer.unref()
   }
 
@@ -98,7 +103,8 @@ export class ServerConnection {
     const socket = this.#socket
     switch (packet.type) {
       case "connect":
-        if (socket !== undefined) return false
+        this.#sessions += 1
+        if (socket !== undefined || this.#sessions > mostSessions) return false
         clearTimeout(this.#timer)
         this.#socket = new ServerSocket(this.connection, this.#door.run)
         this.#door.admit(this, this.#socket, packet.auth)

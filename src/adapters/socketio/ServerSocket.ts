@@ -11,7 +11,7 @@ import {
   NotSent,
   type Receive
 } from "../../application/ports/Transport.ts"
-import { waitingBytes } from "./Engine.ts"
+import { pauseReading, waitingBytes } from "./Engine.ts"
 import { answerPacket, eventPacket, type Outgoing, unwritable } from "./frames.ts"
 import type { Incoming } from "./packets.ts"
 
@@ -58,6 +58,10 @@ export class ServerSocket implements Link {
 
   backlog(): number {
     return this.#queued + waitingBytes(this.#connection.transport)
+  }
+
+  pause(millis: number): void {
+    pauseReading(this.#connection.transport, millis)
   }
 
   get closed(): Effect.Effect<string> {

@@ -140,6 +140,7 @@ export const makeSocketLink = Effect.fnUntraced(function* (
     maxBytes,
     fits,
     backlog,
+    pause: () => undefined,
     closed: Deferred.await(closed),
     close: (reason) =>
       Effect.andThen(

@@ -57,6 +57,8 @@ export interface Link {
   readonly fits: (body: Body) => boolean
   /** Bytes on their way to the far end that it has not taken yet, as far as this end can know. */
   readonly backlog: () => number
+  /** Takes nothing from the far end for some milliseconds, where that can be: what holds back a flood. */
+  readonly pause: (millis: number) => void
   /** Waits until the link is closed and says why. */
   readonly closed: Effect.Effect<string>
   /** Closes the link; whatever waits at either end is over. */

@@ -24,6 +24,7 @@ describe("joining an office", () => {
             tell: (event) => Effect.sync(() => void told.push(event)),
             request: () => () => undefined,
             backlog: () => 0,
+            pause: () => undefined,
             close: () => Effect.void,
             closed: Effect.never,
             maxBytes: () => Number.POSITIVE_INFINITY,
