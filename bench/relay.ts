@@ -1,0 +1,107 @@
+/**
+ * What does a tool call through our Server cost, compared with plain Socket.IO and with a bare relay? Method, cases and
+ * how to read the results: bench/README.md.
+ * Usage: node bench/relay.ts [--help]
+ */
+import { cpus } from "node:os"
+import { join } from "node:path"
+import type { Row, Setting } from "./relay/cases/Case.ts"
+import { cases } from "./relay/cases/all.ts"
+import * as kinds from "./relay/kinds.ts"
+import { helpText, type Options, readOptions } from "./relay/options.ts"
+import { pin, processors } from "./relay/pinning.ts"
+import { spellJson, spellTable } from "./relay/table.ts"
+
+/** Ends everything: whatever child still runs is killed with us. */
+const give = (reason: string, code: number): never => {
+  process.stderr.write(`${reason}\n`)
+  process.exit(code)
+}
+
+const reasonOf = (error: unknown) => (error instanceof Error ? error.message : String(error))
+
+const optionsOf = (args: ReadonlyArray<string>): Options => {
+  try {
+    return readOptions(args, cases)
+  } catch (error) {
+    return give(`${reasonOf(error)}\nSee --help.`, 2)
+  }
+}
+
+const settingOf = ({ client, quick, rounds, self }: Options): Omit<Setting, "note"> => ({
+  reference: kinds.sio,
+  subject: self ? kinds.self : kinds.a2c,
+  others: self ? [] : [kinds.ws],
+  client,
+  rounds,
+  quick
+})
+
+/** Progress is for people who watch: rounds are shown on terminals only. */
+const noteFor = (name: string) => (progress: string) => {
+  if (process.stderr.isTTY) process.stderr.write(`\r\u001B[K${name}: ${progress}`)
+}
+
+/** Targets are those of our Server: the reference has none to reach. */
+const judged = ({ target, ...row }: Row, { self }: Options): Row => ({
+  ...row,
+  ...(target !== undefined && !self && { target })
+})
+
+const measure = async (options: Options, notPinned: string | undefined) => {
+  const setting = settingOf(options)
+  const rows: Array<Row> = []
+  for (const { name, run } of cases.filter((one) => options.cases.includes(one.name))) {
+    const begun = performance.now()
+    rows.push(...(await run({ ...setting, note: noteFor(name) })).map((row) => judged(row, options)))
+    const seconds = ((performance.now() - begun) / 1000).toFixed(1)
+    process.stderr.write(`${process.stderr.isTTY ? "\r\u001B[K" : ""}${name}: ${seconds} s\n`)
+  }
+  const columns = {
+    reference: setting.reference.name,
+    subject: setting.subject.name,
+    others: setting.others.map(({ name }) => name)
+  }
+  const { client, quick, rounds } = options
+  const about = {
+    date: new Date().toISOString(),
+    node: process.version,
+    processor: cpus()[0]?.model ?? "unknown",
+    pinned: notPinned === undefined,
+    client,
+    quick,
+    rounds
+  }
+  process.stdout.write(options.json ? spellJson(rows, columns, about) : spellTable(rows, columns))
+  if (rows.some(({ summary: { counted, rounds: all } }) => counted * 2 < all)) {
+    process.stderr.write(
+      "More than half of the rounds of a case were disturbed: run it again when it is quiet.\n"
+    )
+  }
+}
+
+const takeProfile = async (options: Options, name: string) => {
+  const profile = cases.find((one) => one.name === name)?.profile
+  if (profile === undefined) return give(`Case "${name}" cannot be profiled: its load is not closed.`, 2)
+  const file = join(options.profileDir, `a2c-${name}`)
+  await profile({ ...settingOf(options), note: noteFor(name) }, file)
+  process.stdout.write(`${file}.cpuprofile\n`)
+}
+
+const main = async () => {
+  const options = optionsOf(process.argv.slice(2))
+  if (options.help) return void process.stdout.write(helpText(cases))
+  process.once("SIGINT", () => give("interrupted", 130))
+  process.once("SIGTERM", () => give("terminated", 143))
+  const notPinned = pin(process.pid, processors.load)
+  if (notPinned !== undefined) process.stderr.write(`Servers and load share processors: ${notPinned}.\n`)
+  if (options.profile === undefined) await measure(options, notPinned)
+  else await takeProfile(options, options.profile)
+}
+
+try {
+  await main()
+  process.exit(0)
+} catch (error) {
+  give(reasonOf(error), 1)
+}

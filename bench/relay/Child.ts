@@ -1,0 +1,83 @@
+import { fork } from "node:child_process"
+import { once } from "node:events"
+import { fileURLToPath } from "node:url"
+import { patience } from "./limits.ts"
+import type { Order, Report } from "./orders.ts"
+import { pin, processors } from "./pinning.ts"
+
+type Told<Tag extends Report["_tag"]> = Extract<Report, { readonly _tag: Tag }>
+
+/** A measured server in a process of its own. */
+export interface Child {
+  /** Where it listens, like `127.0.0.1:1234`. */
+  readonly address: string
+  /** Microseconds of CPU time it has used so far. */
+  readonly cpu: () => Promise<number>
+  /** Bytes, after everything that can be collected has been. */
+  readonly memory: () => Promise<{ readonly rss: number; readonly heap: number }>
+  readonly startProfile: () => Promise<void>
+  readonly stopProfile: (file: string) => Promise<void>
+  /** Ends it, and waits until it has. */
+  readonly stop: () => Promise<void>
+}
+
+const isTold = <Tag extends Report["_tag"]>(report: Report, tag: Tag): report is Told<Tag> =>
+  report._tag === tag
+
+/** Starts one of the scripts in `servers`; rejects when it does not listen in time. */
+export const startChild = async (script: string): Promise<Child> => {
+  const file = fileURLToPath(new URL(`servers/${script}`, import.meta.url))
+  const child = fork(file, { execArgv: ["--expose-gc"], stdio: ["ignore", 2, 2, "ipc"] })
+  if (child.pid !== undefined) pin(child.pid, processors.servers)
+
+  /** Orders are given one after the other, so the next report is the one to the last order. */
+  const heard = <Tag extends Report["_tag"]>(tag: Tag) =>
+    new Promise<Told<Tag>>((resolve, reject) => {
+      const settle = (act: () => void) => {
+        clearTimeout(timer)
+        child.off("message", told).off("exit", gone)
+        act()
+      }
+      const told = (report: Report) =>
+        settle(() =>
+          isTold(report, tag)
+            ? resolve(report)
+            : reject(new Error(`${script} told ${report._tag} instead of ${tag}`))
+        )
+      const gone = () => settle(() => reject(new Error(`${script} has ended by itself`)))
+      const timer = setTimeout(() => {
+        settle(() => reject(new Error(`${script} did not tell ${tag} within ${patience} ms`)))
+        child.kill("SIGKILL")
+      }, patience)
+      child.on("message", told).on("exit", gone)
+    })
+  // Whether an order could be written is of no account: a process that has ended is noticed by its exit.
+  const order = (wanted: Order) => void child.send(wanted, () => undefined)
+  const ask = <Tag extends Report["_tag"]>(wanted: Order, tag: Tag) => {
+    const report = heard(tag)
+    order(wanted)
+    return report
+  }
+
+  const kill = () => void child.kill("SIGKILL")
+  process.once("exit", kill)
+  child.once("exit", () => process.off("exit", kill))
+
+  const { address } = await heard("Listening")
+  return {
+    address,
+    cpu: async () => (await ask({ _tag: "Cpu" }, "Cpu")).micros,
+    memory: () => ask({ _tag: "Memory" }, "Memory"),
+    startProfile: async () => void (await ask({ _tag: "StartProfile" }, "Profiling")),
+    stopProfile: async (file) => void (await ask({ _tag: "StopProfile", file }, "Profiled")),
+    stop: async () => {
+      if (child.exitCode !== null || child.signalCode !== null) return
+      const ended = once(child, "exit")
+      const timer = setTimeout(kill, patience)
+      if (child.connected) order({ _tag: "Stop" })
+      else kill()
+      await ended
+      clearTimeout(timer)
+    }
+  }
+}

@@ -1,0 +1,105 @@
+import { cpuOf, type ServerKind } from "../kinds.ts"
+import { closedLoop, type Extent } from "../loops.ts"
+import type { Payload } from "../payloads.ts"
+import type { Pair } from "../peers/Peers.ts"
+import { interleave, summarise } from "../rounds.ts"
+import { connectPairs, type Site, withSites } from "../Site.ts"
+import { type Case, kindsOf, type Setting, type Target } from "./Case.ts"
+
+/** As many calls as a server can do. */
+export interface ClosedLoad {
+  readonly name: string
+  readonly about: string
+  /** Made when it is needed: some are large. */
+  readonly payload: () => Payload
+  readonly pairs: number
+  /** Calls that each pair keeps under way: enough to keep the server busy, not more. */
+  readonly inFlight: number
+  /** Calls before anything is measured: what V8 needs to have optimised the way of a call. */
+  readonly warmUp: number
+  /** Length of a window. */
+  readonly millis: number
+  readonly targets: { readonly cpu?: Target; readonly rate?: Target }
+}
+
+/** Longest window when there is little time, in milliseconds, and by what warm-ups are divided then. */
+const quick = { millis: 150, warmUp: 20 }
+
+/** How long a profile is taken, in milliseconds. */
+const profiled = 5000
+
+interface Crew {
+  readonly name: string
+  readonly loop: (extent: Extent) => ReturnType<typeof closedLoop>["ended"]
+  readonly site: Site
+}
+
+const withCrews = <A>(
+  load: ClosedLoad,
+  kinds: ReadonlyArray<ServerKind>,
+  { client, note, quick: isQuick }: Setting,
+  use: (crews: ReadonlyArray<Crew>) => Promise<A>
+): Promise<A> =>
+  withSites(kinds, client, async (sites) => {
+    const payload = load.payload()
+    const crews: Array<Crew> = []
+    for (const site of sites) {
+      note(`warming up ${site.name}`)
+      const pairs: ReadonlyArray<Pair> = await connectPairs(site, load.pairs, payload)
+      const loop = (extent: Extent) => closedLoop(pairs, load.inFlight, extent).ended
+      await loop({ calls: isQuick ? load.warmUp / quick.warmUp : load.warmUp })
+      crews.push({ name: site.name, loop, site })
+    }
+    return use(crews)
+  })
+
+const window = async ({ loop, site: { running } }: Crew, wanted: number) => {
+  const before = await cpuOf(running)
+  const own = process.cpuUsage()
+  const { calls, millis } = await loop({ millis: wanted })
+  const { system, user } = process.cpuUsage(own)
+  const micros = (await cpuOf(running)) - before
+  return { cpu: micros / calls, rate: (calls * 1000) / millis, load: (system + user) / millis / 10 }
+}
+
+/** A case of calls in a closed loop: CPU time and rate. */
+export const closedCase = (load: ClosedLoad): Case => ({
+  name: load.name,
+  about: load.about,
+  run: (setting) =>
+    withCrews(load, kindsOf(setting), setting, async (crews) => {
+      const millis = setting.quick ? Math.min(quick.millis, load.millis) : load.millis
+      const rounds = await interleave(crews, setting.rounds, (crew) => window(crew, millis), setting.note)
+      const summary = (measure: "cpu" | "rate" | "load") =>
+        summarise(rounds, setting.reference.name, measure, "rate")
+      const { cpu, rate } = load.targets
+      return [
+        {
+          case: load.name,
+          measure: "CPU per call",
+          unit: "us",
+          summary: summary("cpu"),
+          ...(cpu && { target: cpu })
+        },
+        {
+          case: load.name,
+          measure: "rate",
+          unit: "calls/s",
+          summary: summary("rate"),
+          ...(rate && { target: rate })
+        },
+        { case: load.name, measure: "load busy", unit: "%", summary: summary("load") }
+      ]
+    }),
+  profile: (setting, file) =>
+    withCrews(load, [setting.subject], setting, async (crews) => {
+      for (const { loop, site } of crews) {
+        const { children } = site.running
+        await Promise.all(children.map((child) => child.startProfile()))
+        setting.note("taking the profile")
+        await loop({ millis: profiled })
+        const named = (index: number) => (index === 0 ? file : `${file}-${index + 1}`)
+        await Promise.all(children.map((child, index) => child.stopProfile(`${named(index)}.cpuprofile`)))
+      }
+    })
+})

@@ -1,0 +1,92 @@
+import { memoryOf, type ServerKind } from "../kinds.ts"
+import { closedLoop } from "../loops.ts"
+import { text } from "../payloads.ts"
+import { interleave, summarise } from "../rounds.ts"
+import { connectPairs, type Site, withSites } from "../Site.ts"
+import { type Case, kindsOf, ratioAtMost, type Setting } from "./Case.ts"
+
+/** Computers that connect at the same time: a crowd, not a stampede. */
+const atOnce = 50
+
+/** Rounds of idle Computers: each starts its servers anew, and memory differs less between rounds than time does. */
+const mostRounds = 5
+
+const connectIdle = async ({ fail, peers, running }: Site, first: number, count: number) => {
+  for (let done = 0; done < count; done += atOnce) {
+    await Promise.all(
+      Array.from({ length: Math.min(atOnce, count - done) }, (_, index) =>
+        peers.idle(running, first + done + index, fail)
+      )
+    )
+  }
+}
+
+/** Computers that have joined and do nothing: what each of them takes. */
+export const idleCase: Case = {
+  name: "idle",
+  about: "2000 Computers that have joined and say nothing: memory of each",
+  run: async (setting) => {
+    const counted = setting.quick ? 500 : 2000
+    // The first Computers pay for code that is compiled and for a heap that grows: they are not counted.
+    const first = counted / 2
+    const window = (kind: ServerKind) =>
+      withSites([kind], setting.client, async ([site]) => {
+        if (site === undefined) throw new Error(`${kind.name} did not start`)
+        await connectIdle(site, 1, first)
+        const before = await memoryOf(site.running)
+        await connectIdle(site, 1 + first, counted)
+        const after = await memoryOf(site.running)
+        const each = (bytes: number) => bytes / 1024 / counted
+        return { rss: each(after.rss - before.rss), heap: each(after.heap - before.heap) }
+      })
+    const rounds = await interleave(
+      kindsOf(setting),
+      Math.min(mostRounds, setting.quick ? 1 : setting.rounds),
+      window,
+      setting.note
+    )
+    const summary = (measure: "rss" | "heap") => summarise(rounds, setting.reference.name, measure, "heap")
+    return [
+      { case: "idle", measure: "RSS each", unit: "KB", summary: summary("rss"), target: ratioAtMost(1) },
+      { case: "idle", measure: "heap each", unit: "KB", summary: summary("heap") }
+    ]
+  }
+}
+
+/** Calls whose traces are looked for in the heap, and the calls before them that warm up. */
+const soaked = { usual: { calls: 500_000, warmUp: 100_000 }, quick: { calls: 50_000, warmUp: 20_000 } }
+
+/** Very many calls: does the subject keep anything of them? */
+export const heapCase: Case = {
+  name: "heap",
+  about: "live heap of our Server before and after 500 000 calls with results of 1 KB",
+  long: true,
+  run: ({ client, note, quick, subject }: Setting) =>
+    withSites([subject], client, async ([site]) => {
+      if (site === undefined) throw new Error(`${subject.name} did not start`)
+      const { calls, warmUp } = quick ? soaked.quick : soaked.usual
+      const pairs = await connectPairs(site, 16, text(1024))
+      note("warming up")
+      await closedLoop(pairs, 4, { calls: warmUp }).ended
+      const before = await memoryOf(site.running)
+      note(`${calls} calls`)
+      await closedLoop(pairs, 4, { calls }).ended
+      const after = await memoryOf(site.running)
+      const once = (value: number) => ({
+        values: { [subject.name]: value / 2 ** 20 },
+        ratios: {},
+        counted: 1,
+        rounds: 1
+      })
+      return [
+        { case: "heap", measure: "before", unit: "MB", summary: once(before.heap) },
+        {
+          case: "heap",
+          measure: "grown by",
+          unit: "MB",
+          summary: once(after.heap - before.heap),
+          target: { of: "value", is: "at most", bound: 2 }
+        }
+      ]
+    })
+}

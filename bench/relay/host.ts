@@ -1,0 +1,48 @@
+import { writeFileSync } from "node:fs"
+import { Session } from "node:inspector/promises"
+import type { Order, Report } from "./orders.ts"
+
+const tell = (report: Report) => void process.send?.(report)
+
+const profiler = new Session()
+
+const collect = () => {
+  if (globalThis.gc === undefined) throw new Error("a measured server needs --expose-gc")
+  // What the first collection finalises is only free after the second.
+  globalThis.gc()
+  globalThis.gc()
+}
+
+const obey = async (order: Order): Promise<void> => {
+  switch (order._tag) {
+    case "Cpu": {
+      const { system, user } = process.cpuUsage()
+      return tell({ _tag: "Cpu", micros: user + system })
+    }
+    case "Memory": {
+      collect()
+      const { heapUsed, rss } = process.memoryUsage()
+      return tell({ _tag: "Memory", rss, heap: heapUsed })
+    }
+    case "StartProfile":
+      profiler.connect()
+      await profiler.post("Profiler.enable")
+      await profiler.post("Profiler.start")
+      return tell({ _tag: "Profiling" })
+    case "StopProfile": {
+      const { profile } = await profiler.post("Profiler.stop")
+      profiler.disconnect()
+      writeFileSync(order.file, JSON.stringify(profile))
+      return tell({ _tag: "Profiled" })
+    }
+    case "Stop":
+      return process.exit(0)
+  }
+}
+
+/** Says where a measured server listens, and does from now on what the benchmark orders. It ends with the benchmark. */
+export const obeyOrders = (address: string): void => {
+  process.on("message", (order: Order) => void obey(order))
+  process.on("disconnect", () => process.exit(1))
+  tell({ _tag: "Listening", address })
+}

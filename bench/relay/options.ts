@@ -1,0 +1,88 @@
+import { parseArgs } from "node:util"
+import type { Case } from "./cases/Case.ts"
+import type { Client } from "./Site.ts"
+
+/** What is asked of the benchmark. */
+export interface Options {
+  /** Names of the cases to run, in their usual order. */
+  readonly cases: ReadonlyArray<string>
+  readonly rounds: number
+  readonly quick: boolean
+  readonly client: Client
+  readonly json: boolean
+  /** Measure the reference against itself. */
+  readonly self: boolean
+  /** Name of the case whose profile is wanted instead. */
+  readonly profile: string | undefined
+  /** Folder of the profile. */
+  readonly profileDir: string
+  readonly help: boolean
+}
+
+/** Rounds without and with `--quick`; the median of fewer than about twenty is not worth much on a shared machine. */
+const usualRounds = { full: 20, quick: 3 }
+const mostRounds = 1000
+
+/** Reads the command line. Throws an error whose message says what is wrong with it. */
+export const readOptions = (args: ReadonlyArray<string>, cases: ReadonlyArray<Case>): Options => {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      case: { type: "string", multiple: true, default: [] },
+      rounds: { type: "string" },
+      quick: { type: "boolean", default: false },
+      client: { type: "string", default: "light" },
+      json: { type: "boolean", default: false },
+      self: { type: "boolean", default: false },
+      profile: { type: "string" },
+      "profile-dir": { type: "string", default: "." },
+      help: { type: "boolean", default: false }
+    }
+  })
+  const { client, help, json, profile, quick, self } = values
+  const named = [...values.case, ...(profile === undefined ? [] : [profile])]
+  for (const name of named) {
+    if (!cases.some((one) => one.name === name)) {
+      throw new Error(`There is no case "${name}"; there are ${cases.map((one) => one.name).join(", ")}`)
+    }
+  }
+  const rounds = Number(values.rounds ?? (quick ? usualRounds.quick : usualRounds.full))
+  if (!Number.isInteger(rounds) || rounds < 1 || rounds > mostRounds) {
+    throw new Error(`--rounds must be a whole number from 1 to ${mostRounds}`)
+  }
+  if (client !== "light" && client !== "official") throw new Error(`--client must be light or official`)
+  const wanted = cases.filter(({ long, name }) =>
+    values.case.length > 0 ? values.case.includes(name) : !(quick && long === true)
+  )
+  return {
+    cases: wanted.map(({ name }) => name),
+    rounds,
+    quick,
+    client,
+    json,
+    self,
+    profile,
+    profileDir: values["profile-dir"],
+    help
+  }
+}
+
+/** What `--help` says. */
+export const helpText = (
+  cases: ReadonlyArray<Case>
+): string => `How does our Server compare with plain Socket.IO?
+
+npm run bench -- [OPTIONS]
+
+  --case NAME         only this case; may be given again (see below)
+  --rounds N          rounds of each case (${usualRounds.full}, with --quick ${usualRounds.quick})
+  --quick             few and short rounds: enough to see that everything works, too little to judge
+  --client CLIENT     light (default): peers that cost little; official: those of socket.io-client
+  --json              results for machines
+  --profile NAME      instead of measuring, write down where our Server spends its time in this case
+  --profile-dir DIR   folder of that profile, a .cpuprofile file (the current one)
+  --help              this text
+
+Cases:
+${cases.map(({ about, name }) => `  ${name.padEnd(18)}  ${about}`).join("\n")}
+`

@@ -1,0 +1,28 @@
+import type { Fail } from "./Peers.ts"
+
+/** The calls of an Agent that wait for their answers. */
+export class Calls {
+  readonly #waiting = new Map<number, () => void>()
+  readonly #fail: Fail
+  #last = 0
+
+  constructor(fail: Fail) {
+    this.#fail = fail
+  }
+
+  /** Notes a call, and gives the number under which its answer will come. */
+  add(done: () => void): number {
+    this.#last += 1
+    this.#waiting.set(this.#last, done)
+    return this.#last
+  }
+
+  /** An answer has come. */
+  end(id: number, right: boolean, wrong: () => string): void {
+    const done = this.#waiting.get(id)
+    this.#waiting.delete(id)
+    if (done === undefined) this.#fail(`an answer came to call ${id}, which is not under way`)
+    else if (right) done()
+    else this.#fail(`the answer to call ${id} is wrong: ${wrong()}`)
+  }
+}

@@ -1,0 +1,83 @@
+import { randomBytes } from "node:crypto"
+import { get, type IncomingMessage } from "node:http"
+import type { Socket } from "node:net"
+import type { FloodScript } from "./Peers.ts"
+
+/** A flood that is under way. */
+export interface Flood {
+  /** Did the server end it by itself? */
+  readonly isCutOff: () => boolean
+  readonly stop: () => void
+}
+
+/** Messages in one write: making the flood must cost the load next to nothing. */
+const batchSize = 400
+
+/** A text frame of WebSocket as clients send it (RFC 6455 §5.2), its mask zero; for texts below 64 KiB. */
+const frame = (text: string): Buffer => {
+  const payload = Buffer.from(text)
+  const { length } = payload
+  const size = length < 126 ? [0x80 | length] : [0x80 | 126, length >> 8, length & 0xff]
+  return Buffer.concat([Buffer.from([0x81, ...size, 0, 0, 0, 0]), payload])
+}
+
+const upgrade = (address: string, path: string): Promise<Socket> =>
+  new Promise((resolve, reject) => {
+    const headers = {
+      Connection: "Upgrade",
+      Upgrade: "websocket",
+      "Sec-WebSocket-Key": randomBytes(16).toString("base64"),
+      "Sec-WebSocket-Version": "13"
+    }
+    get(`http://${address}${path}`, { headers })
+      .on("upgrade", (_response: IncomingMessage, socket: Socket) => resolve(socket))
+      .on("response", ({ statusCode }) => reject(new Error(`the flood was refused with ${statusCode}`)))
+      .on("error", reject)
+  })
+
+const heard = (socket: Socket, text: string): Promise<void> =>
+  new Promise((resolve, reject) => {
+    let all = ""
+    const hear = (chunk: Buffer) => {
+      all += chunk.toString("latin1")
+      if (!all.includes(text)) return
+      socket.off("data", hear)
+      resolve()
+    }
+    socket.on("data", hear)
+    socket.once("close", () => reject(new Error(`the flood was not let in: ${all}`)))
+  })
+
+/** Lets one connection send as fast as the server reads, until it is stopped. */
+export const startFlood = async (address: string, script: FloodScript): Promise<Flood> => {
+  const socket = await upgrade(address, script.path)
+  for (const { say, until } of script.greeting) {
+    const answered = heard(socket, until)
+    socket.write(frame(say))
+    await answered
+  }
+  let stopped = false
+  let cutOff = false
+  // A server may well defend itself: that is no failure, and others then have peace.
+  socket.on("error", () => undefined)
+  socket.on("close", () => {
+    cutOff = !stopped
+  })
+  socket.on("end", () => socket.destroy())
+  socket.resume()
+  const message = frame(script.message)
+  const batch = Buffer.concat(Array.from({ length: batchSize }, () => message))
+  const pour = () => {
+    if (!stopped && socket.writable) socket.write(batch)
+  }
+  socket.on("drain", pour)
+  pour()
+  return {
+    isCutOff: () => cutOff,
+    stop: () => {
+      stopped = true
+      // Nothing that still waits to be sent shall reach the server.
+      socket.resetAndDestroy()
+    }
+  }
+}

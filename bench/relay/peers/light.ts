@@ -1,0 +1,151 @@
+import { callSeconds, path } from "../limits.ts"
+import { Calls } from "./Calls.ts"
+import type { Fail, Pair, Peers } from "./Peers.ts"
+import { endsWith, openSocket, prepare, readDigits, type TextSocket } from "./socket.ts"
+
+const handshake = `${path}/?EIO=4&transport=websocket&a2c_version=0.2.0`
+
+/** First bytes of packets: Engine.IO's ping, and Socket.IO's types within a message. */
+const ping = "2".charCodeAt(0)
+const types = { connect: "0", event: "2", ack: "3", error: "4" } as const
+const start = (type: keyof typeof types) => `4${types[type]}${path},`
+const bodyAt = start("event").length
+
+/** Number of the acknowledgement that joining is given; calls follow. */
+const joining = 0
+
+interface Packet {
+  readonly type: string
+  readonly id: number | undefined
+  /** Where the arguments begin. */
+  readonly at: number
+  readonly bytes: Buffer
+}
+
+const read = (bytes: Buffer): Packet => {
+  const { end, value } = readDigits(bytes, bodyAt)
+  return {
+    type: String.fromCharCode(bytes[1] ?? 0),
+    id: end === bodyAt ? undefined : value,
+    at: end,
+    bytes
+  }
+}
+
+const excerpt = ({ bytes }: Packet) => bytes.toString("utf8", 0, 200)
+
+interface Seat {
+  readonly role: "agent" | "computer"
+  readonly name: string
+  readonly office: string
+}
+
+const connectText = (role: Seat["role"]) => `${start("connect")}${JSON.stringify({ role })}`
+const joinText = ({ name, office, role }: Seat) =>
+  `${start("event")}${joining}${JSON.stringify(["server:join_office", { role, name, office_id: office }])}`
+const joinedText = `${start("ack")}${joining}[true`
+
+/** Connects and joins; whatever comes later goes to `hear`. */
+const join = async (
+  address: string,
+  seat: Seat,
+  hear: (packet: Packet) => void,
+  fail: Fail
+): Promise<TextSocket> => {
+  const joined = Promise.withResolvers<void>()
+  const give = (reason: string) => {
+    joined.reject(new Error(`${seat.role} ${seat.name}: ${reason}`))
+    fail(`${seat.role} ${seat.name}: ${reason}`)
+  }
+  const greet = (message: Buffer, socket: TextSocket) => {
+    const text = message.toString()
+    if (text.startsWith("0")) socket.send(connectText(seat.role))
+    else if (text.startsWith(start("connect"))) socket.send(joinText(seat))
+    else if (text.startsWith(joinedText)) joined.resolve()
+    else if (!text.startsWith(start("event"))) give(`refused: ${text}`)
+  }
+  let open = false
+  const socket = await openSocket(
+    `ws://${address}${handshake}`,
+    (message, from) => {
+      if (message.length === 1 && message[0] === ping) from.send("3")
+      else if (open) hear(read(message))
+      else greet(message, from)
+    },
+    give
+  )
+  await joined.promise
+  open = true
+  return socket
+}
+
+const seatOf = (role: Seat["role"], number: number): Seat => ({
+  role,
+  name: `${role}-${number}`,
+  office: `office-${number}`
+})
+
+/** Request ids are as long as those of real Agents. */
+const requestId = (call: number) => String(call).padStart(32, "0")
+
+/** Peers that speak Socket.IO by hand, with prepared bodies: they cost about as much as those of the bare relay. */
+export const lightPeers: Peers = {
+  pair: async (place, number, { params, result }, fail): Promise<Pair> => {
+    const expected = Buffer.from(`[${result(number)}]`)
+    const answer = prepare(expected.toString())
+    const rest = {
+      agent: seatOf("agent", number).name,
+      computer: seatOf("computer", number).name,
+      tool_name: "bench__tool",
+      timeout: callSeconds
+    }
+    const request = prepare(`,${JSON.stringify(rest).slice(1, -1)},"params":${params}}]`)
+    const calls = new Calls(fail)
+    const computer = await join(
+      place.computers,
+      seatOf("computer", number),
+      (packet) => {
+        if (packet.type !== types.event) fail(`a Computer got ${excerpt(packet)}`)
+        else if (packet.id !== undefined) computer.send(answer(`${start("ack")}${packet.id}`))
+      },
+      fail
+    )
+    const agent = await join(
+      place.agents,
+      seatOf("agent", number),
+      (packet) => {
+        if (packet.type === types.event) return
+        if (packet.type !== types.ack || packet.id === undefined) fail(`an Agent got ${excerpt(packet)}`)
+        else calls.end(packet.id, endsWith(packet.bytes, packet.at, expected), () => excerpt(packet))
+      },
+      fail
+    )
+    return {
+      call: (done) => {
+        const id = calls.add(done)
+        agent.send(request(`${start("event")}${id}["client:tool_call",{"req_id":"${requestId(id)}"`))
+      }
+    }
+  },
+  idle: async (place, number, fail) => {
+    await join(place.computers, seatOf("computer", number), () => undefined, fail)
+  },
+  flood: {
+    path: handshake,
+    greeting: [
+      { say: connectText("agent"), until: start("connect") },
+      { say: joinText({ role: "agent", name: "flood", office: "flood" }), until: joinedText }
+    ],
+    message: `${start("event")}${JSON.stringify([
+      "client:tool_call",
+      {
+        agent: "flood",
+        req_id: requestId(0),
+        computer: "nobody",
+        tool_name: "bench__tool",
+        params: {},
+        timeout: callSeconds
+      }
+    ])}`
+  }
+}

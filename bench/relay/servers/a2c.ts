@@ -1,0 +1,19 @@
+/** Our own Server, on its real transport and as a host program composes it. */
+import { Context, Effect, Layer, References } from "effect"
+import { Server } from "../../../src/application/server/Server.ts"
+import { serverLayer } from "../../../src/main/layers.ts"
+import { obeyOrders } from "../host.ts"
+import { maxMessageBytes, path } from "../limits.ts"
+
+/** Everything about the measured Server that is not as a host program gets it by itself. */
+const options: Parameters<typeof serverLayer>[0] = { port: 0, path, maxMessageBytes }
+
+const program = Effect.gen(function* () {
+  const { url } = Context.get(yield* Layer.build(serverLayer(options)), Server)
+  obeyOrders(new URL(url).host)
+  return yield* Effect.never
+})
+
+await Effect.runPromise(
+  program.pipe(Effect.scoped, Effect.provideService(References.MinimumLogLevel, "Warn"))
+)

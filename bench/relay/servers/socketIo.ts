@@ -1,0 +1,86 @@
+/**
+ * The reference of all ratios: what a good engineer writes by hand on Socket.IO, with its stock parser and as little
+ * of the protocol as a tool call needs.
+ */
+import { createServer } from "node:http"
+import { Server, type Socket } from "socket.io"
+import { obeyOrders } from "../host.ts"
+import { maxMessageBytes, path } from "../limits.ts"
+import { listen } from "../listen.ts"
+
+interface Joining {
+  readonly role: "agent" | "computer"
+  readonly name: string
+  readonly office_id: string
+}
+
+interface ToolCall {
+  readonly computer: string
+  /** Seconds. */
+  readonly timeout: number
+}
+
+interface Refusal {
+  readonly code: number
+  readonly message: string
+}
+
+interface Received {
+  readonly "server:join_office": (joining: Joining, ack?: (ok: boolean, why: string | null) => void) => void
+  readonly "client:tool_call": (call: ToolCall, ack?: (result: unknown) => void) => void
+}
+
+interface Sent {
+  readonly "notify:enter_office": (entered: object) => void
+  readonly "notify:leave_office": (left: object) => void
+  readonly "client:tool_call": (call: ToolCall, ack: (result: unknown) => void) => void
+}
+
+/** Seconds on top of what a call may take: the way there and back. */
+const grace = 5
+
+const http = createServer()
+const io = new Server<Received, Sent>(http, { path, maxHttpBufferSize: maxMessageBytes, serveClient: false })
+const offices = io.of(path)
+type Member = Socket<Received, Sent>
+
+const computers = new Map<string, Map<string, Member>>()
+
+const seat = (socket: Member, { name, office_id: office, role }: Joining) => {
+  void socket.join(office)
+  socket.to(office).emit("notify:enter_office", { office_id: office, [role]: name })
+  const others = computers.get(office) ?? new Map<string, Member>()
+  if (role === "computer") computers.set(office, others.set(name, socket))
+  socket.on("disconnect", () => {
+    socket.to(office).emit("notify:leave_office", { office_id: office, [role]: name })
+    if (role === "computer") others.delete(name)
+    if (others.size === 0) computers.delete(office)
+  })
+}
+
+offices.on("connection", (socket) => {
+  let office: string | undefined
+  socket.on("server:join_office", (joining, ack) => {
+    if (computers.get(joining.office_id)?.has(joining.name) === true) {
+      ack?.(false, `Computer with name '${joining.name}' already exists`)
+      return
+    }
+    office = joining.office_id
+    seat(socket, joining)
+    ack?.(true, null)
+  })
+  socket.on("client:tool_call", (call, ack) => {
+    const refuse = (refusal: Refusal) => ack?.(refusal)
+    if (office === undefined) return refuse({ code: 4103, message: "Not in an office" })
+    const computer = computers.get(office)?.get(call.computer)
+    if (computer === undefined) {
+      return refuse({ code: 404, message: `Computer '${call.computer}' not found` })
+    }
+    computer.timeout((call.timeout + grace) * 1000).emit("client:tool_call", call, (error, result) => {
+      if (error === null) ack?.(result)
+      else refuse({ code: 408, message: "The Computer did not answer in time" })
+    })
+  })
+})
+
+obeyOrders(await listen(http))

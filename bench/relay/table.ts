@@ -1,0 +1,80 @@
+import { isMet, type Row, type Target } from "./cases/Case.ts"
+
+/** The servers in a table: whose values are shown, and whose ratios. */
+export interface Columns {
+  readonly reference: string
+  readonly subject: string
+  readonly others: ReadonlyArray<string>
+}
+
+/** Three significant digits, and no more before the point than there are. */
+const number = (value: number | undefined): string => {
+  if (value === undefined || !Number.isFinite(value)) return "-"
+  const digits = Math.max(0, 2 - Math.floor(Math.log10(Math.max(Math.abs(value), 0.01))))
+  return value.toFixed(Math.min(digits, 2))
+}
+
+const targetText = (target: Target | undefined): string => {
+  if (target === undefined) return ""
+  return `${target.is === "at most" ? "<=" : ">="} ${target.bound.toFixed(2)}`
+}
+
+const metText = (met: boolean | undefined): string => {
+  if (met === undefined) return ""
+  return met ? "yes" : "NO"
+}
+
+const ratio = (of: string, to: string) => `${of}/${to}`
+
+/** Columns that hold words stand left, numbers right. */
+const words = 3
+
+const lines = (table: ReadonlyArray<ReadonlyArray<string>>): string => {
+  const width = (column: number) => Math.max(...table.map((cells) => cells[column]?.length ?? 0))
+  return table
+    .map((cells) =>
+      cells
+        .map((cell, column) => (column < words ? cell.padEnd(width(column)) : cell.padStart(width(column))))
+        .join("  ")
+        .trimEnd()
+    )
+    .join("\n")
+}
+
+/** Results for people: medians of the reference and the subject, and ratios of rounds. */
+export const spellTable = (rows: ReadonlyArray<Row>, { others, reference, subject }: Columns): string => {
+  const head = [
+    "case",
+    "measure",
+    "unit",
+    reference,
+    subject,
+    ratio(subject, reference),
+    ...others.map((other) => ratio(other, reference)),
+    "target",
+    "met",
+    "rounds"
+  ]
+  const body = rows.map((row) => [
+    row.case,
+    row.measure,
+    row.unit,
+    number(row.summary.values[reference]),
+    number(row.summary.values[subject]),
+    number(row.summary.ratios[subject]),
+    ...others.map((other) => number(row.summary.ratios[other])),
+    targetText(row.target),
+    metText(isMet(row, subject)),
+    `${row.summary.counted}/${row.summary.rounds}`
+  ])
+  return `${lines([head, ...body])}\n`
+}
+
+/** Results for machines; everything that the table shows, unrounded. */
+export const spellJson = (rows: ReadonlyArray<Row>, columns: Columns, about: object): string => {
+  const judged = rows.map(({ summary, ...row }) => {
+    const met = isMet({ summary, ...row }, columns.subject)
+    return { ...row, ...summary, ...(met !== undefined && { met }) }
+  })
+  return `${JSON.stringify({ ...about, ...columns, rows: judged }, undefined, 2)}\n`
+}
