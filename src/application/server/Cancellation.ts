@@ -25,6 +25,8 @@ export class Cancellation extends Context.Service<
     ) => Effect.Effect<A, E | Refusal>
     /** Ends every call of a session. */
     readonly end: (sid: string, reason: Refusal) => Effect.Effect<void>
+    /** How many calls of a session are under way, to it or from it. */
+    readonly pending: (sid: string) => number
     /** How many calls are under way. */
     readonly size: () => number
   }
@@ -80,6 +82,7 @@ export class Cancellation extends Context.Service<
       })
 
     const size = () => [...flights.values()].reduce((sum, own) => sum + own.size, 0) / 2
-    return Cancellation.of({ guard, end, size })
+    const pending = (sid: string) => flights.get(sid)?.size ?? 0
+    return Cancellation.of({ guard, end, pending, size })
   })
 }

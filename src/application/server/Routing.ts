@@ -1,4 +1,4 @@
-import { Context, Duration, Effect, Layer, Option, Result } from "effect"
+import { Clock, Context, Duration, Effect, Layer, Option, Result } from "effect"
 import { isJsonObject } from "../../domain/json.ts"
 import type { Seat, Session } from "../../domain/office/membership.ts"
 import type { RoutedRow } from "../../domain/protocol/v0_2/events.ts"
@@ -13,8 +13,10 @@ import {
 } from "../../domain/refusal.ts"
 import { type Body, decodeHead } from "../ports/Body.ts"
 import type { Answer, LinkClosed, NoAnswer, NotSent } from "../ports/Transport.ts"
+import { makeCallLimits } from "./callLimits.ts"
 import { Cancellation } from "./Cancellation.ts"
 import { Connections } from "./Connections.ts"
+import { makeLengths } from "./lengths.ts"
 import { Membership } from "./Membership.ts"
 import { Notifications } from "./Notifications.ts"
 import { ServerSettings } from "./ServerSettings.ts"
@@ -75,6 +77,9 @@ export class Routing extends Context.Service<
       const cancellation = yield* Cancellation
       const notifications = yield* Notifications
       const { grace, routingTimeout } = yield* ServerSettings
+      const clock = yield* Clock.Clock
+      const lengths = yield* makeLengths
+      const callLimit = yield* makeCallLimits
 
       const locate = (office: string, computer: string) => {
         const sid = Option.getOrUndefined(membership.computerIn(office, computer))
@@ -90,11 +95,15 @@ export class Routing extends Context.Service<
       const route = Effect.fnUntraced(function* (sid: string, row: RoutedRow, event: string, body: Body) {
         const routing = decodeHead(body, row.routing)
         if (Result.isFailure(routing)) return yield* routing.failure
-        const { computer, reqId, seconds } = routing.success
+        const { computer, reqId, seconds } = yield* Effect.fromResult(lengths.request(routing.success))
         const seat = seatOf(membership.session(sid), row.from)
         if (Result.isFailure(seat)) return yield* seat.failure
         const { name, office } = seat.success
-        const { link } = yield* locate(office, computer)
+        const target = yield* locate(office, computer)
+        const { link } = target
+        const crowded = callLimit(sid, link.id)
+        if (crowded !== undefined) return yield* crowded
+        target.lastAt = clock.currentTimeMillisUnsafe()
         const deadline =
           seconds === undefined ? routingTimeout : Duration.sum(Duration.seconds(seconds), grace)
         const giveUp = row.cancellable
