@@ -117,6 +117,7 @@ export {
   VersionRefused
 } from "./application/ports/Transport.ts"
 export { VrlEngine, VrlFailed } from "./application/ports/VrlEngine.ts"
+export { Limits } from "./application/server/Limits.ts"
 export { Server } from "./application/server/Server.ts"
 export { ServerSettings } from "./application/server/ServerSettings.ts"
 export { readComputerConfig } from "./domain/config/config.ts"
@@ -132,5 +133,6 @@ export {
   gatewayLayer,
   packHostLayer,
   type PackHostLayerOptions,
-  serverLayer
+  serverLayer,
+  type ServerLayerOptions
 } from "./main/layers.ts"

@@ -1,7 +1,10 @@
 import { Data } from "effect"
 import type { JsonObject } from "./json.ts"
 
-/** Every error code of the protocol, by what it means (spec §12). 413 is ours: a message over the limit. */
+/**
+ * Every error code of the protocol, by what it means (spec §12). Three are ours: 413, a message over the limit, 429, more
+ * than a limit allows, and 503, what is needed for the answer is not there right now.
+ */
 export const codes = {
   badRequest: 400,
   unauthorized: 401,
@@ -9,7 +12,9 @@ export const codes = {
   notFound: 404,
   timeout: 408,
   tooLarge: 413,
+  tooMany: 429,
   internal: 500,
+  unavailable: 503,
   toolNotFound: 4001,
   toolDisabled: 4002,
   toolFailed: 4003,
@@ -72,6 +77,20 @@ export const timedOut = (seconds: number) => refuse(codes.timeout, `No answer wi
 
 /** A message over the limit of the transport. */
 export const tooLarge = (limit: number) => refuse(codes.tooLarge, `Message larger than ${limit} bytes`)
+
+/**
+ * More than a limit allows. `limit` is its name on the wire and `most` its number; `retryAfter`, in milliseconds, says
+ * from when on the same may go through.
+ */
+export const tooMany = (why: string, limit: string, most: number, retryAfter?: number) =>
+  refuse(codes.tooMany, why, {
+    limit,
+    most,
+    ...(retryAfter !== undefined && { retry_after: Math.ceil(retryAfter) / 1000 })
+  })
+
+/** The Server ends; another one, or this one a little later, may take what it does not begin any more. */
+export const goingDown = () => refuse(codes.unavailable, "The Server is going down")
 
 /** Something is wrong on the answering side. */
 export const internal = (why: string) => refuse(codes.internal, why)

@@ -21,20 +21,34 @@ import { DeviceGateway, type DeviceGatewayOptions } from "../application/devices
 import type { JoinFailed } from "../application/member/OfficeMember.ts"
 import { PackHost, type PackHostOptions } from "../application/packs/PackHost.ts"
 import type { ListenFailed } from "../application/ports/Transport.ts"
+import { Limits } from "../application/server/Limits.ts"
 import { Server } from "../application/server/Server.ts"
 import { ServerSettings } from "../application/server/ServerSettings.ts"
 
+/** What may be set about a Server on Socket.IO; what is left out is as usual. */
+export interface ServerLayerOptions extends SocketIoServer.SocketIoServerOptions {
+  readonly settings?: Partial<ServerSettings>
+  readonly limits?: Partial<Limits>
+}
+
 /** A whole Server on Socket.IO. Loopback and a free port unless told otherwise. */
-export const serverLayer = (
-  options: SocketIoServer.SocketIoServerOptions & { readonly settings?: Partial<ServerSettings> } = {}
-): Layer.Layer<Server, ListenFailed> => {
-  const { settings, ...socketIo } = options
+export const serverLayer = ({
+  limits,
+  settings,
+  ...socketIo
+}: ServerLayerOptions = {}): Layer.Layer<Server, ListenFailed> => {
   return Server.layer.pipe(
     Layer.provide(SocketIoServer.layer(socketIo)),
     Layer.provide(
       Layer.effect(
         ServerSettings,
         Effect.map(ServerSettings, (usual) => ({ ...usual, ...settings }))
+      )
+    ),
+    Layer.provide(
+      Layer.effect(
+        Limits,
+        Effect.map(Limits, (usual) => ({ ...usual, ...limits }))
       )
     )
   )

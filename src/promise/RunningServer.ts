@@ -1,6 +1,7 @@
 import { Duration, Effect } from "effect"
 import type { SocketIoServerOptions } from "../adapters/socketio/SocketIoServer.ts"
 import { AdmissionRefused, type Handshake } from "../application/ports/Transport.ts"
+import type { Limits } from "../application/server/Limits.ts"
 import { Server } from "../application/server/Server.ts"
 import type { ServerSettings } from "../application/server/ServerSettings.ts"
 import { codes } from "../domain/refusal.ts"
@@ -15,6 +16,8 @@ export interface ServerOptions extends SocketIoServerOptions {
     readonly routingTimeout?: number
     /** What is added to the time a request names, in milliseconds. */
     readonly grace?: number
+    /** How long calls under way may take to end when the Server is closed, in milliseconds; 0 unless given. */
+    readonly drainTime?: number
     /** Refuse connections that do not state their role. */
     readonly requireRole?: boolean
     /** Decides who may connect; `false`, and a rejection, is answered with 401. */
@@ -22,6 +25,11 @@ export interface ServerOptions extends SocketIoServerOptions {
       handshake: Handshake,
       options: { readonly signal: AbortSignal }
     ) => boolean | Promise<boolean>
+  }
+  /** What strangers may use at most; times in milliseconds, what is left out is as usual. */
+  readonly limits?: Partial<Omit<Limits, "joinTime" | "idleTime">> & {
+    readonly joinTime?: number
+    readonly idleTime?: number
   }
   /** Takes the log; without it, what is a warning or worse goes to stderr. */
   readonly log?: Log
@@ -39,12 +47,14 @@ const notAdmitted = new AdmissionRefused({ code: codes.unauthorized, message: "N
 
 const settingsOf = ({
   authenticate,
+  drainTime,
   grace,
   requireRole,
   routingTimeout
 }: NonNullable<ServerOptions["settings"]>): Partial<ServerSettings> => ({
   ...(routingTimeout !== undefined && { routingTimeout: Duration.millis(routingTimeout) }),
   ...(grace !== undefined && { grace: Duration.millis(grace) }),
+  ...(drainTime !== undefined && { drainTime: Duration.millis(drainTime) }),
   ...(requireRole !== undefined && { requireRole }),
   ...(authenticate !== undefined && {
     authenticate: (handshake) =>
@@ -58,12 +68,22 @@ const settingsOf = ({
   })
 })
 
+const limitsOf = ({
+  idleTime,
+  joinTime,
+  ...counts
+}: NonNullable<ServerOptions["limits"]>): Partial<Limits> => ({
+  ...counts,
+  ...(joinTime !== undefined && { joinTime: Duration.millis(joinTime) }),
+  ...(idleTime !== undefined && { idleTime: Duration.millis(idleTime) })
+})
+
 /** Runs a Server on Socket.IO. Loopback and a free port unless told otherwise. */
 export const runServer = async (
-  { log, settings = {}, ...options }: ServerOptions = {},
+  { limits = {}, log, settings = {}, ...options }: ServerOptions = {},
   cancellable?: Cancellable
 ): Promise<RunningServer> => {
-  const layer = serverLayer({ ...options, settings: settingsOf(settings) })
+  const layer = serverLayer({ ...options, limits: limitsOf(limits), settings: settingsOf(settings) })
   const { close, run, [Symbol.asyncDispose]: dispose } = await start(Server, layer, log, cancellable)
   const url = await run((server) => Effect.succeed(server.url))
   return {

@@ -21,8 +21,10 @@ import * as SocketIoClient from "../../src/adapters/socketio/SocketIoClient.ts"
 import * as SocketIoServer from "../../src/adapters/socketio/SocketIoServer.ts"
 import { jsonBody } from "../../src/application/ports/Body.ts"
 import { TransportClient, type TransportServer } from "../../src/application/ports/Transport.ts"
+import { Limits } from "../../src/application/server/Limits.ts"
 import { Server } from "../../src/application/server/Server.ts"
 import { ServerSettings } from "../../src/application/server/ServerSettings.ts"
+import { Tally } from "../../src/application/server/Tally.ts"
 import { PROTOCOL_VERSION } from "../../src/domain/protocol/version.ts"
 
 /** A message a peer got, as it stood on the wire. */
@@ -232,13 +234,21 @@ export interface Conditions extends Partial<ServerSettings> {
   readonly validateBytes?: number
   readonly version?: string
   readonly allowedOrigins?: ReadonlyArray<string>
+  readonly limits?: Partial<Limits>
+  readonly tally?: Tally
+  /** How members read, by their session id; in memory only. */
+  readonly reading?: (sid: string) => Effect.Effect<void>
 }
 
-const buildWorld = Effect.fnUntraced(function* (
+/** A Server that lives as long as the scope. */
+export const buildWorld = Effect.fnUntraced(function* (
   transport: World["transport"],
   {
     allowedOrigins,
+    limits,
     maxMessageBytes,
+    reading,
+    tally = Tally.defaultValue(),
     validateBytes = transport === "polling" ? 0 : undefined,
     version,
     ...settings
@@ -257,11 +267,13 @@ const buildWorld = Effect.fnUntraced(function* (
   const logging = Layer.merge(Logger.layer([logger]), Layer.succeed(References.MinimumLogLevel, "All"))
   const transports: Layer.Layer<TransportServer | TransportClient> =
     transport === "memory"
-      ? Memory.layer(options)
+      ? Memory.layer({ ...options, ...(reading !== undefined && { reading }) })
       : Layer.merge(SocketIoServer.layer(options), SocketIoClient.layer({ url: "http://set.below" }))
   const context = yield* Server.layer.pipe(
     Layer.provideMerge(transports),
     Layer.provide(Layer.succeed(ServerSettings, { ...ServerSettings.defaultValue(), ...settings })),
+    Layer.provide(Layer.succeed(Limits, { ...Limits.defaultValue(), ...limits })),
+    Layer.provide(Layer.succeed(Tally, tally)),
     Layer.provideMerge(logging),
     Layer.fresh,
     Layer.build,

@@ -134,7 +134,7 @@ describe("a2c", () => {
       yield* desk.signal("SIGINT")
       yield* serving.signal("SIGTERM")
       assert.strictEqual(yield* desk.ended, 130)
-      assert.strictEqual(yield* serving.ended, 130)
+      assert.strictEqual(yield* serving.ended, 0)
       yield* gone(family)
     })
   )

@@ -24,6 +24,11 @@ export interface MemoryTransportOptions {
   readonly maxMessageBytes?: number
   /** The version the Server's gate speaks. */
   readonly version?: string
+  /**
+   * How members read: each message and each answer to the member at the far end of this link waits for it, and counts
+   * as backlog until it has ended. Without it members read at once.
+   */
+  readonly reading?: (id: string) => Effect.Effect<void>
 }
 
 type Accept = (link: Link, handshake: Handshake) => Effect.Effect<Receive, AdmissionRefused, Scope.Scope>
@@ -50,9 +55,43 @@ const carry = (body: Body): Body => {
   })
 }
 
+/** What keeps what arrives at one end from being taken at once. */
+interface Reading {
+  /** Counts bodies as on their way, and waits until they have been read. */
+  readonly read: (bodies: ReadonlyArray<Body>) => Effect.Effect<void>
+  /** Bytes on their way. */
+  readonly backlog: () => number
+}
+
+const atOnce: Reading = { read: () => Effect.void, backlog: () => 0 }
+
+const readingBy = (reads: Effect.Effect<void>): Reading => {
+  let unread = 0
+  return {
+    read: (bodies) => {
+      const bytes = bodies.reduce((sum, body) => sum + body.bytes(), 0)
+      unread += bytes
+      return Effect.ensuring(
+        reads,
+        Effect.sync(() => {
+          unread -= bytes
+        })
+      )
+    },
+    backlog: () => unread
+  }
+}
+
+/** How this end reads, and the far one: what each is sent waits for its own. */
+interface Readings {
+  readonly here: Reading
+  readonly there: Reading
+}
+
 const makeEnd = Effect.fnUntraced(function* (
   id: string,
   maxBytes: number,
+  { here, there }: Readings,
   far: () => End,
   close: (reason: string) => Effect.Effect<void>
 ): Effect.fn.Return<End, never, Scope.Scope> {
@@ -119,7 +158,7 @@ const makeEnd = Effect.fnUntraced(function* (
         fiber.interruptUnsafe()
       }
     },
-    backlog: () => 0,
+    backlog: there.backlog,
     pause: () => undefined,
     close
   }
@@ -132,11 +171,16 @@ const makeEnd = Effect.fnUntraced(function* (
     deliver: (event, body, answered) => {
       const handle = receive
       if (handle === undefined) return
+      const arrival = here.read([body])
       run(
         // It arrives a moment later, as over a wire: nobody hears an answer within the call that asks.
-        Effect.flatMap(Effect.yieldNow, () => handle(event, body)).pipe(
+        Effect.andThen(Effect.yieldNow, arrival).pipe(
+          Effect.flatMap(() => handle(event, body)),
           Effect.catchDefect((defect) => Effect.as(Effect.logError("handler failed", { event }, defect), [])),
-          Effect.flatMap((answer) => Deferred.succeed(answered, answer.map(bounded))),
+          Effect.flatMap((answer) => {
+            const carried = answer.map(bounded)
+            return Effect.andThen(there.read(carried), Deferred.succeed(answered, carried))
+          }),
           Effect.asVoid
         )
       )
@@ -164,7 +208,7 @@ const refusalOf = ({ body }: GateRefusal): VersionRefused | AdmissionRefused =>
 export const layer = (options: MemoryTransportOptions = {}): Layer.Layer<TransportServer | TransportClient> =>
   Layer.effectContext(
     Effect.gen(function* () {
-      const { maxMessageBytes = Number.POSITIVE_INFINITY, version = PROTOCOL_VERSION } = options
+      const { maxMessageBytes = Number.POSITIVE_INFINITY, reading, version = PROTOCOL_VERSION } = options
       const serverVersion = yield* Effect.orDie(Effect.fromResult(parseVersion(version)))
       let serving:
         | { readonly accept: Accept; readonly scope: Scope.Scope; readonly context: Context.Context<never> }
@@ -203,11 +247,21 @@ export const layer = (options: MemoryTransportOptions = {}): Layer.Layer<Transpo
         const lose = (reason: string) =>
           Effect.suspend(() => Effect.andThen(near.lose(reason), far.lose(reason)))
         const close = (reason: string) => Effect.andThen(lose(reason), Scope.close(there, Exit.void))
-        const near: End = yield* makeEnd(id, maxMessageBytes, () => far, close)
-        const far: End = yield* makeEnd(id, Number.POSITIVE_INFINITY, () => near, close).pipe(
-          Scope.provide(there),
-          Effect.provideContext(context)
+        const member = reading === undefined ? atOnce : readingBy(Effect.suspend(() => reading(id)))
+        const near: End = yield* makeEnd(
+          id,
+          maxMessageBytes,
+          { here: member, there: atOnce },
+          () => far,
+          close
         )
+        const far: End = yield* makeEnd(
+          id,
+          Number.POSITIVE_INFINITY,
+          { here: atOnce, there: member },
+          () => near,
+          close
+        ).pipe(Scope.provide(there), Effect.provideContext(context))
         yield* Scope.addFinalizer(there, lose("Server closed"))
         yield* Scope.addFinalizer(here, close("closed by the member"))
         const handshake = { version: admitted.success, auth: request.auth, headers: {}, remote: "memory" }

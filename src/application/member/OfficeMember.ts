@@ -82,7 +82,7 @@ const comeBack = Schedule.min([Schedule.exponential("500 millis"), Schedule.spac
 )
 
 const isFinal = (error: JoinFailed): boolean =>
-  error._tag === "VersionRefused" || error._tag === "AdmissionRefused"
+  error._tag === "VersionRefused" || (error._tag === "AdmissionRefused" && error.passing !== true)
 
 /**
  * Takes a seat in an office for as long as the scope. The first attempt may fail; a seat once taken is taken again,

@@ -91,10 +91,14 @@ export interface Handshake {
   readonly remote: string
 }
 
-/** The Server does not let this connection in; `code` is one of the protocol's. Trying again does not help. */
+/** The Server does not let this connection in; `code` is one of the protocol's. */
 export class AdmissionRefused extends Data.TaggedError("AdmissionRefused")<{
   readonly code: number
   readonly message: string
+  /** Why, for programs, as far as it is known. */
+  readonly reason?: string
+  /** Trying again may help: what is in the way goes by itself, or every attempt brings something new. */
+  readonly passing?: boolean
 }> {}
 
 /** The address cannot be listened on. */

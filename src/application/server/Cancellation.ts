@@ -16,7 +16,7 @@ export class Cancellation extends Context.Service<
     readonly landed: (agent: string, computer: string, flight: Flight) => void
     /** Ends every call of a session. */
     readonly end: (sid: string, reason: Refusal) => Effect.Effect<void>
-    /** How many calls of a session are under way. */
+    /** How many calls of a session are under way, to it or from it. */
     readonly pending: (sid: string) => number
     /** How many calls are under way. */
     readonly size: () => number

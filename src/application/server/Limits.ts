@@ -1,6 +1,10 @@
 import { Context, Duration } from "effect"
+import { mostIdentifierLength } from "../../domain/protocol/v0_2/fields.ts"
 
-/** What a stranger may use of a Server at most. Each has its flag, its variable and its answer in the README. */
+/**
+ * What a stranger may use of a Server at most. Infinity is no limit, except for lengths, which the protocol bounds.
+ * docs/limits.md says how each is set and what exceeding it is answered with.
+ */
 export interface Limits {
   /** Messages a member may send in a second on average, answers not counted, and how many at once. */
   readonly messagesPerSecond: number
@@ -11,35 +15,43 @@ export interface Limits {
   readonly connections: number
   readonly offices: number
   readonly membersPerOffice: number
-  /** Characters of the name of a member, of an office, and of a request id. */
+  /** UTF-16 units of the name of a member, of an office id, and of a request id. */
   readonly nameLength: number
   readonly officeLength: number
   readonly requestIdLength: number
   /** How long a connection may stay outside of every office. */
   readonly joinTime: Duration.Duration
-  /** How long a member may sit in an office without a message in either direction; infinite is for ever. */
+  /** How long a member may sit in an office without a message in either direction. */
   readonly idleTime: Duration.Duration
-  /** Bytes that wait for a member before notifications to it are left out, and before it is let go. */
+  /** Bytes that wait for a member before notifications to it are put off. */
   readonly backlogNotices: number
+  /** Bytes that wait for a member before it is let go; an Agent begins no call any more above half of them. */
   readonly backlogBytes: number
 }
 
-/** The limits of a Server; generous for honest members. */
+/**
+ * The limits of a Server; generous for honest members. The messages are what a Server relays in a second on a fraction
+ * of a core, the longest names those of the protocol.
+ */
 export const Limits = Context.Reference<Limits>("a2c-smcp/application/server/Limits", {
   defaultValue: () => ({
-    messagesPerSecond: 1000,
-    messageBurst: 2000,
+    messagesPerSecond: 5000,
+    messageBurst: 10_000,
     callsPerAgent: 256,
     callsPerComputer: 256,
     connections: 10_000,
     offices: 10_000,
     membersPerOffice: 1000,
-    nameLength: 128,
-    officeLength: 256,
-    requestIdLength: 256,
+    nameLength: mostIdentifierLength,
+    officeLength: mostIdentifierLength,
+    requestIdLength: mostIdentifierLength,
     joinTime: Duration.seconds(60),
     idleTime: Duration.infinity,
     backlogNotices: 4 * 1024 * 1024,
     backlogBytes: 64 * 1024 * 1024
   })
 })
+
+/** How the wire names a limit. */
+export const spellLimit = (limit: keyof Limits): string =>
+  limit.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)

@@ -2,28 +2,27 @@ import { Effect, Result } from "effect"
 import type { Line } from "../../domain/protocol/lines.ts"
 import type { offices, ReportRow, ServerRow } from "../../domain/protocol/v0_2/events.ts"
 import { codes, internal, otherOffice, type Refusal, unknownEvent } from "../../domain/refusal.ts"
-import { type Body, decodeHead, jsonBody } from "../ports/Body.ts"
+import { type Body, decodeHead } from "../ports/Body.ts"
 import type { Answer, Receive } from "../ports/Transport.ts"
+import { refusalAnswer, silence, values } from "./answers.ts"
+import { makeLengths } from "./lengths.ts"
 import { Membership } from "./Membership.ts"
 import { Notifications } from "./Notifications.ts"
 import { Routing, seatOf } from "./Routing.ts"
-
-/** What answers the sender when nothing is to be said: an acknowledgement without values. */
-const silence: Answer = []
-
-const values = (...given: ReadonlyArray<unknown>): Answer => given.map(jsonBody)
 
 /** Every message of a member gets its answer here: one for each row of the event table. */
 export const makeReceiver = Effect.gen(function* () {
   const membership = yield* Membership
   const notifications = yield* Notifications
   const routing = yield* Routing
+  const lengths = yield* makeLengths
 
   const dropped = (sid: string, event: string, reason: string) =>
     Effect.as(Effect.logWarning("message dropped", { sid, event, reason }), silence)
 
   const join = Effect.fnUntraced(function* (sid: string, line: Line, row: typeof offices.join, body: Body) {
-    const outcome = yield* Effect.fromResult(decodeHead(body, row.request.decode)).pipe(
+    const request = Result.flatMap(decodeHead(body, row.request.decode), lengths.place)
+    const outcome = yield* Effect.fromResult(request).pipe(
       Effect.flatMap(({ name, officeId: office, role }) =>
         Effect.andThen(
           membership.apply({ _tag: "Join", sid, role, name, office }),
@@ -50,7 +49,8 @@ export const makeReceiver = Effect.gen(function* () {
   })
 
   const list = Effect.fnUntraced(function* (sid: string, row: typeof offices.list, body: Body) {
-    const { officeId, reqId } = yield* Effect.fromResult(decodeHead(body, row.request.decode))
+    const request = Result.flatMap(decodeHead(body, row.request.decode), lengths.request)
+    const { officeId, reqId } = yield* Effect.fromResult(request)
     const { office } = yield* Effect.fromResult(seatOf(membership.session(sid), row.from))
     if (office !== officeId) {
       yield* Effect.logWarning("listing another office refused", { sid, office: officeId })
@@ -87,7 +87,7 @@ export const makeReceiver = Effect.gen(function* () {
     event: string,
     body: Body
   ) {
-    const request = decodeHead(body, row.request.decode)
+    const request = Result.flatMap(decodeHead(body, row.request.decode), lengths.request)
     if (Result.isFailure(request)) return yield* dropped(sid, event, request.failure.message)
     const seat = seatOf(membership.session(sid), row.from)
     if (Result.isFailure(seat)) return yield* dropped(sid, event, seat.failure.message)
@@ -135,13 +135,6 @@ export const makeReceiver = Effect.gen(function* () {
     }
   }
 
-  /** What the sender hears when we failed: the shape its event promises, and nothing of the cause. */
-  const apology = (line: Line, row: ServerRow): Answer => {
-    const trouble = internal("Internal error")
-    if (row.kind === "join" || row.kind === "leave") return values(...line.writePair(Result.fail(trouble)))
-    return row.kind === "report" || row.kind === "cancel" ? silence : values(line.writeRefusal(trouble))
-  }
-
   /** What a session's messages are answered with; it never fails. */
   const receiver =
     (sid: string, line: Line): Receive =>
@@ -149,7 +142,10 @@ export const makeReceiver = Effect.gen(function* () {
       const row = line.serverRow(event)
       if (row === undefined) return refused(sid, line, event)(unknownEvent(event))
       return Effect.catchDefect(answer(sid, line, row, event, body), (defect) =>
-        Effect.as(Effect.logError("request failed", { sid, event }, defect), apology(line, row))
+        Effect.as(
+          Effect.logError("request failed", { sid, event }, defect),
+          refusalAnswer(line, row, internal("Internal error"))
+        )
       )
     }
 

@@ -13,8 +13,10 @@ import {
 import { type Body, decodeHead } from "../ports/Body.ts"
 import type { Answer, LinkClosed, NoAnswer, NotSent } from "../ports/Transport.ts"
 import { CallObservers, type EndedCall } from "./CallObservers.ts"
+import { makeCallLimits } from "./callLimits.ts"
 import { Cancellation, type Flight } from "./Cancellation.ts"
 import { type Connection, Connections } from "./Connections.ts"
+import { makeLengths } from "./lengths.ts"
 import { Membership } from "./Membership.ts"
 import { Notifications } from "./Notifications.ts"
 import { ServerSettings } from "./ServerSettings.ts"
@@ -79,6 +81,8 @@ export class Routing extends Context.Service<
       const observers = yield* CallObservers
       const clock = yield* Clock.Clock
       const now = () => Number(clock.currentTimeNanosUnsafe()) / 1e6
+      const lengths = yield* makeLengths
+      const callLimit = yield* makeCallLimits
 
       const absent = (office: string, computer: string): Effect.Effect<never, Refusal> =>
         membership.computerAnywhere(computer)
@@ -96,7 +100,7 @@ export class Routing extends Context.Service<
       // No generator, no fiber of its own and no timer: this is what every call costs.
       const route = (sid: string, row: RoutedRow, event: string, body: Body): Effect.Effect<Body, Refusal> =>
         Effect.callback((resume) => {
-          const routing = decodeHead(body, row.routing)
+          const routing = Result.flatMap(decodeHead(body, row.routing), lengths.request)
           if (Result.isFailure(routing)) return resume(Effect.fail(routing.failure))
           const seat = seatOf(membership.session(sid), row.from)
           if (Result.isFailure(seat)) return resume(Effect.fail(seat.failure))
@@ -105,6 +109,9 @@ export class Routing extends Context.Service<
           const connection = connectionOf(agent.office, computer)
           if (connection === undefined) return resume(absent(agent.office, computer))
           const { link } = connection
+          const crowded = callLimit(sid, link.id)
+          if (crowded !== undefined) return resume(Effect.fail(crowded))
+          connection.lastAt = clock.currentTimeMillisUnsafe()
           const startedAt = observers.length === 0 ? 0 : now()
           let over = false
           let forget = () => {}

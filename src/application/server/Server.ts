@@ -1,4 +1,4 @@
-import { Context, Effect, Layer, Option, Result, Schema, type Scope } from "effect"
+import { Context, Effect, Layer, Option, Result, Schema, Scope } from "effect"
 import { isJsonObject } from "../../domain/json.ts"
 import { lineOf } from "../../domain/protocol/lines.ts"
 import { Role } from "../../domain/protocol/v0_2/office.ts"
@@ -14,11 +14,14 @@ import {
 } from "../ports/Transport.ts"
 import { Cancellation } from "./Cancellation.ts"
 import { Connections } from "./Connections.ts"
+import { makeGoDown } from "./goDown.ts"
+import { makeIntake } from "./Intake.ts"
 import { Membership } from "./Membership.ts"
 import { Notifications } from "./Notifications.ts"
 import { makeReceiver } from "./Receiver.ts"
 import { Routing } from "./Routing.ts"
 import { ServerSettings } from "./ServerSettings.ts"
+import { sweeping } from "./Sweep.ts"
 
 const isRole = Schema.is(Role)
 
@@ -44,6 +47,8 @@ export class Server extends Context.Service<
   {
     /** Where members connect. */
     readonly url: string
+    /** True from when the Server begins to go down: it takes no members and begins no calls any more. */
+    readonly draining: () => boolean
     /** How much the Server holds right now; all zero when everybody has gone. */
     readonly load: () => {
       readonly connections: number
@@ -61,10 +66,22 @@ export class Server extends Context.Service<
       const membership = yield* Membership
       const connections = yield* Connections
       const cancellation = yield* Cancellation
-      const { accept } = yield* makeAccept
-      const { url } = yield* transport.serve(accept)
+      let goesDown = false
+      const draining = () => goesDown
+      const accept = yield* makeAccept(draining)
+      const goDown = yield* makeGoDown
+      yield* sweeping
+      // A scope of its own, and the finalizer after it: the last one runs first, and members are still served meanwhile.
+      const listening = yield* Scope.fork(yield* Effect.scope)
+      const { url } = yield* Scope.provide(transport.serve(accept), listening)
+      yield* Effect.addFinalizer(() =>
+        goDown(() => {
+          goesDown = true
+        })
+      )
       return Server.of({
         url,
+        draining,
         load: () => ({
           connections: connections.size(),
           ...membership.size(),
@@ -84,34 +101,34 @@ export class Server extends Context.Service<
 }
 
 /** Lets connections in: finds out who they are, and keeps what they hold in their own scope. */
-const makeAccept = Effect.gen(function* () {
+const makeAccept = Effect.fnUntraced(function* (draining: () => boolean) {
   const membership = yield* Membership
   const connections = yield* Connections
   const receiver = yield* makeReceiver
+  const intake = yield* makeIntake
   const settings = yield* ServerSettings
 
-  const accept = Effect.fnUntraced(function* (
+  return Effect.fnUntraced(function* (
     link: Link,
     handshake: Handshake
   ): Effect.fn.Return<Receive, AdmissionRefused, Scope.Scope> {
     const sid = link.id
+    const line = lineOf(handshake.version)
     const refuse = (refusal: AdmissionRefused) =>
       Effect.logWarning("connection refused", { sid, code: refusal.code, reason: refusal.message })
+    // Before anything that takes time: whoever is being looked at counts, too.
+    const connection = yield* Effect.tapError(connections.add(link, line), refuse)
     yield* Effect.tapError(settings.authenticate(handshake), refuse)
     const role = yield* Effect.tapError(
       Effect.fromResult(statedRole(handshake.auth, settings.requireRole)),
       refuse
     )
-    const line = lineOf(handshake.version)
     const version = formatVersion(handshake.version)
-    yield* connections.add({ link, line })
     yield* Effect.acquireRelease(
       Effect.orDie(membership.apply({ _tag: "Connect", sid, version, role })),
       () => Effect.orDie(membership.apply({ _tag: "Disconnect", sid }))
     )
     yield* Effect.logDebug("connected", { sid, version })
-    return receiver(sid, line)
+    return intake(connection, receiver(sid, line), draining)
   })
-
-  return { accept }
 })

@@ -7,6 +7,8 @@ export interface ServerSettings {
   readonly routingTimeout: Duration.Duration
   /** What is added to the time a request names: the way there and back. */
   readonly grace: Duration.Duration
+  /** How long calls under way may take to end when the Server goes down; zero cuts them off. */
+  readonly drainTime: Duration.Duration
   /** Refuse connections that do not state their role (spec §15, row 35). */
   readonly requireRole: boolean
   /** Decides who may connect, from the `auth` value and the headers (spec §13). */
@@ -20,6 +22,7 @@ export const ServerSettings = Context.Reference<ServerSettings>(
     defaultValue: () => ({
       routingTimeout: Duration.seconds(30),
       grace: Duration.seconds(5),
+      drainTime: Duration.zero,
       requireRole: false,
       authenticate: () => Effect.void
     })

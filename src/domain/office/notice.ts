@@ -1,7 +1,8 @@
 import type { Seat } from "./membership.ts"
 
 /** The parts of a Computer that can change under way. */
-export type Part = "config" | "toolList" | "desktop" | "finder"
+export const parts = ["config", "toolList", "desktop", "finder"] as const
+export type Part = (typeof parts)[number]
 
 /** What an office is told. A notice about a member never goes to that member (spec §3.4). */
 export type Notice =

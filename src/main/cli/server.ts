@@ -1,6 +1,7 @@
-import { Config, Effect } from "effect"
+import { Config, Duration, Effect } from "effect"
 import { Command, Flag } from "effect/cli"
 import { defaultMaxMessageBytes, defaultPath, mostMessageBytes } from "../../adapters/socketio/limits.ts"
+import { limitFlags, limitsOf } from "./limits.ts"
 
 /** Is this what a browser sends as the origin of a page? Anything else would never match. */
 const isOrigin = (text: string): boolean =>
@@ -53,11 +54,25 @@ export const server = Command.make(
     requireRole: Flag.Boolean("require-role").pipe(
       Flag.withDescription("refuse connections that do not state their role"),
       Flag.withDefault(false)
-    )
+    ),
+    grace: Flag.Int("grace").pipe(
+      Flag.withMetavar("SECONDS"),
+      Flag.withDescription(
+        "how long calls under way may take to end when it is told to stop; a second signal ends it at once " +
+          "[env A2C_GRACE; default: 10]"
+      ),
+      Flag.withFallbackConfig(Config.Int("A2C_GRACE")),
+      Flag.withDefault(10),
+      Flag.filter(
+        (time) => time >= 0 && time <= 3600,
+        () => "a number from 0 to 3600"
+      )
+    ),
+    limits: limitFlags
   },
-  Effect.fn(function* (options) {
+  Effect.fn(function* ({ grace, limits, ...options }) {
     const { runServer } = yield* Effect.promise(() => import("../commands/server.ts"))
-    return yield* runServer(options)
+    return yield* runServer({ ...options, limits: limitsOf(limits), drainTime: Duration.seconds(grace) })
   })
 ).pipe(
   Command.withDescription("Run a Server: the place where Agents and Computers meet"),

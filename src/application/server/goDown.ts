@@ -1,0 +1,46 @@
+import { Clock, Duration, Effect } from "effect"
+import { Cancellation } from "./Cancellation.ts"
+import { Connections } from "./Connections.ts"
+import { ServerSettings } from "./ServerSettings.ts"
+
+/** How often it is looked whether the last call has ended and its answer has gone. */
+const pause = Duration.millis(20)
+
+/**
+ * How a Server goes down while its transport still serves: calls under way may end within the time that the settings
+ * give, then every connection is closed. `begin` must make sure that nothing new begins.
+ */
+export const makeGoDown = Effect.gen(function* () {
+  const connections = yield* Connections
+  const cancellation = yield* Cancellation
+  const { drainTime } = yield* ServerSettings
+  const clock = yield* Clock.Clock
+  const patience = Duration.toMillis(drainTime)
+  const seconds = patience / 1000
+
+  const isBusy = (): boolean =>
+    cancellation.size() > 0 || [...connections.all()].some(({ link }) => link.backlog() > 0)
+
+  const untilQuiet = Effect.suspend(() => {
+    const end = clock.currentTimeMillisUnsafe() + patience
+    return Effect.repeat(Effect.sleep(pause), {
+      until: () => !isBusy() || clock.currentTimeMillisUnsafe() >= end
+    })
+  })
+
+  return Effect.fnUntraced(function* (begin: () => void) {
+    begin()
+    const load = { connections: connections.size(), calls: cancellation.size() }
+    yield* Effect.logInfo("going down: joins and new calls are refused", { ...load, seconds })
+    if (patience > 0 && load.connections > 0) yield* untilQuiet
+    const calls = cancellation.size()
+    yield* calls === 0
+      ? Effect.logInfo("going down: no call is under way")
+      : Effect.logWarning("going down: calls are cut off", { calls, seconds })
+    yield* Effect.logInfo("going down: closing connections", { connections: connections.size() })
+    yield* Effect.forEach([...connections.all()], ({ link }) => link.close("The Server is going down"), {
+      discard: true,
+      concurrency: "unbounded"
+    })
+  })
+})

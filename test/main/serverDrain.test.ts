@@ -1,0 +1,151 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Exit, Fiber, type Scope } from "effect"
+import { io } from "socket.io-client"
+import { a2c, type Cli, node, cli } from "./processes.ts"
+
+const patience = 60_000
+
+const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
+  it.live(title, () => Effect.scoped(body), patience)
+
+const server = Effect.fnUntraced(function* (...more: ReadonlyArray<string>) {
+  const process = yield* a2c("server", "--port", "0", ...more)
+  return { process, url: (yield* process.says("listening on ")).replace("listening on ", "") }
+})
+
+interface Member {
+  readonly ask: (event: string, body: object) => Effect.Effect<ReadonlyArray<unknown>>
+  readonly closed: Effect.Effect<string>
+  /** Gives the acknowledgement function of the first request that comes. */
+  readonly asked: Effect.Effect<(answer: object) => void>
+}
+
+/** A member that knows nothing but the wire. */
+const member = Effect.fnUntraced(function* (
+  url: string,
+  role: string,
+  name: string
+): Effect.fn.Return<Member, never, Scope.Scope> {
+  const socket = yield* Effect.acquireRelease(
+    Effect.sync(() =>
+      io(`${url}/smcp`, {
+        path: "/smcp",
+        query: { a2c_version: "0.2.0" },
+        auth: { role },
+        forceNew: true,
+        reconnection: false
+      })
+    ),
+    (one) => Effect.sync(() => one.disconnect())
+  )
+  const closed = yield* Deferred.make<string>()
+  const asked = yield* Deferred.make<(answer: object) => void>()
+  socket.on("disconnect", (reason) => Deferred.doneUnsafe(closed, Exit.succeed(reason)))
+  socket.on("client:get_tools", (_request: object, ack: (answer: object) => void) => {
+    Deferred.doneUnsafe(asked, Exit.succeed(ack))
+  })
+  const ask = (event: string, body: object) =>
+    Effect.callback<ReadonlyArray<unknown>>((resume) => {
+      socket.emit(event, body, (...values: ReadonlyArray<unknown>) => resume(Effect.succeed(values)))
+    })
+  assert.deepStrictEqual(yield* ask("server:join_office", { role, name, office_id: "o" }), [true, null])
+  return { ask, closed: Deferred.await(closed), asked: Deferred.await(asked) }
+})
+
+const request = { agent: "a", req_id: "1", computer: "pc" }
+
+/** An office with a call under way. */
+const underWay = Effect.fnUntraced(function* (url: string) {
+  const pc = yield* member(url, "computer", "pc")
+  const agent = yield* member(url, "agent", "a")
+  const call = yield* Effect.forkChild(agent.ask("client:get_tools", request), { startImmediately: true })
+  return { agent, pc, call, answer: yield* pc.asked }
+})
+
+/** What a process said on stderr about its end, in order. */
+const steps = (process: Cli) =>
+  ["told to stop", "refused", "no call", "cut off", "closing connections", "nobody listens"].filter((words) =>
+    process.stderr().includes(words)
+  )
+
+describe("a2c server that is told to stop", () => {
+  for (const signal of ["SIGTERM", "SIGINT"] as const) {
+    live(
+      `by ${signal} lets calls end, closes in order and exits with 0`,
+      Effect.gen(function* () {
+        const { process, url } = yield* server("--grace", "30")
+        const { agent, answer, pc } = yield* underWay(url)
+        yield* process.signal(signal)
+        yield* process.says("going down", "stderr")
+        const [refused] = yield* agent.ask("client:get_tools", { ...request, req_id: "2" })
+        assert.deepInclude(refused, { code: 503 })
+        const [joined, why] = yield* agent.ask("server:join_office", {
+          role: "agent",
+          name: "a",
+          office_id: "p"
+        })
+        assert.deepStrictEqual([joined, why], [false, "The Server is going down"])
+        answer({ tools: [], req_id: "1" })
+        yield* agent.closed
+        yield* pc.closed
+        assert.strictEqual(yield* process.ended, 0)
+        assert.deepStrictEqual(steps(process), [
+          "told to stop",
+          "refused",
+          "no call",
+          "closing connections",
+          "nobody listens"
+        ])
+      })
+    )
+  }
+
+  live(
+    "gives the answer that came last to whoever waits for it",
+    Effect.gen(function* () {
+      const { process, url } = yield* server()
+      const { answer, call } = yield* underWay(url)
+      yield* process.signal("SIGTERM")
+      yield* process.says("going down", "stderr")
+      const big = { tools: [], req_id: "1", text: "x".repeat(8_000_000) }
+      answer(big)
+      assert.deepStrictEqual(yield* Fiber.join(call), [big])
+      assert.strictEqual(yield* process.ended, 0)
+    })
+  )
+
+  live(
+    "cuts calls off after the time they were given, by flag or by variable",
+    Effect.gen(function* () {
+      const { process, url } = yield* server("--grace", "1")
+      yield* underWay(url)
+      yield* process.signal("SIGTERM")
+      assert.strictEqual(yield* process.ended, 0)
+      assert.include(steps(process), "cut off")
+
+      const other = yield* node([cli, "server", "--port", "0"], { A2C_GRACE: "0" })
+      const { agent } = yield* underWay((yield* other.says("listening on ")).replace("listening on ", ""))
+      yield* other.signal("SIGTERM")
+      yield* agent.closed
+      assert.strictEqual(yield* other.ended, 0)
+    })
+  )
+
+  for (const [signal, code] of [
+    ["SIGTERM", 143],
+    ["SIGINT", 130]
+  ] as const) {
+    live(
+      `ends at once by a second signal, with ${code} for ${signal}`,
+      Effect.gen(function* () {
+        const { process, url } = yield* server("--grace", "600")
+        const { agent } = yield* underWay(url)
+        yield* process.signal("SIGTERM")
+        yield* process.says("going down", "stderr")
+        yield* process.signal(signal)
+        assert.strictEqual(yield* process.ended, code)
+        yield* agent.closed
+      })
+    )
+  }
+})
