@@ -46,7 +46,7 @@ export const makeIntake = Effect.gen(function* () {
     now: number,
     wait: number
   ): Effect.Effect<Answer> => {
-    connection.link.pause(Math.max(wait, floodPause))
+    connection.link.pause(floodPause)
     const allowed = `${perSecond} messages a second, ${burst} at once`
     const persistence = noteRefusal(connection.bucket, rate, now)
     if (persistence === "flood") {
