@@ -1,7 +1,10 @@
 import { Data } from "effect"
 import type { JsonObject } from "./json.ts"
 
-/** Every error code of the protocol, by what it means (spec §12). 413 is ours: a message over the limit. */
+/**
+ * Every error code of the protocol, by what it means (spec §12). Two are ours: 413, a message over the limit, and 503,
+ * what is needed for the answer is not there right now.
+ */
 export const codes = {
   badRequest: 400,
   unauthorized: 401,
@@ -10,6 +13,7 @@ export const codes = {
   timeout: 408,
   tooLarge: 413,
   internal: 500,
+  unavailable: 503,
   toolNotFound: 4001,
   toolDisabled: 4002,
   toolFailed: 4003,

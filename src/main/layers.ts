@@ -20,17 +20,24 @@ import { Inputs, type InputSources } from "../application/computer/Inputs.ts"
 import { DeviceGateway, type DeviceGatewayOptions } from "../application/devices/DeviceGateway.ts"
 import type { JoinFailed } from "../application/member/OfficeMember.ts"
 import { PackHost, type PackHostOptions } from "../application/packs/PackHost.ts"
+import { Authenticator } from "../application/ports/Authenticator.ts"
 import type { ListenFailed } from "../application/ports/Transport.ts"
 import { Server } from "../application/server/Server.ts"
 import { ServerSettings } from "../application/server/ServerSettings.ts"
 
+/** What a host decides about its Server. */
+export interface ServerLayerOptions extends SocketIoServer.SocketIoServerOptions {
+  readonly settings?: Partial<ServerSettings>
+  /** Who finds out who connects; without one everybody may, which is right for loopback only. */
+  readonly authenticator?: Authenticator
+}
+
 /** A whole Server on Socket.IO. Loopback and a free port unless told otherwise. */
-export const serverLayer = (
-  options: SocketIoServer.SocketIoServerOptions & { readonly settings?: Partial<ServerSettings> } = {}
-): Layer.Layer<Server, ListenFailed> => {
-  const { settings, ...socketIo } = options
+export const serverLayer = (options: ServerLayerOptions = {}): Layer.Layer<Server, ListenFailed> => {
+  const { authenticator, settings, ...socketIo } = options
   return Server.layer.pipe(
     Layer.provide(SocketIoServer.layer(socketIo)),
+    Layer.provide(authenticator === undefined ? Layer.empty : Layer.succeed(Authenticator, authenticator)),
     Layer.provide(
       Layer.effect(
         ServerSettings,

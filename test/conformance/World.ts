@@ -19,6 +19,7 @@ import { io } from "socket.io-client"
 import * as Memory from "../../src/adapters/memory/MemoryTransport.ts"
 import * as SocketIoClient from "../../src/adapters/socketio/SocketIoClient.ts"
 import * as SocketIoServer from "../../src/adapters/socketio/SocketIoServer.ts"
+import { anybody, Authenticator } from "../../src/application/ports/Authenticator.ts"
 import { jsonBody } from "../../src/application/ports/Body.ts"
 import { TransportClient, type TransportServer } from "../../src/application/ports/Transport.ts"
 import { Server } from "../../src/application/server/Server.ts"
@@ -221,11 +222,12 @@ export interface Conditions extends Partial<ServerSettings> {
   readonly maxMessageBytes?: number
   readonly version?: string
   readonly allowedOrigins?: ReadonlyArray<string>
+  readonly authenticator?: Authenticator
 }
 
 const buildWorld = Effect.fnUntraced(function* (
   transport: World["transport"],
-  { allowedOrigins, maxMessageBytes, version, ...settings }: Conditions
+  { allowedOrigins, authenticator = anybody, maxMessageBytes, version, ...settings }: Conditions
 ): Effect.fn.Return<World, never, Scope.Scope> {
   const options = {
     ...(maxMessageBytes !== undefined && { maxMessageBytes }),
@@ -244,6 +246,7 @@ const buildWorld = Effect.fnUntraced(function* (
   const context = yield* Server.layer.pipe(
     Layer.provideMerge(transports),
     Layer.provide(Layer.succeed(ServerSettings, { ...ServerSettings.defaultValue(), ...settings })),
+    Layer.provide(Layer.succeed(Authenticator, authenticator)),
     Layer.provideMerge(logging),
     Layer.fresh,
     Layer.build,

@@ -1,10 +1,15 @@
-import { createServer, type IncomingMessage } from "node:http"
+import type { IncomingMessage } from "node:http"
 import type { AddressInfo } from "node:net"
 import { Cause, Effect, Exit, FiberSet, Layer, Option, Result, Scope } from "effect"
 import { Server as Engine } from "engine.io"
 import { type Socket, Server as SocketIo } from "socket.io"
 import { WebSocketServer } from "ws"
-import { type Handshake, ListenFailed, TransportServer } from "../../application/ports/Transport.ts"
+import {
+  AdmissionRefused,
+  type Handshake,
+  ListenFailed,
+  TransportServer
+} from "../../application/ports/Transport.ts"
 import { parseVersion, PROTOCOL_VERSION, versionParameter } from "../../domain/protocol/version.ts"
 import { codes } from "../../domain/refusal.ts"
 import { listen } from "../node/network.ts"
@@ -12,6 +17,7 @@ import { isFor, type Rejection, rejectionOf, rejectRequest, rejectUpgrade } from
 import { defaultMaxMessageBytes, defaultPath, namespace } from "./limits.ts"
 import { decoderFor, Encoder, envelopeBytes } from "./parser.ts"
 import { makeSocketLink, type SocketLink } from "./SocketLink.ts"
+import { makeHttpServer, type TlsOptions } from "./tls.ts"
 
 /** What an operator may set about the Socket.IO server. */
 export interface SocketIoServerOptions {
@@ -24,6 +30,8 @@ export interface SocketIoServerOptions {
   readonly maxMessageBytes?: number
   /** Origins whose pages may connect; `*` is any. Programs that are no browser need no entry. */
   readonly allowedOrigins?: ReadonlyArray<string>
+  /** Speak TLS, and only that; plain HTTP without it. */
+  readonly tls?: TlsOptions
   /** The protocol version this Server speaks. */
   readonly version?: string
   /** How often a silent peer is asked for a sign of life, and how long it has to give one, in milliseconds. */
@@ -59,12 +67,14 @@ const makeEngine = (options: SocketIoServerOptions, maxMessageBytes: number): En
   return engine
 }
 
-const spellUrl = ({ address, family, port }: AddressInfo): string =>
-  `http://${family === "IPv6" ? `[${address}]` : address}:${port}`
+const spellUrl = (scheme: "http" | "https", { address, family, port }: AddressInfo): string =>
+  `${scheme}://${family === "IPv6" ? `[${address}]` : address}:${port}`
 
 /** The error by which Socket.IO tells a client why its namespace was refused (spec §2.5). */
-const refusalError = (code: number, message: string): Error =>
-  Object.assign(new Error(message), { data: { code, message } })
+const refusalError = ({ code, message, reason }: AdmissionRefused): Error =>
+  Object.assign(new Error(message), { data: { code, message, ...(reason !== undefined && { reason }) } })
+
+const broken = new AdmissionRefused({ code: codes.internal, message: "Internal error" })
 
 const handshakeOf = (socket: Socket): Handshake => {
   const { address, auth, headers, query } = socket.handshake
@@ -91,13 +101,14 @@ const serve = Effect.fnUntraced(function* (
     maxMessageBytes = defaultMaxMessageBytes,
     path = defaultPath,
     port = 0,
+    tls,
     version = PROTOCOL_VERSION
   } = options
   const serverVersion = yield* Effect.orDie(Effect.fromResult(parseVersion(version)))
   const links = new Set<SocketLink & { readonly scope: Scope.Closeable }>()
   const run = yield* FiberSet.makeRuntime<never>()
 
-  const http = createServer()
+  const http = yield* makeHttpServer(tls)
   const engine = makeEngine(options, maxMessageBytes)
   const io = new SocketIo({ parser: { Encoder, Decoder: decoderFor(maxMessageBytes) }, serveClient: false })
   io.bind(engine)
@@ -150,11 +161,11 @@ const serve = Effect.fnUntraced(function* (
         onSuccess: () => Effect.sync(() => next()),
         onFailure: (cause) =>
           Option.match(Cause.findErrorOption(cause), {
-            onSome: ({ code, message }) => Effect.sync(() => next(refusalError(code, message))),
+            onSome: (refused) => Effect.sync(() => next(refusalError(refused))),
             onNone: () =>
               Effect.andThen(
                 Effect.logError("connection failed", cause),
-                Effect.sync(() => next(refusalError(codes.internal, "Internal error")))
+                Effect.sync(() => next(refusalError(broken)))
               )
           })
       })
@@ -178,5 +189,5 @@ const serve = Effect.fnUntraced(function* (
     { host, port },
     (why) => new ListenFailed({ message: `Cannot listen on ${host}:${port}: ${why}` })
   )
-  return { url: spellUrl(address) }
+  return { url: spellUrl(tls === undefined ? "http" : "https", address) }
 })

@@ -1,11 +1,13 @@
 import { Context, Effect, Layer, type Scope } from "effect"
+import type { Identity } from "../../domain/office/identity.ts"
 import type { Line } from "../../domain/protocol/lines.ts"
 import type { Link } from "../ports/Transport.ts"
 
-/** An open connection and the protocol line it speaks. */
+/** An open connection, the protocol line it speaks, and who is at its other end. */
 export interface Connection {
   readonly link: Link
   readonly line: Line
+  readonly identity: Identity
 }
 
 /** Who is connected to this Server, by session id. */
@@ -15,6 +17,8 @@ export class Connections extends Context.Service<
     /** Adds a connection for as long as the scope. */
     readonly add: (connection: Connection) => Effect.Effect<void, never, Scope.Scope>
     readonly get: (sid: string) => Connection | undefined
+    /** All of them, as they are right now. */
+    readonly all: () => ReadonlyArray<Connection>
     /** How many there are. */
     readonly size: () => number
   }
@@ -28,6 +32,7 @@ export class Connections extends Context.Service<
           () => Effect.sync(() => void connections.delete(connection.link.id))
         ),
       get: (sid) => connections.get(sid),
+      all: () => [...connections.values()],
       size: () => connections.size
     })
   })

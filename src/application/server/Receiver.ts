@@ -1,9 +1,11 @@
 import { Effect, Result } from "effect"
+import { mayJoin } from "../../domain/office/grants.ts"
 import type { Line } from "../../domain/protocol/lines.ts"
 import type { offices, ReportRow, ServerRow } from "../../domain/protocol/v0_2/events.ts"
-import { codes, internal, otherOffice, type Refusal, unknownEvent } from "../../domain/refusal.ts"
+import { codes, forbidden, internal, otherOffice, type Refusal, unknownEvent } from "../../domain/refusal.ts"
 import { type Body, decodeHead, jsonBody } from "../ports/Body.ts"
 import type { Answer, Receive } from "../ports/Transport.ts"
+import { Connections } from "./Connections.ts"
 import { Membership } from "./Membership.ts"
 import { Notifications } from "./Notifications.ts"
 import { Routing, seatOf } from "./Routing.ts"
@@ -15,6 +17,7 @@ const values = (...given: ReadonlyArray<unknown>): Answer => given.map(jsonBody)
 
 /** Every message of a member gets its answer here: one for each row of the event table. */
 export const makeReceiver = Effect.gen(function* () {
+  const connections = yield* Connections
   const membership = yield* Membership
   const notifications = yield* Notifications
   const routing = yield* Routing
@@ -24,6 +27,11 @@ export const makeReceiver = Effect.gen(function* () {
 
   const join = Effect.fnUntraced(function* (sid: string, line: Line, row: typeof offices.join, body: Body) {
     const outcome = yield* Effect.fromResult(decodeHead(body, row.request.decode)).pipe(
+      Effect.tap(({ name, officeId: office, role }) => {
+        const identity = connections.get(sid)?.identity
+        const obstacle = identity === undefined ? "Not connected" : mayJoin(identity, { office, role, name })
+        return obstacle === undefined ? Effect.void : Effect.fail(forbidden(obstacle))
+      }),
       Effect.flatMap(({ name, officeId: office, role }) =>
         Effect.andThen(
           membership.apply({ _tag: "Join", sid, role, name, office }),

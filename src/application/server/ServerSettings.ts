@@ -1,5 +1,4 @@
-import { Context, Duration, Effect } from "effect"
-import type { AdmissionRefused, Handshake } from "../ports/Transport.ts"
+import { Context, Duration } from "effect"
 
 /** What an operator may set about a Server. */
 export interface ServerSettings {
@@ -9,8 +8,6 @@ export interface ServerSettings {
   readonly grace: Duration.Duration
   /** Refuse connections that do not state their role (spec §15, row 35). */
   readonly requireRole: boolean
-  /** Decides who may connect, from the `auth` value and the headers (spec §13). */
-  readonly authenticate: (handshake: Handshake) => Effect.Effect<void, AdmissionRefused>
 }
 
 /** The settings of a Server; the defaults are those of spec §4.3. */
@@ -20,8 +17,7 @@ export const ServerSettings = Context.Reference<ServerSettings>(
     defaultValue: () => ({
       routingTimeout: Duration.seconds(30),
       grace: Duration.seconds(5),
-      requireRole: false,
-      authenticate: () => Effect.void
+      requireRole: false
     })
   }
 )
