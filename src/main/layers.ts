@@ -5,6 +5,7 @@ import type { AuthorizerOptions } from "../adapters/mcp/Authorizer.ts"
 import * as McpClient from "../adapters/mcp/McpClient.ts"
 import * as FileDocuments from "../adapters/node/FileDocuments.ts"
 import * as FileCredentialStore from "../adapters/node/FileCredentialStore.ts"
+import { isOwnHost } from "../adapters/node/network.ts"
 import * as NodeFolders from "../adapters/packs/NodeFolders.ts"
 import * as NodeLoader from "../adapters/packs/NodeLoader.ts"
 import * as NpmInstaller from "../adapters/packs/NpmInstaller.ts"
@@ -35,7 +36,15 @@ export interface ServerLayerOptions extends SocketIoServer.SocketIoServerOptions
 /** A whole Server on Socket.IO. Loopback and a free port unless told otherwise. */
 export const serverLayer = (options: ServerLayerOptions = {}): Layer.Layer<Server, ListenFailed> => {
   const { authenticator, settings, ...socketIo } = options
+  const { host = "127.0.0.1" } = socketIo
+  const warning =
+    authenticator === undefined && !isOwnHost(host)
+      ? Layer.effectDiscard(
+          Effect.logWarning("everybody who reaches this Server may enter every office", { host })
+        )
+      : Layer.empty
   return Server.layer.pipe(
+    Layer.provide(warning),
     Layer.provide(SocketIoServer.layer(socketIo)),
     Layer.provide(authenticator === undefined ? Layer.empty : Layer.succeed(Authenticator, authenticator)),
     Layer.provide(

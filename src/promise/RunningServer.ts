@@ -59,11 +59,7 @@ const authenticatorOf = (authenticate: NonNullable<Settings["authenticate"]>): A
     )
 })
 
-const settingsOf = ({
-  grace,
-  requireRole,
-  routingTimeout
-}: Settings): Partial<ServerSettings> => ({
+const settingsOf = ({ grace, requireRole, routingTimeout }: Settings): Partial<ServerSettings> => ({
   ...(routingTimeout !== undefined && { routingTimeout: Duration.millis(routingTimeout) }),
   ...(grace !== undefined && { grace: Duration.millis(grace) }),
   ...(requireRole !== undefined && { requireRole })

@@ -53,7 +53,10 @@ const explain = (error: unknown): AdmissionRefused => {
     return refusedFor("invalid_credentials", `The token is not valid: ${error.message}`)
   }
   return error instanceof KeysOutOfReach
-    ? refusedFor("unavailable", "Tokens cannot be checked right now: the keys of their issuer are out of reach")
+    ? refusedFor(
+        "unavailable",
+        "Tokens cannot be checked right now: the keys of their issuer are out of reach"
+      )
     : refusedFor("invalid_credentials", "The token is not valid")
 }
 
@@ -71,30 +74,24 @@ const verify = (token: string, { algorithms, key }: JwtKey, options: JwtOptions,
     ...(options.issuer !== undefined && { issuer: options.issuer }),
     ...(options.audience !== undefined && { audience: options.audience })
   }
-  return Effect.tryPromise({
-    try: async () => (await jwtVerify(token, key, wanted)).payload,
-    catch: (error) => error
-  }).pipe(
-    Effect.tapError((error) =>
-      error instanceof KeysOutOfReach
-        ? Effect.logError("the keys of tokens cannot be fetched", { reason: whyOf(error) })
+  return Effect.tryPromise(async () => (await jwtVerify(token, key, wanted)).payload).pipe(
+    Effect.tapError(({ cause }) =>
+      cause instanceof KeysOutOfReach
+        ? Effect.logError("the keys of tokens cannot be fetched", { reason: whyOf(cause) })
         : Effect.void
     ),
-    Effect.mapError(explain)
+    Effect.mapError(({ cause }) => explain(cause))
   )
 }
 
 /** Takes signed tokens (JWT): `sub` is the subject, `exp` the end, and the claim `a2c` what is granted. */
-export const make = Effect.fnUntraced(function* (
-  options: JwtOptions
-): Effect.fn.Return<Scheme, JwtUnusable> {
+export const make = Effect.fnUntraced(function* (options: JwtOptions): Effect.fn.Return<Scheme, JwtUnusable> {
   const key = yield* Effect.fromResult(readJwtKey(options.source))
   const { fallback = nothing } = options
 
-  const authenticate = Effect.fnUntraced(function* (token: string): Effect.fn.Return<
-    Identity,
-    AdmissionRefused
-  > {
+  const authenticate = Effect.fnUntraced(function* (
+    token: string
+  ): Effect.fn.Return<Identity, AdmissionRefused> {
     const payload = yield* verify(token, key, options, yield* Clock.currentTimeMillis)
     const claims = yield* Effect.mapError(Effect.fromResult(readClaims(payload)), (why) =>
       refusedFor("invalid_credentials", `The token is not valid: ${why}`)

@@ -1,9 +1,8 @@
 import { createPublicKey, type KeyObject } from "node:crypto"
-import { isIP } from "node:net"
 import { Data, Redacted, Result } from "effect"
 import { createRemoteJWKSet, errors, type JWTVerifyGetKey } from "jose"
 import { isJsonObject } from "../../domain/json.ts"
-import { isLoopback } from "../node/network.ts"
+import { isOwnHost } from "../node/network.ts"
 
 /** What tokens are signed with. */
 export type JwtSource =
@@ -102,19 +101,16 @@ const publicKey = (text: string): Read => {
     : Result.succeed({ key, algorithms })
 }
 
-const isHere = ({ hostname }: URL): boolean => {
-  const address = hostname.replace(/^\[(.*)\]$/, "$1")
-  return hostname === "localhost" || (isIP(address) !== 0 && isLoopback(address))
-}
-
 /** The keys were there, and none, or more than one, is what the token means. */
 const namesNoKey = (error: unknown): boolean =>
   error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys
 
 const keySet = (text: string): Read => {
   const url = URL.parse(text)
-  if (url === null || !(url.protocol === "https:" || (url.protocol === "http:" && isHere(url)))) {
-    return unusable("The keys of the tokens must be at an https URL: over http anybody on the way could give others")
+  if (url === null || !(url.protocol === "https:" || (url.protocol === "http:" && isOwnHost(url.hostname)))) {
+    return unusable(
+      "The keys of the tokens must be at an https URL: over http anybody on the way could give others"
+    )
   }
   const fetched = createRemoteJWKSet(url, {
     timeoutDuration: fetchTimeout,

@@ -111,7 +111,9 @@ const readSimple = (pair: string): Result.Result<KeyEntry, string> => {
     return Result.fail(`The hash of '${subject}' must be 'sha256:' and 64 hexadecimal digits in lower case`)
   }
   if (key.length < leastCharacters) {
-    return Result.fail(`The key of '${subject}' has fewer than ${leastCharacters} characters: it can be guessed`)
+    return Result.fail(
+      `The key of '${subject}' has fewer than ${leastCharacters} characters: it can be guessed`
+    )
   }
   const hash = key.startsWith("sha256:") ? key.replace("sha256:", "") : hashOf(key)
   return Result.succeed({ subject, hash, grants: simpleGrants, expiresAt: undefined })

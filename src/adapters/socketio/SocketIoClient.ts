@@ -210,13 +210,14 @@ const connected = (socket: Socket, limit: { bytes: number }, attempt: Attempt) =
       limit.bytes = (maxPayload ?? assumedMaxBytes) - envelopeBytes
     })
   }).pipe(
-    Effect.catch((error) =>
-      Effect.flatMap(explainError(attempt, error), (failure) => Effect.fail(failure))
-    )
+    Effect.catch((error) => Effect.flatMap(explainError(attempt, error), (failure) => Effect.fail(failure)))
   )
 
 /** The token for the next connection. Without one there is nothing to try, but there may be one later. */
-const currentToken = ({ token, url }: SocketIoClientOptions): Effect.Effect<string | undefined, Unreachable> =>
+const currentToken = ({
+  token,
+  url
+}: SocketIoClientOptions): Effect.Effect<string | undefined, Unreachable> =>
   Effect.isEffect(token)
     ? Effect.mapError(token, ({ message }) => new Unreachable({ message: `No token for ${url}: ${message}` }))
     : Effect.succeed(token)

@@ -15,6 +15,17 @@ export interface TlsOptions extends TlsIdentity {
   readonly updates?: Stream.Stream<TlsIdentity>
 }
 
+/** What OpenSSL means by its codes, where its own words say nothing. */
+const words: { readonly [code: string]: string } = {
+  ERR_OSSL_PEM_NO_START_LINE: "it is no PEM",
+  ERR_OSSL_X509_KEY_VALUES_MISMATCH: "the key is not that of the certificate"
+}
+
+const whyOf = (error: unknown): string => {
+  const code = error instanceof Error && "code" in error ? String(error.code) : ""
+  return words[code] ?? reasonOf(error)
+}
+
 /** An HTTP server that speaks TLS when it is given what that takes, and takes a new certificate while it runs. */
 export const makeHttpServer = Effect.fnUntraced(function* (
   tls: TlsOptions | undefined
@@ -23,12 +34,12 @@ export const makeHttpServer = Effect.fnUntraced(function* (
   const { cert, key, updates = Stream.never } = tls
   const server = yield* Effect.try({
     try: () => createHttpsServer({ cert, key }),
-    catch: (error) => new ListenFailed({ message: `The certificate cannot be used: ${reasonOf(error)}` })
+    catch: (error) => new ListenFailed({ message: `The certificate cannot be used: ${whyOf(error)}` })
   })
   const renew = (next: TlsIdentity) =>
     Effect.try({
       try: () => server.setSecureContext({ cert: next.cert, key: next.key }),
-      catch: reasonOf
+      catch: whyOf
     }).pipe(
       Effect.matchEffect({
         onFailure: (reason) =>

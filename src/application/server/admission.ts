@@ -72,7 +72,10 @@ export const makeAdmission: Effect.Effect<Admission, never, Connections | Scope.
     })
 
     const end = ({ identity: { subject }, link }: Connection, why: string) =>
-      Effect.andThen(Effect.logInfo("connection ended", { sid: link.id, subject, reason: why }), link.close(why))
+      Effect.andThen(
+        Effect.logInfo("connection ended", { sid: link.id, subject, reason: why }),
+        link.close(why)
+      )
 
     const untilOver = Effect.fnUntraced(function* (connection: Connection, expiresAt: number) {
       let now = yield* Clock.currentTimeMillis

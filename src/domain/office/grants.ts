@@ -11,7 +11,8 @@ export const covers = (pattern: string, text: string): boolean => {
   const [first = "", ...others] = pattern.split("*")
   const last = others.pop()
   if (last === undefined) return text === first
-  if (text.length < first.length + last.length || !text.startsWith(first) || !text.endsWith(last)) return false
+  if (text.length < first.length + last.length || !text.startsWith(first) || !text.endsWith(last))
+    return false
   // The earliest place of each piece leaves the most room for the others, so no other one has to be tried.
   const end = text.length - last.length
   let from = first.length
