@@ -38,6 +38,7 @@ const readClaims = decoder(
     sub: Schema.String.check(
       Schema.isPattern(/^[^\p{Cc}]{1,256}$/u, { message: "Expected 1 to 256 characters, none of control" })
     ),
+    // A token cannot be taken back, so it has to end.
     exp: Schema.Finite,
     a2c: Schema.optionalKey(Claim)
   })
@@ -69,8 +70,6 @@ const verify = (token: string, { algorithms, key }: JwtKey, options: JwtOptions,
     algorithms: [...algorithms],
     clockTolerance: Duration.toSeconds(tolerance),
     currentDate: new Date(now),
-    // A token cannot be taken back, so it has to end.
-    requiredClaims: ["sub", "exp"],
     ...(options.issuer !== undefined && { issuer: options.issuer }),
     ...(options.audience !== undefined && { audience: options.audience })
   }
