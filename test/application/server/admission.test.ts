@@ -1,3 +1,5 @@
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Deferred, Duration, Effect, Fiber, Layer, Logger, Queue, Ref, Result, Stream } from "effect"
 import { TestClock } from "effect/testing"
@@ -276,6 +278,26 @@ describe("over Socket.IO", () => {
       const none = yield* Effect.flip(connect({ token: Effect.fail({ message: "it is locked" }) }))
       assert.strictEqual(none._tag, "Unreachable")
       assert.match(none.message, /it is locked/)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("who asks why a WebSocket was refused shows its token, too: a proxy may want to see it", () =>
+    Effect.gen(function* () {
+      const mismatch = { code: 4008, message: "m", server_version: "0.3.0", client_version: "0.2.0" }
+      const proxy = createServer(({ headers }, response) => {
+        const known = headers.authorization === "Bearer good"
+        response.writeHead(known ? 400 : 401).end(JSON.stringify(known ? mismatch : {}))
+      })
+      proxy.on("upgrade", (_, socket) => socket.end("HTTP/1.1 400 Bad Request\r\n\r\n"))
+      yield* Effect.acquireRelease(
+        Effect.callback<void>((resume) => void proxy.listen(0, "127.0.0.1", () => resume(Effect.void))),
+        () => Effect.sync(() => proxy.close())
+      )
+      const { port } = proxy.address() as AddressInfo
+      const { connect } = yield* live(anybody)
+      const url = `http://127.0.0.1:${port}`
+      const refused = yield* Effect.flip(connect({ url, token: "good", transports: ["websocket"] }))
+      assert.strictEqual(refused._tag, "VersionRefused")
     }).pipe(Effect.scoped)
   )
 
