@@ -3,6 +3,11 @@
  * on, and the adapters for Socket.IO, MCP and TCP. The pure part alone is at `a2c-smcp/domain`, the peers in memory are at `a2c-smcp/testing`.
  */
 export * as AjvValidator from "./adapters/ajv/AjvValidator.ts"
+export * as ApiKeys from "./adapters/auth/ApiKeys.ts"
+export * as Jwt from "./adapters/auth/Jwt.ts"
+export { type JwtSource, JwtUnusable } from "./adapters/auth/jwtKeys.ts"
+export { type KeyEntry, newKey, readKeyEntries, readSimpleKeys } from "./adapters/auth/keyEntries.ts"
+export { bySchemes, type Scheme } from "./adapters/auth/schemes.ts"
 export { type FileCacheOptions, makeFileCache } from "./adapters/dpe/FileCache.ts"
 export {
   type DocumentServer,
@@ -15,6 +20,7 @@ export { publishHttp, type PublishHttpOptions, PublishFailed } from "./adapters/
 export { publishStdio, type PublishStdioOptions } from "./adapters/mcp/publish/Stdio.ts"
 export { byToken, byTokens } from "./adapters/node/deviceTokens.ts"
 export * as FileCredentialStore from "./adapters/node/FileCredentialStore.ts"
+export { tokenFile, TokenUnreadable } from "./adapters/node/tokenFile.ts"
 export { serveTools, type ServeToolsOptions } from "./adapters/packs/http/ToolServer.ts"
 export * as SocketIoClient from "./adapters/socketio/SocketIoClient.ts"
 export * as SocketIoServer from "./adapters/socketio/SocketIoServer.ts"
@@ -75,6 +81,7 @@ export {
   type PackStatus,
   type PackView
 } from "./application/packs/PackHost.ts"
+export { anybody, Authenticator, refusedFor } from "./application/ports/Authenticator.ts"
 export { type Body, decodeBody, jsonBody } from "./application/ports/Body.ts"
 export {
   ByteConnector,
@@ -101,6 +108,7 @@ export {
 } from "./application/ports/McpSession.ts"
 export { SchemaUnusable, SchemaValidator } from "./application/ports/SchemaValidator.ts"
 export {
+  type AdmissionReason,
   AdmissionRefused,
   type Answer,
   type ConnectFailed,
@@ -123,6 +131,7 @@ export { ServerSettings } from "./application/server/ServerSettings.ts"
 export { readComputerConfig } from "./domain/config/config.ts"
 export type { Setup, SetupDifference, Variables } from "./domain/config/setup.ts"
 export type { JsonObject } from "./domain/json.ts"
+export { everything, type Grants, type Identity, type Right } from "./domain/office/identity.ts"
 export type { ComputerConfig, ServerConfig } from "./domain/protocol/v0_2/config.ts"
 export type { SmcpTool, ToolResult } from "./domain/protocol/v0_2/tools.ts"
 export { PROTOCOL_VERSION } from "./domain/protocol/version.ts"

@@ -19,6 +19,7 @@ export const connectAgent = (
   cancellable?: Cancellable
 ): Promise<ConnectedAgent> => connect(agentLayer(connectionOf(options)), options, cancellable)
 
+export type { Grants, Identity, Right } from "./domain/office/identity.ts"
 export { A2cError, type A2cErrorCode } from "./promise/A2cError.ts"
 export type { ConnectedAgent, ConnectionOptions } from "./promise/ConnectedAgent.ts"
 export type { ComputerHooks } from "./promise/hooks.ts"

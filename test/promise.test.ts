@@ -329,6 +329,37 @@ describe("an Agent with promises", () => {
       }
     )
   )
+
+  it(
+    "may do what its Server grants, by a token that is asked for anew each time",
+    inOffice(
+      async ({ agent }) => {
+        const tokens = ["thinker", "nobody"]
+        const token = async () => tokens.shift() ?? ""
+        const thinker = await agent({ token })
+        assert.lengthOf(await thinker.members(), 1)
+        assert.strictEqual((await rejection(agent({ token }))).code, 401)
+        const elsewhere = await rejection(agent({ token: "thinker", office: "other" }))
+        assert.deepInclude(elsewhere, {
+          code: "join_refused",
+          message: "'thinker' may not join room 'other'"
+        })
+        const failing = await rejection(agent({ token: () => Promise.reject(new Error("it is locked")) }))
+        assert.strictEqual(failing.code, "unreachable")
+        assert.match(failing.message, /it is locked/)
+      },
+      {
+        settings: {
+          authenticate: ({ auth }) =>
+            (auth as { readonly token?: unknown }).token === "thinker" && {
+              subject: "thinker",
+              grants: { rights: ["agent"], offices: ["team"], names: ["*"] },
+              expiresAt: undefined
+            }
+        }
+      }
+    )
+  )
 })
 
 describe("events", () => {

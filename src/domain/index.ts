@@ -54,6 +54,8 @@ export {
 export { buildDpeUri, checkDpeUri, type DpeUri, InvalidDpeUri, parseDpeUri } from "./documents/dpe.ts"
 export { type FinderPage, type FinderQuery, findDocuments, summarize } from "./documents/finder.ts"
 export type { JsonObject } from "./json.ts"
+export { covers, mayConnect, mayJoin } from "./office/grants.ts"
+export { everything, type Grants, type Identity, type Right } from "./office/identity.ts"
 export {
   type Command,
   computerIn,

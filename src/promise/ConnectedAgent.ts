@@ -17,7 +17,9 @@ import { type Cancellable, type Closeable, type Host, start } from "./Host.ts"
 import type { Log } from "./Log.ts"
 
 /** How a member reaches its Server. */
-export interface ConnectionOptions extends Omit<SocketIoClientOptions, "connectTimeout"> {
+export interface ConnectionOptions extends Omit<SocketIoClientOptions, "connectTimeout" | "token"> {
+  /** What the Server knows this member by; a function is asked before every connection, so that it may be renewed. */
+  readonly token?: string | (() => string | Promise<string>)
   /** How long opening the connection may take, in milliseconds; 20 seconds unless given. */
   readonly connectTimeout?: number
   /** Takes the log; without it, what is a warning or worse goes to stderr. */
@@ -143,14 +145,23 @@ const overAgent = (
   status: (options) => iterate(({ status }) => status, options)
 })
 
+/** A token that a function gives. What it throws is told: it is the host's own. */
+const tokenFrom = (give: () => string | Promise<string>) =>
+  Effect.tryPromise({
+    try: async () => give(),
+    catch: (error) => ({ message: error instanceof Error ? error.message : String(error) })
+  })
+
 /** What the layers take for the connection. */
 export const connectionOf = <Options extends ConnectionOptions>({
   connectTimeout,
   log: _,
+  token,
   ...options
 }: Options) => ({
   ...options,
-  ...(connectTimeout !== undefined && { connectTimeout: Duration.millis(connectTimeout) })
+  ...(connectTimeout !== undefined && { connectTimeout: Duration.millis(connectTimeout) }),
+  ...(token !== undefined && { token: typeof token === "function" ? tokenFrom(token) : token })
 })
 
 /** Connects the Agent that this layer makes. */

@@ -1,10 +1,11 @@
 import { Duration, Effect } from "effect"
 import type { SocketIoServerOptions } from "../adapters/socketio/SocketIoServer.ts"
-import { AdmissionRefused, type Handshake } from "../application/ports/Transport.ts"
+import { anybody, type Authenticator, refusedFor } from "../application/ports/Authenticator.ts"
+import type { Handshake } from "../application/ports/Transport.ts"
 import type { Limits } from "../application/server/Limits.ts"
 import { Server } from "../application/server/Server.ts"
 import type { ServerSettings } from "../application/server/ServerSettings.ts"
-import { codes } from "../domain/refusal.ts"
+import { everything, type Identity } from "../domain/office/identity.ts"
 import { serverLayer } from "../main/layers.ts"
 import { type Cancellable, type Closeable, start } from "./Host.ts"
 import type { Log } from "./Log.ts"
@@ -20,11 +21,14 @@ export interface ServerOptions extends SocketIoServerOptions {
     readonly drainTime?: number
     /** Refuse connections that do not state their role. */
     readonly requireRole?: boolean
-    /** Decides who may connect; `false`, and a rejection, is answered with 401. */
+    /**
+     * Decides who may connect: an identity may do what it is granted, `true` is somebody who may do everything;
+     * `false`, and a rejection, is answered with 401.
+     */
     readonly authenticate?: (
       handshake: Handshake,
       options: { readonly signal: AbortSignal }
-    ) => boolean | Promise<boolean>
+    ) => boolean | Identity | Promise<boolean | Identity>
   }
   /** What strangers may use at most; times in milliseconds, what is left out is as usual. */
   readonly limits?: Partial<Omit<Limits, "joinTime" | "idleTime">> & {
@@ -43,29 +47,36 @@ export interface RunningServer extends Closeable {
   readonly load: (options?: Cancellable) => Promise<ReturnType<Server["Service"]["load"]>>
 }
 
-const notAdmitted = new AdmissionRefused({ code: codes.unauthorized, message: "Not admitted" })
+type Settings = NonNullable<ServerOptions["settings"]>
+
+const notAdmitted = refusedFor("invalid_credentials", "Not admitted")
+
+/** Who came in by the word of a hook alone. */
+const admitted: Identity = { subject: "admitted", grants: everything, expiresAt: undefined }
+
+const authenticatorOf = (authenticate: NonNullable<Settings["authenticate"]>): Authenticator => ({
+  ...anybody,
+  authenticate: (handshake) =>
+    Effect.tryPromise(async (signal) => authenticate(handshake, { signal })).pipe(
+      Effect.tapError((error) => Effect.logError("authenticate failed", error.cause)),
+      Effect.mapError(() => notAdmitted),
+      Effect.flatMap((who) => {
+        const identity = who === true ? admitted : who
+        return identity ? Effect.succeed(identity) : Effect.fail(notAdmitted)
+      })
+    )
+})
 
 const settingsOf = ({
-  authenticate,
   drainTime,
   grace,
   requireRole,
   routingTimeout
-}: NonNullable<ServerOptions["settings"]>): Partial<ServerSettings> => ({
+}: Settings): Partial<ServerSettings> => ({
   ...(routingTimeout !== undefined && { routingTimeout: Duration.millis(routingTimeout) }),
   ...(grace !== undefined && { grace: Duration.millis(grace) }),
   ...(drainTime !== undefined && { drainTime: Duration.millis(drainTime) }),
-  ...(requireRole !== undefined && { requireRole }),
-  ...(authenticate !== undefined && {
-    authenticate: (handshake) =>
-      Effect.tryPromise(async (signal) => authenticate(handshake, { signal })).pipe(
-        Effect.tapError((error) => Effect.logError("authenticate failed", error.cause)),
-        Effect.matchEffect({
-          onFailure: () => Effect.fail(notAdmitted),
-          onSuccess: (admits) => (admits ? Effect.void : Effect.fail(notAdmitted))
-        })
-      )
-  })
+  ...(requireRole !== undefined && { requireRole })
 })
 
 const limitsOf = ({
@@ -83,7 +94,13 @@ export const runServer = async (
   { limits = {}, log, settings = {}, ...options }: ServerOptions = {},
   cancellable?: Cancellable
 ): Promise<RunningServer> => {
-  const layer = serverLayer({ ...options, limits: limitsOf(limits), settings: settingsOf(settings) })
+  const { authenticate } = settings
+  const layer = serverLayer({
+    ...options,
+    limits: limitsOf(limits),
+    settings: settingsOf(settings),
+    ...(authenticate !== undefined && { authenticator: authenticatorOf(authenticate) })
+  })
   const { close, run, [Symbol.asyncDispose]: dispose } = await start(Server, layer, log, cancellable)
   const url = await run((server) => Effect.succeed(server.url))
   return {

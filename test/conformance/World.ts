@@ -19,6 +19,7 @@ import { io } from "socket.io-client"
 import * as Memory from "../../src/adapters/memory/MemoryTransport.ts"
 import * as SocketIoClient from "../../src/adapters/socketio/SocketIoClient.ts"
 import * as SocketIoServer from "../../src/adapters/socketio/SocketIoServer.ts"
+import { anybody, Authenticator } from "../../src/application/ports/Authenticator.ts"
 import { jsonBody } from "../../src/application/ports/Body.ts"
 import { TransportClient, type TransportServer } from "../../src/application/ports/Transport.ts"
 import { Limits } from "../../src/application/server/Limits.ts"
@@ -238,6 +239,7 @@ export interface Conditions extends Partial<ServerSettings> {
   readonly tally?: Tally
   /** How members read, by their session id; in memory only. */
   readonly reading?: (sid: string) => Effect.Effect<void>
+  readonly authenticator?: Authenticator
 }
 
 /** A Server that lives as long as the scope. */
@@ -245,6 +247,7 @@ export const buildWorld = Effect.fnUntraced(function* (
   transport: World["transport"],
   {
     allowedOrigins,
+    authenticator = anybody,
     limits,
     maxMessageBytes,
     reading,
@@ -274,6 +277,7 @@ export const buildWorld = Effect.fnUntraced(function* (
     Layer.provide(Layer.succeed(ServerSettings, { ...ServerSettings.defaultValue(), ...settings })),
     Layer.provide(Layer.succeed(Limits, { ...Limits.defaultValue(), ...limits })),
     Layer.provide(Layer.succeed(Tally, tally)),
+    Layer.provide(Layer.succeed(Authenticator, authenticator)),
     Layer.provideMerge(logging),
     Layer.fresh,
     Layer.build,

@@ -4,9 +4,9 @@ import { Context, Effect, Layer, type Scope } from "effect"
 import { io, Manager } from "socket.io-client"
 import * as SocketIoClient from "../../src/adapters/socketio/SocketIoClient.ts"
 import * as SocketIoServer from "../../src/adapters/socketio/SocketIoServer.ts"
+import { anybody, Authenticator } from "../../src/application/ports/Authenticator.ts"
 import { AdmissionRefused, TransportClient } from "../../src/application/ports/Transport.ts"
 import { Server } from "../../src/application/server/Server.ts"
-import { ServerSettings } from "../../src/application/server/ServerSettings.ts"
 import { computerUnderTest, agentUnderTest } from "./members.ts"
 import { conform, type World } from "./World.ts"
 
@@ -18,11 +18,11 @@ interface HttpAnswer {
 
 const serve = (
   options: SocketIoServer.SocketIoServerOptions = {},
-  settings: Partial<ServerSettings> = {}
+  authenticator: Authenticator = anybody
 ): Effect.Effect<string, never, Scope.Scope> =>
   Server.layer.pipe(
     Layer.provide(SocketIoServer.layer(options)),
-    Layer.provide(Layer.succeed(ServerSettings, { ...ServerSettings.defaultValue(), ...settings })),
+    Layer.provide(Layer.succeed(Authenticator, authenticator)),
     Layer.fresh,
     Layer.build,
     Effect.map((context) => Context.get(context, Server).url),
@@ -161,7 +161,7 @@ describe("version gate over HTTP", () => {
 
   it.live("cases 020, 021: a failing connect handler neither weakens the gate nor ends the process", () =>
     Effect.gen(function* () {
-      const url = yield* serve({}, { authenticate: () => Effect.die("broken") })
+      const url = yield* serve({}, { ...anybody, authenticate: () => Effect.die("broken") })
       assert.deepStrictEqual(bodyOf(yield* polling(url, "&a2c_version=0.3.0")), mismatch("0.3.0"))
       assert.strictEqual((yield* polling(url, "&a2c_version=0.2.0")).status, 200)
       const refused = yield* Effect.flip(connectWith(url, {}))
@@ -364,10 +364,13 @@ describe("clients at a gate that refuses them", () => {
 
 describe("authentication by the host", () => {
   const wrongToken = { code: 401, message: "Wrong token" }
-  const authenticate: ServerSettings["authenticate"] = ({ auth }) =>
-    (auth as { readonly token?: unknown }).token === "good"
-      ? Effect.void
-      : Effect.fail(new AdmissionRefused(wrongToken))
+  const authenticator: Authenticator = {
+    ...anybody,
+    authenticate: (handshake) =>
+      (handshake.auth as { readonly token?: unknown }).token === "good"
+        ? anybody.authenticate(handshake)
+        : Effect.fail(new AdmissionRefused(wrongToken))
+  }
 
   conform(
     "cases 031, 032, 360: a wrong token is refused and logged, the right one is not",
@@ -379,7 +382,7 @@ describe("authentication by the host", () => {
         assert.isTrue(world.logs.some(({ level, text }) => level === "Warn" && text.includes("401")))
         assert.notInclude(JSON.stringify(world.logs), "bad-s3cret")
       }),
-    { authenticate }
+    { authenticator }
   )
 })
 

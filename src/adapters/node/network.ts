@@ -1,4 +1,4 @@
-import type { AddressInfo, Server } from "node:net"
+import { type AddressInfo, isIP, type Server } from "node:net"
 import { Effect } from "effect"
 
 /** What the network's errors mean, by their codes, to follow "cannot …:" and "connection closed:". */
@@ -30,6 +30,12 @@ export const reasonOf = (error: unknown): string => {
 
 /** Only this machine reaches such an address. */
 export const isLoopback = (address: string): boolean => /^(127\.|::1$|::ffff:127\.)/.test(address)
+
+/** Only this machine reaches this host, given as people and URLs write it. A name may lead anywhere, but for the one. */
+export const isOwnHost = (host: string): boolean => {
+  const address = host.replace(/^\[(.*)\]$/, "$1")
+  return host === "localhost" || (isIP(address) !== 0 && isLoopback(address))
+}
 
 /**
  * Waits until a server listens, and gives where. Fails with what `refused` makes of the reason. The server stays the

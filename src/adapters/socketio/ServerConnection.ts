@@ -1,4 +1,5 @@
 import type { Socket as Connection } from "engine.io"
+import type { AdmissionRefused } from "../../application/ports/Transport.ts"
 import { TextFrame } from "./frames.ts"
 import { namespace } from "./limits.ts"
 import { type Incoming, type ReadLimits, readPacket } from "./packets.ts"
@@ -54,9 +55,10 @@ export class ServerConnection {
   }
 
   /** The member is not let in, and may try again. */
-  refuse(socket: ServerSocket, message: string, data: unknown): void {
+  refuse(socket: ServerSocket, { code, message, reason }: AdmissionRefused): void {
     if (socket !== this.#socket) return
     this.#socket = undefined
+    const data = { code, message, ...(reason !== undefined && { reason }) }
     this.#say(`4${namespace},${JSON.stringify({ message, data })}`)
     this.#await()
   }

@@ -10,9 +10,13 @@ import {
 } from "../../application/ports/Transport.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json.ts"
 import { type VersionMismatch, versionParameter } from "../../domain/protocol/version.ts"
+import { codes } from "../../domain/refusal.ts"
 import { defaultPath, envelopeBytes, namespace } from "./limits.ts"
 import { decoderFor, Encoder } from "./parser.ts"
 import { makeSocketLink } from "./SocketLink.ts"
+
+/** What a Server knows a member by. One that has to be fetched may fail, and is asked for before every connection. */
+export type Token = string | Effect.Effect<string, { readonly message: string }>
 
 /** What a member may set about its connection. */
 export interface SocketIoClientOptions {
@@ -20,10 +24,14 @@ export interface SocketIoClientOptions {
   readonly url: string
   /** The first one is tried first. Polling first, so that a refusal can be read (spec §2.4). */
   readonly transports?: ReadonlyArray<"polling" | "websocket">
-  /** What a deployment's authentication asks for, beside the role. */
+  /** What the Server knows this member by: a text, or what gives one anew for every connection. */
+  readonly token?: Token
+  /** What a deployment's authentication asks for, beside the role and the token. */
   readonly auth?: JsonObject
   /** Headers of every request, for deployments that authenticate by them; browsers cannot send any on WebSocket. */
   readonly headers?: { readonly [name: string]: string }
+  /** Certificates to trust instead of those of the platform, as PEM; browsers have their own ways. */
+  readonly ca?: string
   /** How long opening the connection may take. */
   readonly connectTimeout?: Duration.Duration
 }
@@ -100,14 +108,24 @@ const placeOf = (
     catch: () => unreachable(url, "that is no http or https URL")
   })
 
+/** One attempt to connect: what was asked for, and the token of this time. */
+interface Attempt {
+  readonly options: SocketIoClientOptions
+  readonly version: string
+  readonly token: string | undefined
+}
+
 /** Asks once over plain HTTP why a WebSocket was refused: its error carries no body (spec §2.4). */
-const probe = (url: string, version: string): Effect.Effect<ConnectFailed> => {
+const probe = ({ options, token, version }: Attempt): Effect.Effect<ConnectFailed> => {
+  const { url } = options
   const query = new URLSearchParams({ EIO: "4", transport: "polling", [versionParameter]: version })
+  const headers = { ...(token !== undefined && { authorization: `Bearer ${token}` }), ...options.headers }
   return placeOf(url).pipe(
     Effect.flatMap(({ origin, path }) =>
       Effect.tryPromise(async (signal) => {
         const response = await fetch(`${origin.replace(/^ws/, "http")}${path}/?${query.toString()}`, {
-          signal
+          signal,
+          headers
         })
         return { status: response.status, text: await response.text() }
       })
@@ -124,15 +142,32 @@ const probe = (url: string, version: string): Effect.Effect<ConnectFailed> => {
 const unreachable = (url: string, why: string): Unreachable =>
   new Unreachable({ message: `Cannot reach ${url}: ${why}` })
 
-const explainError = (url: string, version: string, error: RawConnectError): Effect.Effect<ConnectFailed> => {
+/** What the Server said when it did not let the member in. */
+const admissionRefusal = (
+  { options }: Attempt,
+  code: number,
+  { message, reason }: { readonly message: string; readonly reason: unknown }
+): AdmissionRefused => {
+  const renews = Effect.isEffect(options.token)
+  return new AdmissionRefused({
+    code,
+    message,
+    ...(typeof reason === "string" && { reason }),
+    passing: code === codes.unavailable || (renews && reason === "expired_credentials")
+  })
+}
+
+const explainError = (attempt: Attempt, error: RawConnectError): Effect.Effect<ConnectFailed> => {
   const { context, data, description, message } = error
+  const { url } = attempt.options
   if (isJsonObject(data) && typeof data["code"] === "number") {
     const said = typeof data["message"] === "string" ? data["message"] : message
-    return Effect.succeed(new AdmissionRefused({ code: data["code"], message: said }))
+    const { code, reason } = data
+    return Effect.succeed(admissionRefusal(attempt, code, { message: said, reason }))
   }
   const status = typeof description === "number" ? description : (context?.status ?? 0)
   if (status >= 400) return Effect.succeed(refusalOf(url, status, context?.responseText ?? ""))
-  if (message === "websocket error") return probe(url, version)
+  if (message === "websocket error") return probe(attempt)
   if (message === "Invalid namespace") {
     return Effect.succeed(new AdmissionRefused({ code: 404, message: `${url} is no A2C-SMCP server` }))
   }
@@ -142,8 +177,8 @@ const explainError = (url: string, version: string, error: RawConnectError): Eff
 
 /** A socket that connects when told to, and is closed with the scope. */
 const open = Effect.fnUntraced(function* (
-  options: SocketIoClientOptions,
-  request: Parameters<TransportClient["Service"]["connect"]>[0]
+  { options, token, version }: Attempt,
+  auth: JsonObject
 ): Effect.fn.Return<Socket, Unreachable, Scope.Scope> {
   const { origin, path } = yield* placeOf(options.url)
   return yield* Effect.acquireRelease(
@@ -151,12 +186,13 @@ const open = Effect.fnUntraced(function* (
       io(`${origin}${namespace}`, {
         path,
         parser: { Encoder, Decoder: decoderFor(Number.POSITIVE_INFINITY) },
-        query: { [versionParameter]: request.version },
-        auth: { ...options.auth, ...request.auth },
+        query: { [versionParameter]: version },
+        auth: { ...options.auth, ...auth, ...(token !== undefined && { token }) },
         transports: [...(options.transports ?? ["polling", "websocket"])],
         reconnection: false,
         autoConnect: false,
         forceNew: true,
+        ...(options.ca !== undefined && { ca: options.ca }),
         ...(options.headers !== undefined && { extraHeaders: { ...options.headers } })
       })
     ),
@@ -165,7 +201,7 @@ const open = Effect.fnUntraced(function* (
 })
 
 /** Connects and waits for the Server's word; never tries twice. */
-const connected = (socket: Socket, limit: { bytes: number }, url: string, version: string) =>
+const connected = (socket: Socket, limit: { bytes: number }, attempt: Attempt) =>
   Effect.callback<void, RawConnectError>((resume) => {
     socket.once("connect", () => resume(Effect.void))
     socket.once("connect_error", (error) => resume(Effect.fail(error)))
@@ -174,17 +210,31 @@ const connected = (socket: Socket, limit: { bytes: number }, url: string, versio
       limit.bytes = (maxPayload ?? assumedMaxBytes) - envelopeBytes
     })
   }).pipe(
-    Effect.catch((error) =>
-      Effect.flatMap(explainError(url, version, error), (failure) => Effect.fail(failure))
-    )
+    Effect.catch((error) => Effect.flatMap(explainError(attempt, error), (failure) => Effect.fail(failure)))
   )
+
+/** The token for the next connection. Without one there is nothing to try, but there may be one later. */
+const currentToken = ({
+  token,
+  url
+}: SocketIoClientOptions): Effect.Effect<string | undefined, Unreachable> =>
+  Effect.isEffect(token)
+    ? Effect.mapError(token, ({ message }) => new Unreachable({ message: `No token for ${url}: ${message}` }))
+    : Effect.succeed(token)
 
 const connect = Effect.fnUntraced(function* (
   options: SocketIoClientOptions,
   request: Parameters<TransportClient["Service"]["connect"]>[0]
 ): Effect.fn.Return<Link, ConnectFailed, Scope.Scope> {
   const { connectTimeout = Duration.seconds(20), url } = options
-  const socket = yield* open(options, request)
+  const token = yield* currentToken(options).pipe(
+    Effect.timeoutOrElse({
+      duration: connectTimeout,
+      orElse: () => Effect.fail(unreachable(url, "no token comes"))
+    })
+  )
+  const attempt = { options, token, version: request.version }
+  const socket = yield* open(attempt, request.auth)
   const limit = { bytes: assumedMaxBytes }
   const run = Effect.runForkWith(yield* Effect.context<never>())
   const {
@@ -200,7 +250,7 @@ const connect = Effect.fnUntraced(function* (
   yield* Effect.addFinalizer(() => lose("closed by the member"))
   socket.on("disconnect", (reason) => void run(lose(reason)))
   receiveWith(request.receive)
-  yield* connected(socket, limit, url, request.version).pipe(
+  yield* connected(socket, limit, attempt).pipe(
     Effect.timeoutOrElse({
       duration: connectTimeout,
       orElse: () => Effect.fail(unreachable(url, "it does not answer"))

@@ -1,8 +1,13 @@
-import { createServer, type IncomingMessage } from "node:http"
+import type { IncomingMessage } from "node:http"
 import type { AddressInfo } from "node:net"
 import { Cause, Effect, Exit, FiberSet, Layer, Option, Result, Scope } from "effect"
 import type { Socket as Connection } from "engine.io"
-import { type Handshake, ListenFailed, TransportServer } from "../../application/ports/Transport.ts"
+import {
+  AdmissionRefused,
+  type Handshake,
+  ListenFailed,
+  TransportServer
+} from "../../application/ports/Transport.ts"
 import { parseVersion, PROTOCOL_VERSION, versionParameter } from "../../domain/protocol/version.ts"
 import { codes } from "../../domain/refusal.ts"
 import { listen } from "../node/network.ts"
@@ -11,6 +16,7 @@ import { isFor, type Rejection, rejectionOf, rejectRequest, rejectUpgrade, urlOf
 import { defaultMaxMessageBytes, defaultPath, defaultValidateBytes } from "./limits.ts"
 import { type Door, ServerConnection } from "./ServerConnection.ts"
 import type { ServerSocket } from "./ServerSocket.ts"
+import { makeHttpServer, type TlsOptions } from "./tls.ts"
 
 /** What an operator may set about the Socket.IO server. */
 export interface SocketIoServerOptions {
@@ -29,6 +35,8 @@ export interface SocketIoServerOptions {
   readonly validate?: boolean
   /** Origins whose pages may connect; `*` is any. Programs that are no browser need no entry. */
   readonly allowedOrigins?: ReadonlyArray<string>
+  /** Speak TLS, and only that; plain HTTP without it. */
+  readonly tls?: TlsOptions
   /** The protocol version this Server speaks. */
   readonly version?: string
   /** How often a silent peer is asked for a sign of life, and how long it has to give one, in milliseconds. */
@@ -40,8 +48,10 @@ type Accept = Parameters<TransportServer["Service"]["serve"]>[0]
 
 const notFound: Rejection = { status: 404, headers: {}, body: { code: 404, message: "Not found" } }
 
-const spellUrl = ({ address, family, port }: AddressInfo): string =>
-  `http://${family === "IPv6" ? `[${address}]` : address}:${port}`
+const spellUrl = (scheme: "http" | "https", { address, family, port }: AddressInfo): string =>
+  `${scheme}://${family === "IPv6" ? `[${address}]` : address}:${port}`
+
+const broken = new AdmissionRefused({ code: codes.internal, message: "Internal error" })
 
 const handshakeOf = (connection: Connection, auth: unknown): Handshake => {
   const { request } = connection
@@ -67,6 +77,7 @@ const serve = Effect.fnUntraced(function* (
     maxMessageBytes = defaultMaxMessageBytes,
     path = defaultPath,
     port = 0,
+    tls,
     validate = false,
     validateBytes = defaultValidateBytes,
     version = PROTOCOL_VERSION
@@ -75,7 +86,7 @@ const serve = Effect.fnUntraced(function* (
   const links = new Map<ServerSocket, Scope.Closeable>()
   const run = yield* FiberSet.makeRuntime<never>()
 
-  const http = createServer()
+  const http = yield* makeHttpServer(tls)
   const engine = new Engine({
     maxMessageBytes,
     allowedOrigins,
@@ -131,17 +142,11 @@ const serve = Effect.fnUntraced(function* (
       run(
         Effect.catchCause(admit(connection, socket, auth), (cause) =>
           Option.match(Cause.findErrorOption(cause), {
-            onSome: ({ code, message }) =>
-              Effect.sync(() => connection.refuse(socket, message, { code, message })),
+            onSome: (refused) => Effect.sync(() => connection.refuse(socket, refused)),
             onNone: () =>
               Effect.andThen(
                 Effect.logError("connection failed", cause),
-                Effect.sync(() =>
-                  connection.refuse(socket, "Internal error", {
-                    code: codes.internal,
-                    message: "Internal error"
-                  })
-                )
+                Effect.sync(() => connection.refuse(socket, broken))
               )
           })
         )
@@ -168,5 +173,5 @@ const serve = Effect.fnUntraced(function* (
     { host, port },
     (why) => new ListenFailed({ message: `Cannot listen on ${host}:${port}: ${why}` })
   )
-  return { url: spellUrl(address) }
+  return { url: spellUrl(tls === undefined ? "http" : "https", address) }
 })

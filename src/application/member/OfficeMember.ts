@@ -81,8 +81,12 @@ const comeBack = Schedule.min([Schedule.exponential("500 millis"), Schedule.spac
   Schedule.jittered
 )
 
-const isFinal = (error: JoinFailed): boolean =>
-  error._tag === "VersionRefused" || (error._tag === "AdmissionRefused" && error.passing !== true)
+/** Is the Server only not there, or not able to let this member in, right now? */
+const isPassing = (error: JoinFailed): boolean =>
+  error._tag === "Unreachable" || (error._tag === "AdmissionRefused" && error.passing === true)
+
+/** Who had a seat keeps asking for it while others may only have taken it meanwhile. */
+const isFinal = (error: JoinFailed): boolean => !isPassing(error) && error._tag !== "JoinRefused"
 
 /**
  * Takes a seat in an office for as long as the scope. The first attempt may fail; a seat once taken is taken again,
@@ -179,7 +183,7 @@ export const joinOffice = Effect.fnUntraced(function* (
     }
   })
 
-  const first = yield* patient ? trying((error) => error._tag === "Unreachable") : attempt
+  const first = yield* patient ? trying(isPassing) : attempt
   yield* stay(first).pipe(
     Effect.catch((error) =>
       Effect.andThen(

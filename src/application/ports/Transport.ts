@@ -95,11 +95,20 @@ export interface Handshake {
 export class AdmissionRefused extends Data.TaggedError("AdmissionRefused")<{
   readonly code: number
   readonly message: string
-  /** Why, for programs, as far as it is known. */
+  /** Why, for programs, as far as it is known: the words are {@link AdmissionReason}'s, newer Servers may have more. */
   readonly reason?: string
   /** Trying again may help: what is in the way goes by itself, or every attempt brings something new. */
   readonly passing?: boolean
 }> {}
+
+/** Why somebody is not let in, in words that programs can tell apart. */
+export type AdmissionReason =
+  | "missing_credentials"
+  | "invalid_credentials"
+  | "expired_credentials"
+  | "role_not_granted"
+  /** What is needed to judge the credentials cannot be reached right now. */
+  | "unavailable"
 
 /** The address cannot be listened on. */
 export class ListenFailed extends Data.TaggedError("ListenFailed")<{ readonly message: string }> {}

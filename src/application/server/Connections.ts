@@ -1,4 +1,5 @@
 import { Clock, Context, Effect, FiberSet, Layer, type Scope } from "effect"
+import type { Identity } from "../../domain/office/identity.ts"
 import type { Missed } from "../../domain/office/missed.ts"
 import type { Line } from "../../domain/protocol/lines.ts"
 import { codes } from "../../domain/refusal.ts"
@@ -11,6 +12,8 @@ import { Tally } from "./Tally.ts"
 export interface Connection {
   readonly link: Link
   readonly line: Line
+  /** Who is at the other end: nobody until it is let in. */
+  identity: Identity
   /** What it may still send. */
   readonly bucket: TokenBucket
   /** When a message last went either way. */
@@ -23,6 +26,13 @@ export interface Connection {
   dismissed: boolean
 }
 
+/** Whoever has not been let in yet. */
+export const nobody: Identity = {
+  subject: "nobody",
+  grants: { rights: [], offices: [], names: [] },
+  expiresAt: undefined
+}
+
 /** Who is connected to this Server, by session id. */
 export class Connections extends Context.Service<
   Connections,
@@ -30,7 +40,8 @@ export class Connections extends Context.Service<
     /** Adds a connection for as long as the scope, unless there are too many. */
     readonly add: (link: Link, line: Line) => Effect.Effect<Connection, AdmissionRefused, Scope.Scope>
     readonly get: (sid: string) => Connection | undefined
-    readonly all: () => Iterable<Connection>
+    /** All of them, as they are right now. */
+    readonly all: () => ReadonlyArray<Connection>
     /** Lets a connection go that has exceeded a limit. Its link closes a moment later, in the background. */
     readonly dismiss: (connection: Connection, limit: keyof Limits, reason: string) => void
     /** The bytes that wait for a connection; it is let go when they are too many. */
@@ -65,6 +76,7 @@ export class Connections extends Context.Service<
           const connection: Connection = {
             link,
             line,
+            identity: nobody,
             bucket: fullBucket(rate, now),
             lastAt: now,
             outsideAt: now,
@@ -94,7 +106,7 @@ export class Connections extends Context.Service<
         add: (link, line) =>
           Effect.acquireRelease(open(link, line), () => Effect.sync(() => void connections.delete(link.id))),
         get: (sid) => connections.get(sid),
-        all: () => connections.values(),
+        all: () => [...connections.values()],
         dismiss,
         backlog: (connection) => {
           const bytes = connection.link.backlog()

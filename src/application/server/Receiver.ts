@@ -1,10 +1,12 @@
 import { Effect, Result } from "effect"
+import { mayJoin } from "../../domain/office/grants.ts"
 import type { Line } from "../../domain/protocol/lines.ts"
 import type { offices, ReportRow, ServerRow } from "../../domain/protocol/v0_2/events.ts"
-import { codes, internal, otherOffice, type Refusal, unknownEvent } from "../../domain/refusal.ts"
+import { codes, forbidden, internal, otherOffice, type Refusal, unknownEvent } from "../../domain/refusal.ts"
 import { type Body, decodeHead } from "../ports/Body.ts"
 import type { Answer, Receive } from "../ports/Transport.ts"
 import { refusalAnswer, silence, values } from "./answers.ts"
+import { Connections } from "./Connections.ts"
 import { makeLengths } from "./lengths.ts"
 import { Membership } from "./Membership.ts"
 import { Notifications } from "./Notifications.ts"
@@ -12,6 +14,7 @@ import { Routing, seatOf } from "./Routing.ts"
 
 /** Every message of a member gets its answer here: one for each row of the event table. */
 export const makeReceiver = Effect.gen(function* () {
+  const connections = yield* Connections
   const membership = yield* Membership
   const notifications = yield* Notifications
   const routing = yield* Routing
@@ -23,6 +26,11 @@ export const makeReceiver = Effect.gen(function* () {
   const join = Effect.fnUntraced(function* (sid: string, line: Line, row: typeof offices.join, body: Body) {
     const request = Result.flatMap(decodeHead(body, row.request.decode), lengths.place)
     const outcome = yield* Effect.fromResult(request).pipe(
+      Effect.tap(({ name, officeId: office, role }) => {
+        const identity = connections.get(sid)?.identity
+        const obstacle = identity === undefined ? "Not connected" : mayJoin(identity, { office, role, name })
+        return obstacle === undefined ? Effect.void : Effect.fail(forbidden(obstacle))
+      }),
       Effect.flatMap(({ name, officeId: office, role }) =>
         Effect.andThen(
           membership.apply({ _tag: "Join", sid, role, name, office }),

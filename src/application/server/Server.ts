@@ -1,17 +1,15 @@
-import { Context, Effect, Layer, Option, Result, Schema, Scope } from "effect"
-import { isJsonObject } from "../../domain/json.ts"
+import { Context, Effect, Layer, Scope } from "effect"
 import { lineOf } from "../../domain/protocol/lines.ts"
-import { Role } from "../../domain/protocol/v0_2/office.ts"
 import { formatVersion } from "../../domain/protocol/version.ts"
-import { codes } from "../../domain/refusal.ts"
 import {
-  AdmissionRefused,
+  type AdmissionRefused,
   type Handshake,
   type Link,
   type ListenFailed,
   type Receive,
   TransportServer
 } from "../ports/Transport.ts"
+import { makeAdmission } from "./admission.ts"
 import { Cancellation } from "./Cancellation.ts"
 import { Connections } from "./Connections.ts"
 import { makeGoDown } from "./goDown.ts"
@@ -20,26 +18,7 @@ import { Membership } from "./Membership.ts"
 import { Notifications } from "./Notifications.ts"
 import { makeReceiver } from "./Receiver.ts"
 import { Routing } from "./Routing.ts"
-import { ServerSettings } from "./ServerSettings.ts"
 import { sweeping } from "./Sweep.ts"
-
-const isRole = Schema.is(Role)
-
-/** The role a connection states, if it states one; what it states must be a role (spec §2.5). */
-const statedRole = (
-  auth: unknown,
-  required: boolean
-): Result.Result<Option.Option<Role>, AdmissionRefused> => {
-  const given = isJsonObject(auth) ? auth["role"] : auth
-  if (isRole(given) && isJsonObject(auth)) return Result.succeed(Option.some(given))
-  if ((given === undefined || auth === null) && !required) return Result.succeed(Option.none())
-  return Result.fail(
-    new AdmissionRefused({
-      code: codes.badRequest,
-      message: 'auth.role must be "agent" or "computer"'
-    })
-  )
-}
 
 /** A whole A2C-SMCP Server on whatever transport it is given. */
 export class Server extends Context.Service<
@@ -106,7 +85,7 @@ const makeAccept = Effect.fnUntraced(function* (draining: () => boolean) {
   const connections = yield* Connections
   const receiver = yield* makeReceiver
   const intake = yield* makeIntake
-  const settings = yield* ServerSettings
+  const { admit, watch } = yield* makeAdmission
 
   return Effect.fnUntraced(function* (
     link: Link,
@@ -114,21 +93,19 @@ const makeAccept = Effect.fnUntraced(function* (draining: () => boolean) {
   ): Effect.fn.Return<Receive, AdmissionRefused, Scope.Scope> {
     const sid = link.id
     const line = lineOf(handshake.version)
-    const refuse = (refusal: AdmissionRefused) =>
-      Effect.logWarning("connection refused", { sid, code: refusal.code, reason: refusal.message })
+    const refuse = ({ code, message }: AdmissionRefused) =>
+      Effect.logWarning("connection refused", { sid, remote: handshake.remote, code, reason: message })
     // Before anything that takes time: whoever is being looked at counts, too.
     const connection = yield* Effect.tapError(connections.add(link, line), refuse)
-    yield* Effect.tapError(settings.authenticate(handshake), refuse)
-    const role = yield* Effect.tapError(
-      Effect.fromResult(statedRole(handshake.auth, settings.requireRole)),
-      refuse
-    )
+    const { identity, role } = yield* Effect.tapError(admit(handshake), refuse)
+    connection.identity = identity
+    yield* Effect.tapError(watch(connection), refuse)
     const version = formatVersion(handshake.version)
     yield* Effect.acquireRelease(
       Effect.orDie(membership.apply({ _tag: "Connect", sid, version, role })),
       () => Effect.orDie(membership.apply({ _tag: "Disconnect", sid }))
     )
-    yield* Effect.logDebug("connected", { sid, version })
+    yield* Effect.logDebug("connected", { sid, version, subject: identity.subject })
     return intake(connection, receiver(sid, line), draining)
   })
 })

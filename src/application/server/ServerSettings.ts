@@ -1,5 +1,4 @@
-import { Context, Duration, Effect } from "effect"
-import type { AdmissionRefused, Handshake } from "../ports/Transport.ts"
+import { Context, Duration } from "effect"
 
 /** What an operator may set about a Server. */
 export interface ServerSettings {
@@ -11,8 +10,6 @@ export interface ServerSettings {
   readonly drainTime: Duration.Duration
   /** Refuse connections that do not state their role (spec §15, row 35). */
   readonly requireRole: boolean
-  /** Decides who may connect, from the `auth` value and the headers (spec §13). */
-  readonly authenticate: (handshake: Handshake) => Effect.Effect<void, AdmissionRefused>
 }
 
 /** The settings of a Server; the defaults are those of spec §4.3. */
@@ -23,8 +20,7 @@ export const ServerSettings = Context.Reference<ServerSettings>(
       routingTimeout: Duration.seconds(30),
       grace: Duration.seconds(5),
       drainTime: Duration.zero,
-      requireRole: false,
-      authenticate: () => Effect.void
+      requireRole: false
     })
   }
 )

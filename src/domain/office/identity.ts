@@ -1,7 +1,9 @@
-import type { Role } from "../protocol/v0_2/office.ts"
+import { Schema } from "effect"
+import { Role } from "../protocol/v0_2/office.ts"
 
 /** What somebody may do at a Server: sit in offices as a role, or look at how the Server is. */
-export type Right = Role | "operator"
+export const Right = Schema.Literals([...Role.literals, "operator"])
+export type Right = typeof Right.Type
 
 /** What an identity may do. Patterns are names in which `*` stands for any characters. */
 export interface Grants {

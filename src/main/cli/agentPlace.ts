@@ -1,5 +1,5 @@
 import { Command, Flag } from "effect/cli"
-import { agentName, office, serverUrl } from "./flags.ts"
+import { agentName, office, serverUrl, tokenFile } from "./flags.ts"
 
 /** `a2c agent` without its commands: who the Agent is and where, which all of them take. */
 export const agentPlace = Command.make("agent").pipe(
@@ -7,6 +7,7 @@ export const agentPlace = Command.make("agent").pipe(
     server: serverUrl,
     office,
     name: agentName,
+    tokenFile,
     json: Flag.Boolean("json").pipe(Flag.withDescription("print JSON"), Flag.withDefault(false))
   }),
   Command.withDescription("Act as the Agent of an office: list, call, look, watch")

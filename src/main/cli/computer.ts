@@ -1,6 +1,15 @@
 import { Config, Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { approve, computerName, configFiles, inputValues, office, serverUrl, watch } from "./flags.ts"
+import {
+  approve,
+  computerName,
+  configFiles,
+  inputValues,
+  office,
+  serverUrl,
+  tokenFile,
+  watch
+} from "./flags.ts"
 
 const check = Command.make(
   "check",
@@ -30,6 +39,7 @@ export const computer = Command.make(
   "computer",
   {
     server: serverUrl,
+    tokenFile,
     office: Flag.optional(office),
     name: computerName,
     config: configFiles,

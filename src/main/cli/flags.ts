@@ -17,6 +17,17 @@ export const serverUrl = Flag.String("server").pipe(
   Flag.withDefault("http://127.0.0.1:7070")
 )
 
+/** Where a member finds what it shows the Server. */
+export const tokenFile = Flag.String("token-file").pipe(
+  Flag.withMetavar("FILE"),
+  Flag.withDescription(
+    "file with the key or token to show the Server, read before every connection " +
+      "[env A2C_TOKEN_FILE, or the token itself in A2C_TOKEN]"
+  ),
+  Flag.withFallbackConfig(Config.String("A2C_TOKEN_FILE")),
+  Flag.optional
+)
+
 /** The office to join. */
 export const office = Flag.String("office").pipe(
   Flag.withMetavar("ID"),

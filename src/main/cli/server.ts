@@ -1,6 +1,7 @@
 import { Config, Duration, Effect } from "effect"
 import { Command, Flag } from "effect/cli"
 import { defaultMaxMessageBytes, defaultPath, mostMessageBytes } from "../../adapters/socketio/limits.ts"
+import { admission, key } from "./admission.ts"
 import { limitFlags, limitsOf } from "./limits.ts"
 
 /** Is this what a browser sends as the origin of a page? Anything else would never match. */
@@ -68,7 +69,8 @@ export const server = Command.make(
         () => "a number from 0 to 3600"
       )
     ),
-    limits: limitFlags
+    limits: limitFlags,
+    ...admission
   },
   Effect.fn(function* ({ grace, limits, ...options }) {
     const { runServer } = yield* Effect.promise(() => import("../commands/server.ts"))
@@ -78,6 +80,11 @@ export const server = Command.make(
   Command.withDescription("Run a Server: the place where Agents and Computers meet"),
   Command.withExamples([
     { command: "a2c server", description: "Listen on http://127.0.0.1:7070" },
-    { command: "a2c server --port 0", description: "Listen on a free port and print it" }
-  ])
+    { command: "a2c server --port 0", description: "Listen on a free port and print it" },
+    {
+      command: "a2c server --host 0.0.0.0 --api-keys keys.json --tls-cert cert.pem --tls-key key.pem",
+      description: "Listen for everybody, let in who has a key, and encrypt what they say"
+    }
+  ]),
+  Command.withSubcommands([key])
 )

@@ -1,4 +1,4 @@
-import { Console, Effect, Option, Result, type Scope, Stream } from "effect"
+import { Console, Effect, Layer, Option, Result, type Scope, Stream } from "effect"
 import { Agent, type AgentEvent } from "../../application/agent/Agent.ts"
 import type { AgentError } from "../../application/agent/AgentRequests.ts"
 import type { OwnerUnclear } from "../../application/agent/ToolOwner.ts"
@@ -6,6 +6,7 @@ import type { OfficeView } from "../../application/agent/OfficeView.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json.ts"
 import { CommandFailed, failed, refuse, untilEnded } from "../failure.ts"
 import { agentLayer } from "../layers.ts"
+import { memberToken } from "./memberToken.ts"
 import { brief, columns, json, showResult } from "./show.ts"
 
 /** What every command of an Agent is told. */
@@ -13,6 +14,7 @@ export interface AgentPlace {
   readonly server: string
   readonly office: string
   readonly name: string
+  readonly tokenFile: Option.Option<string>
   readonly json: boolean
 }
 
@@ -36,7 +38,10 @@ export const asAgent = (place: AgentPlace, act: Act<Scope.Scope>): Effect.Effect
     Effect.mapError((error) => (error._tag === "CommandFailed" ? error : failed(error)))
   )
 
-const agentIn = ({ name, office, server }: AgentPlace) => agentLayer({ url: server, office, name })
+const agentIn = ({ name, office, server, tokenFile }: AgentPlace) =>
+  Layer.unwrap(
+    Effect.map(memberToken(tokenFile), (token) => agentLayer({ url: server, office, name, ...token }))
+  )
 
 const print = (place: AgentPlace, value: unknown, text: string) =>
   Console.log(place.json ? json(value) : text)

@@ -13,10 +13,12 @@ import { documentResolver } from "../documents.ts"
 import { CommandFailed } from "../failure.ts"
 import type { Front } from "../front.ts"
 import { computerOn } from "../layers.ts"
+import { memberToken } from "./memberToken.ts"
 
 /** A Computer as files and flags describe it. */
 export interface ConfiguredComputer {
   readonly server: string
+  readonly tokenFile: Option.Option<string>
   readonly name: string
   readonly config: ReadonlyArray<string>
   readonly input: { readonly [id: string]: string }
@@ -55,7 +57,7 @@ export const withComputer = Effect.fnUntraced(function* <A, E, R>(
   join: { readonly office?: string; readonly patient: boolean },
   use: Effect.Effect<A, E, R>
 ) {
-  const { approve, config: files, dpe, dpeUrl, input: given, name, server, watch } = command
+  const { approve, config: files, dpe, dpeUrl, input: given, name, server, tokenFile, watch } = command
   const { setup, sources } = yield* loadConfig(files)
   yield* Effect.forEach(strayInputs(setup.config, given), (stray) => Effect.logWarning(stray), {
     discard: true
@@ -75,6 +77,7 @@ export const withComputer = Effect.fnUntraced(function* <A, E, R>(
     ...join,
     ...setup,
     url: server,
+    ...(yield* memberToken(tokenFile)),
     name,
     ...(dialogue && { authorize: sayOnLog }),
     settings: { confirm, resolveDpe, showUnwatched: command.allWindows }

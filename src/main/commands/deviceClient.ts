@@ -57,7 +57,13 @@ export const runDevice = Effect.fnUntraced(
       return yield* refuse("The token of a device may not be empty, hold '##', or have spaces around it")
     }
     const front = yield* quietFront
-    const nothing = { allWindows: false, dpe: Option.none(), dpeUrl: Option.none(), server: noServer }
+    const nothing = {
+      allWindows: false,
+      dpe: Option.none(),
+      dpeUrl: Option.none(),
+      server: noServer,
+      tokenFile: Option.none()
+    }
     const use = Effect.provide(stay(command, front), TcpConnector.layer)
     return yield* Effect.provide(
       withComputer({ ...command, ...nothing }, front, { patient: false }, use),

@@ -1,5 +1,6 @@
 import { MCPConfigRegistry } from "@gleanwork/mcp-config-schema"
-import { Console, Effect } from "effect"
+import { resolve } from "node:path"
+import { Console, Effect, Option } from "effect"
 import { isJsonObject } from "../../domain/json.ts"
 import { CommandFailed } from "../failure.ts"
 
@@ -10,6 +11,7 @@ export interface HostConfigCommand {
   readonly server: string
   readonly office: string
   readonly name: string
+  readonly tokenFile: Option.Option<string>
   /** Where the office is published already; without it the host starts a process of its own. */
   readonly url: string | undefined
 }
@@ -34,6 +36,7 @@ export const printHostConfig = Effect.fnUntraced(function* ({
   name,
   office,
   server,
+  tokenFile,
   url
 }: HostConfigCommand) {
   const registry = new MCPConfigRegistry({ serverPackage: packageName })
@@ -44,6 +47,8 @@ export const printHostConfig = Effect.fnUntraced(function* ({
     return yield* new CommandFailed({ message: `No host '${host}' is known, only ${names}` })
   }
   const serverName = `office-${office}`
+  // The host starts it in another folder.
+  const token = Option.isSome(tokenFile) ? { A2C_TOKEN_FILE: resolve(tokenFile.value) } : {}
   const snippet = yield* Effect.try({
     try: () => {
       const builder = registry.createBuilder(id)
@@ -52,7 +57,7 @@ export const printHostConfig = Effect.fnUntraced(function* ({
           ? builder.buildConfiguration({
               transport: "stdio",
               serverName,
-              env: { A2C_SERVER: server, A2C_OFFICE: office, A2C_NAME: name }
+              env: { A2C_SERVER: server, A2C_OFFICE: office, A2C_NAME: name, ...token }
             })
           : builder.buildConfiguration({ transport: "http", serverName, serverUrl: url })
       return {

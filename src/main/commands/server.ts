@@ -1,25 +1,43 @@
-import { Console, Context, type Duration, Effect, Layer } from "effect"
+import { Console, Context, type Duration, Effect, Layer, Option } from "effect"
 import type { SocketIoServerOptions } from "../../adapters/socketio/SocketIoServer.ts"
 import type { Limits } from "../../application/server/Limits.ts"
 import { Server } from "../../application/server/Server.ts"
-import { failed } from "../failure.ts"
+import { tlsFrom } from "../config/tlsFiles.ts"
+import { failed, refuse } from "../failure.ts"
 import { serverLayer } from "../layers.ts"
 import { stopSignal } from "../signals.ts"
+import { type AuthenticationCommand, authenticationOf } from "./authentication.ts"
 
 /** What the command line says about a Server. */
-export interface ServerCommand extends SocketIoServerOptions {
+export interface ServerCommand extends Omit<SocketIoServerOptions, "host" | "tls">, AuthenticationCommand {
   readonly requireRole: boolean
   readonly limits: Limits
   /** How long calls under way may take to end when it is told to stop. */
   readonly drainTime: Duration.Duration
+  readonly tlsCert: Option.Option<string>
+  readonly tlsKey: Option.Option<string>
 }
 
+const tlsOf = Effect.fnUntraced(function* ({ tlsCert, tlsKey }: ServerCommand) {
+  if (Option.isNone(tlsCert) && Option.isNone(tlsKey)) return undefined
+  if (Option.isSome(tlsCert) && Option.isSome(tlsKey)) {
+    return yield* tlsFrom({ cert: tlsCert.value, key: tlsKey.value })
+  }
+  return yield* refuse("A certificate needs its key: give --tls-cert and --tls-key together")
+})
+
 /** Serves until a signal asks it to stop, and closes in order. */
-const serve = Effect.fnUntraced(function* (
-  { drainTime, limits, requireRole, ...socketIo }: ServerCommand,
-  stopped: Effect.Effect<string>
-) {
-  const layer = serverLayer({ ...socketIo, limits, settings: { requireRole, drainTime } })
+const serve = Effect.fnUntraced(function* (command: ServerCommand, stopped: Effect.Effect<string>) {
+  const { drainTime, limits, requireRole, ...socketIo } = command
+  const tls = yield* tlsOf(command)
+  const authenticator = yield* authenticationOf(command, tls !== undefined)
+  const layer = serverLayer({
+    ...socketIo,
+    limits,
+    settings: { requireRole, drainTime },
+    ...(tls !== undefined && { tls }),
+    ...(authenticator !== undefined && { authenticator })
+  })
   const { url } = Context.get(yield* Layer.build(layer), Server)
   yield* Console.log(`listening on ${url}`)
   yield* Effect.logInfo("told to stop", { signal: yield* stopped })

@@ -83,7 +83,8 @@ interface Reading extends ConfigFile {
   readonly sources: ReadonlyArray<string>
 }
 
-const readText = Effect.fnUntraced(function* (file: string) {
+/** The text of a file, or why there is none, in words. */
+export const readText = Effect.fnUntraced(function* (file: string) {
   const fs = yield* FileSystem.FileSystem
   return yield* Effect.result(
     Effect.mapError(fs.readFileString(file), ({ message, reason }) => {

@@ -1,45 +1,8 @@
-import { basename, dirname } from "node:path"
-import { Duration, Effect, FileSystem, Queue, Stream, SubscriptionRef } from "effect"
+import { Effect, Stream, SubscriptionRef } from "effect"
 import { Computer } from "../../application/computer/Computer.ts"
 import { carryOver, type Setup } from "../../domain/config/setup.ts"
 import { type Finding, readConfigFiles, spellFinding } from "./files.ts"
-
-/** What an editor does to a file when it saves it takes no longer. */
-const settling = Duration.millis(200)
-
-const hangups = Stream.callback<"SIGHUP">((queue) =>
-  Effect.acquireRelease(
-    Effect.sync(() => {
-      const offer = () => void Queue.offerUnsafe(queue, "SIGHUP")
-      process.on("SIGHUP", offer)
-      return offer
-    }),
-    (offer) => Effect.sync(() => process.off("SIGHUP", offer))
-  )
-)
-
-/** Says when one of these files may have changed. Folders are watched: editors put a new file in place of the old. */
-const changesOf = Effect.fnUntraced(function* (files: ReadonlyArray<string>) {
-  const fs = yield* FileSystem.FileSystem
-  const folders = [...new Set(files.map((file) => dirname(file)))]
-  return Stream.mergeAll(
-    folders.map((folder) => {
-      const names = files.filter((file) => dirname(file) === folder).map((file) => basename(file))
-      return fs.watch(folder).pipe(
-        Stream.filter(({ path }) => names.includes(basename(path))),
-        Stream.catch(({ message }) =>
-          Stream.fromEffectDrain(
-            Effect.logWarning("configuration is not watched, send SIGHUP after a change", {
-              folder,
-              reason: message
-            })
-          )
-        )
-      )
-    }),
-    { concurrency: "unbounded" }
-  ).pipe(Stream.debounce(settling))
-})
+import { changesOf, hangups } from "./watching.ts"
 
 const tell = (findings: ReadonlyArray<Finding>) =>
   Effect.forEach(

@@ -1,0 +1,52 @@
+import { createServer as createHttpServer, type Server } from "node:http"
+import { createServer as createHttpsServer } from "node:https"
+import { Effect, type Scope, Stream } from "effect"
+import { ListenFailed } from "../../application/ports/Transport.ts"
+import { reasonOf } from "../node/network.ts"
+
+/** What a Server proves with that it is who it is: a certificate, with those above it, and its private key, as PEM. */
+export interface TlsIdentity {
+  readonly cert: string
+  readonly key: string
+}
+
+/** The same, and what comes after it: connections that are open keep what they were opened with. */
+export interface TlsOptions extends TlsIdentity {
+  readonly updates?: Stream.Stream<TlsIdentity>
+}
+
+/** What OpenSSL means by its codes, where its own words say nothing. */
+const words: { readonly [code: string]: string } = {
+  ERR_OSSL_PEM_NO_START_LINE: "it is no PEM",
+  ERR_OSSL_X509_KEY_VALUES_MISMATCH: "the key is not that of the certificate"
+}
+
+const whyOf = (error: unknown): string => {
+  const code = error instanceof Error && "code" in error ? String(error.code) : ""
+  return words[code] ?? reasonOf(error)
+}
+
+/** An HTTP server that speaks TLS when it is given what that takes, and takes a new certificate while it runs. */
+export const makeHttpServer = Effect.fnUntraced(function* (
+  tls: TlsOptions | undefined
+): Effect.fn.Return<Server, ListenFailed, Scope.Scope> {
+  if (tls === undefined) return createHttpServer()
+  const { cert, key, updates = Stream.never } = tls
+  const server = yield* Effect.try({
+    try: () => createHttpsServer({ cert, key }),
+    catch: (error) => new ListenFailed({ message: `The certificate cannot be used: ${whyOf(error)}` })
+  })
+  const renew = (next: TlsIdentity) =>
+    Effect.try({
+      try: () => server.setSecureContext({ cert: next.cert, key: next.key }),
+      catch: whyOf
+    }).pipe(
+      Effect.matchEffect({
+        onFailure: (reason) =>
+          Effect.logError("the new certificate cannot be used, the old one stays", { reason }),
+        onSuccess: () => Effect.logInfo("certificate renewed")
+      })
+    )
+  yield* Effect.forkScoped(Stream.runForEach(updates, renew), { startImmediately: true })
+  return server
+})

@@ -1,0 +1,25 @@
+import { Console, Effect, Option } from "effect"
+import { newKey, readKeyEntries } from "../../adapters/auth/keyEntries.ts"
+import { explainFaults } from "../../domain/explain.ts"
+import type { Right } from "../../domain/office/identity.ts"
+import { refuse } from "../failure.ts"
+
+/** What the command line says about a new key. */
+export interface ServerKeyCommand {
+  readonly subject: string
+  readonly rights: ReadonlyArray<Right>
+  readonly offices: ReadonlyArray<string>
+  readonly names: ReadonlyArray<string>
+  readonly expires: Option.Option<string>
+}
+
+/** Prints a new key on stdout, where it can be sent to its file, and on stderr what the file of keys needs for it. */
+export const printKey = Effect.fnUntraced(function* (command: ServerKeyCommand) {
+  const { expires, names, offices, rights, subject } = command
+  const { entry, key } = yield* newKey(subject, { rights, offices, names }, Option.getOrUndefined(expires))
+  const read = readKeyEntries({ keys: [entry] })
+  if (read._tag === "Failure") return yield* refuse(explainFaults(read.failure))
+  yield* Console.error('Add this to "keys" in the file of --api-keys; the key itself is shown only now:')
+  yield* Console.error(JSON.stringify(entry))
+  yield* Console.log(key)
+})

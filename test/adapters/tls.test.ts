@@ -1,0 +1,90 @@
+import { readFileSync } from "node:fs"
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Effect, Layer, Logger, Queue, Schedule, Stream } from "effect"
+import * as SocketIoClient from "../../src/adapters/socketio/SocketIoClient.ts"
+import * as SocketIoServer from "../../src/adapters/socketio/SocketIoServer.ts"
+import type { TlsIdentity } from "../../src/adapters/socketio/tls.ts"
+import { jsonBody } from "../../src/application/ports/Body.ts"
+import { TransportClient } from "../../src/application/ports/Transport.ts"
+import { Server } from "../../src/application/server/Server.ts"
+import { PROTOCOL_VERSION } from "../../src/domain/protocol/version.ts"
+
+const pem = (name: string) => readFileSync(new URL(`../fixtures/tls/${name}.pem`, import.meta.url), "utf8")
+
+/** A certificate for this machine, signed by nobody but itself. */
+const identity = (name: "first" | "second"): TlsIdentity => ({
+  cert: pem(`${name}.cert`),
+  key: pem(`${name}.key`)
+})
+const [first, second] = [identity("first"), identity("second")]
+
+const serve = Effect.fnUntraced(function* (options: SocketIoServer.SocketIoServerOptions) {
+  const logs: Array<string> = []
+  const logger = Logger.make<unknown, void>(({ message }) => void logs.push(JSON.stringify(message)))
+  const context = yield* Server.layer.pipe(
+    Layer.provide(SocketIoServer.layer(options)),
+    Layer.provide(Logger.layer([logger])),
+    Layer.fresh,
+    Layer.build
+  )
+  return { url: Context.get(context, Server).url, logs }
+})
+
+const connect = (url: string, options: Partial<SocketIoClient.SocketIoClientOptions>) =>
+  TransportClient.use((transport) =>
+    transport.connect({ version: PROTOCOL_VERSION, auth: {}, receive: () => Effect.succeed([]) })
+  ).pipe(Effect.provide(SocketIoClient.layer({ url, ...options })))
+
+describe("a Server with a certificate", () => {
+  for (const transport of ["polling", "websocket"] as const) {
+    it.live(`is reached over TLS by ${transport}, by those who trust it`, () =>
+      Effect.gen(function* () {
+        const { url } = yield* serve({ tls: first })
+        assert.match(url, /^https:\/\/127\.0\.0\.1:\d+$/)
+        const link = yield* connect(url, { transports: [transport], ca: first.cert })
+        assert.notStrictEqual(link.id, "")
+        for (const ca of [{}, { ca: second.cert }]) {
+          const failure = yield* Effect.flip(connect(url, { transports: [transport], ...ca }))
+          assert.strictEqual(failure._tag, "Unreachable")
+        }
+      }).pipe(Effect.scoped)
+    )
+  }
+
+  it.live("is not reached without TLS", () =>
+    Effect.gen(function* () {
+      const { url } = yield* serve({ tls: first })
+      const failure = yield* Effect.flip(connect(url.replace("https", "http"), {}))
+      assert.strictEqual(failure._tag, "Unreachable")
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("shows a new one as soon as it has it, and keeps the old one when the new cannot be used", () =>
+    Effect.gen(function* () {
+      const renewed = yield* Queue.unbounded<TlsIdentity>()
+      const { logs, url } = yield* serve({ tls: { ...first, updates: Stream.fromQueue(renewed) } })
+      const old = yield* connect(url, { ca: first.cert })
+      const said = (text: string) =>
+        Effect.repeat(
+          Effect.sync(() => logs.some((line) => line.includes(text))),
+          { until: (yes) => yes, schedule: Schedule.spaced("5 millis") }
+        )
+      yield* Queue.offer(renewed, { cert: second.cert, key: first.key })
+      yield* said("the key is not that of the certificate")
+      yield* connect(url, { ca: first.cert })
+      yield* Queue.offer(renewed, second)
+      yield* said("certificate renewed")
+      yield* connect(url, { ca: second.cert })
+      yield* old.tell("server:update_desktop", jsonBody({ computer: "desk" }))
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("does not start with what is none", () =>
+    Effect.gen(function* () {
+      const none = yield* Effect.flip(serve({ tls: { cert: "none", key: "none" } }))
+      assert.match(none.message, /it is no PEM/)
+      const other = yield* Effect.flip(serve({ tls: { cert: first.cert, key: second.key } }))
+      assert.match(other.message, /not that of the certificate/)
+    }).pipe(Effect.scoped)
+  )
+})
