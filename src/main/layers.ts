@@ -1,10 +1,13 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Option, Stream } from "effect"
 import * as AjvValidator from "../adapters/ajv/AjvValidator.ts"
 import type { AuthorizerOptions } from "../adapters/mcp/Authorizer.ts"
 import * as McpClient from "../adapters/mcp/McpClient.ts"
+import { makeServerPages } from "../adapters/http/ServerPages.ts"
 import * as FileDocuments from "../adapters/node/FileDocuments.ts"
 import * as FileCredentialStore from "../adapters/node/FileCredentialStore.ts"
+import { isLoopback } from "../adapters/node/network.ts"
+import * as ProcessGauges from "../adapters/node/processGauges.ts"
 import * as NodeFolders from "../adapters/packs/NodeFolders.ts"
 import * as NodeLoader from "../adapters/packs/NodeLoader.ts"
 import * as NpmInstaller from "../adapters/packs/NpmInstaller.ts"
@@ -20,23 +23,63 @@ import { Inputs, type InputSources } from "../application/computer/Inputs.ts"
 import { DeviceGateway, type DeviceGatewayOptions } from "../application/devices/DeviceGateway.ts"
 import type { JoinFailed } from "../application/member/OfficeMember.ts"
 import { PackHost, type PackHostOptions } from "../application/packs/PackHost.ts"
+import { Authenticator } from "../application/ports/Authenticator.ts"
 import type { ListenFailed } from "../application/ports/Transport.ts"
 import { Server } from "../application/server/Server.ts"
 import { ServerSettings } from "../application/server/ServerSettings.ts"
+import { Sight } from "../application/server/Sight.ts"
+import { everything } from "../domain/office/identity.ts"
 
-/** A whole Server on Socket.IO. Loopback and a free port unless told otherwise. */
+/** The listener of a Server: Socket.IO, and pages for those who operate it. */
+const listener = (
+  socketIo: SocketIoServer.SocketIoServerOptions,
+  authenticate: ServerSettings["authenticate"] | undefined
+) =>
+  Layer.unwrap(
+    Effect.gen(function* () {
+      const authenticator = Option.orElse(yield* Effect.serviceOption(Authenticator), () =>
+        Option.map(Option.fromUndefinedOr(authenticate), operatorsOf)
+      )
+      const pages = yield* makeServerPages({
+        sight: yield* Sight,
+        isLocal: isLoopback(socketIo.host ?? "127.0.0.1"),
+        ...(Option.isSome(authenticator) && { authenticator: authenticator.value })
+      })
+      return SocketIoServer.layer({ pages, ...socketIo })
+    })
+  )
+
+/** Whoever may connect where a host decides by itself may see how the Server is. */
+const operatorsOf = (authenticate: ServerSettings["authenticate"]) =>
+  Authenticator.of({
+    authenticate: (handshake) =>
+      Effect.as(authenticate(handshake), {
+        subject: "somebody",
+        grants: everything,
+        expiresAt: undefined
+      }),
+    welcome: () => true,
+    changes: Stream.never
+  })
+
+/**
+ * A whole Server on Socket.IO. Loopback and a free port unless told otherwise. Beside Socket.IO it answers `/healthz`,
+ * `/readyz`, `/metrics` and `/status`; the last two ask the {@link Authenticator} of the context for an operator.
+ */
 export const serverLayer = (
   options: SocketIoServer.SocketIoServerOptions & { readonly settings?: Partial<ServerSettings> } = {}
 ): Layer.Layer<Server, ListenFailed> => {
   const { settings, ...socketIo } = options
   return Server.layer.pipe(
-    Layer.provide(SocketIoServer.layer(socketIo)),
+    Layer.provide(listener(socketIo, settings?.authenticate)),
     Layer.provide(
       Layer.effect(
         ServerSettings,
         Effect.map(ServerSettings, (usual) => ({ ...usual, ...settings }))
       )
-    )
+    ),
+    // Every Server is seen by itself, whoever else runs in this process.
+    Layer.provide(Layer.provideMerge(ProcessGauges.layer, Layer.fresh(Sight.layer)))
   )
 }
 

@@ -1,10 +1,11 @@
-import { createServer, type IncomingMessage } from "node:http"
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import { Cause, Effect, Exit, FiberSet, Layer, Option, Result, Scope } from "effect"
 import { Server as Engine } from "engine.io"
 import { type Socket, Server as SocketIo } from "socket.io"
 import { WebSocketServer } from "ws"
 import { type Handshake, ListenFailed, TransportServer } from "../../application/ports/Transport.ts"
+import { Tally } from "../../application/server/Tally.ts"
 import { parseVersion, PROTOCOL_VERSION, versionParameter } from "../../domain/protocol/version.ts"
 import { codes } from "../../domain/refusal.ts"
 import { listen } from "../node/network.ts"
@@ -29,6 +30,8 @@ export interface SocketIoServerOptions {
   /** How often a silent peer is asked for a sign of life, and how long it has to give one, in milliseconds. */
   readonly pingInterval?: number
   readonly pingTimeout?: number
+  /** Answers requests that are not for Socket.IO, and says whether it does; what it leaves is not found. */
+  readonly pages?: (request: IncomingMessage, response: ServerResponse) => boolean
 }
 
 type Accept = Parameters<TransportServer["Service"]["serve"]>[0]
@@ -89,6 +92,7 @@ const serve = Effect.fnUntraced(function* (
     allowedOrigins = [],
     host = "127.0.0.1",
     maxMessageBytes = defaultMaxMessageBytes,
+    pages = () => false,
     path = defaultPath,
     port = 0,
     version = PROTOCOL_VERSION
@@ -96,20 +100,29 @@ const serve = Effect.fnUntraced(function* (
   const serverVersion = yield* Effect.orDie(Effect.fromResult(parseVersion(version)))
   const links = new Set<SocketLink & { readonly scope: Scope.Closeable }>()
   const run = yield* FiberSet.makeRuntime<never>()
+  const { turnedAway } = yield* Tally
 
   const http = createServer()
   const engine = makeEngine(options, maxMessageBytes)
   const io = new SocketIo({ parser: { Encoder, Decoder: decoderFor(maxMessageBytes) }, serveClient: false })
   io.bind(engine)
 
+  /** Why a request does not reach Socket.IO, if it does not; who came for Socket.IO is counted. */
+  const rejectionFor = (request: IncomingMessage): Rejection | undefined => {
+    if (!isFor(path, request)) return notFound
+    const rejection = rejectionOf(request, serverVersion, allowedOrigins)
+    if (rejection !== undefined) turnedAway(rejection.status)
+    return rejection
+  }
   http.on("request", (request, response) => {
-    const rejection = isFor(path, request) ? rejectionOf(request, serverVersion, allowedOrigins) : notFound
+    const rejection = rejectionFor(request)
+    if (rejection === notFound && pages(request, response)) return
     if (rejection === undefined)
       engine.handleRequest(request as Parameters<Engine["handleRequest"]>[0], response)
     else rejectRequest(response, rejection)
   })
   http.on("upgrade", (request: IncomingMessage, socket, head) => {
-    const rejection = isFor(path, request) ? rejectionOf(request, serverVersion, allowedOrigins) : notFound
+    const rejection = rejectionFor(request)
     if (rejection === undefined) {
       engine.handleUpgrade(request as Parameters<Engine["handleUpgrade"]>[0], socket, head)
     } else rejectUpgrade(socket, rejection)

@@ -1,4 +1,5 @@
 import { Context, Effect, Layer, type Scope } from "effect"
+import type { Identity } from "../../domain/office/identity.ts"
 import type { Line } from "../../domain/protocol/lines.ts"
 import type { Link } from "../ports/Transport.ts"
 
@@ -6,6 +7,8 @@ import type { Link } from "../ports/Transport.ts"
 export interface Connection {
   readonly link: Link
   readonly line: Line
+  /** Who it is by the word of an authenticator; missing where none was asked. */
+  readonly identity?: Identity
 }
 
 /** Who is connected to this Server, by session id. */
@@ -17,6 +20,8 @@ export class Connections extends Context.Service<
     readonly get: (sid: string) => Connection | undefined
     /** How many there are. */
     readonly size: () => number
+    /** Bytes that wait for all of them together. */
+    readonly backlog: () => number
   }
 >()("a2c-smcp/application/server/Connections") {
   static readonly layer = Layer.sync(Connections, () => {
@@ -28,7 +33,12 @@ export class Connections extends Context.Service<
           () => Effect.sync(() => void connections.delete(connection.link.id))
         ),
       get: (sid) => connections.get(sid),
-      size: () => connections.size
+      size: () => connections.size,
+      backlog: () => {
+        let bytes = 0
+        for (const { link } of connections.values()) bytes += link.backlog()
+        return bytes
+      }
     })
   })
 }

@@ -4,6 +4,8 @@ import type { offices, ReportRow, ServerRow } from "../../domain/protocol/v0_2/e
 import { codes, internal, otherOffice, type Refusal, unknownEvent } from "../../domain/refusal.ts"
 import { type Body, decodeHead, jsonBody } from "../ports/Body.ts"
 import type { Answer, Receive } from "../ports/Transport.ts"
+import { Connections } from "./Connections.ts"
+import { EntryObservers } from "./EntryObservers.ts"
 import { Membership } from "./Membership.ts"
 import { Notifications } from "./Notifications.ts"
 import { Routing, seatOf } from "./Routing.ts"
@@ -18,6 +20,8 @@ export const makeReceiver = Effect.gen(function* () {
   const membership = yield* Membership
   const notifications = yield* Notifications
   const routing = yield* Routing
+  const connections = yield* Connections
+  const observers = yield* EntryObservers
 
   const dropped = (sid: string, event: string, reason: string) =>
     Effect.as(Effect.logWarning("message dropped", { sid, event, reason }), silence)
@@ -30,7 +34,11 @@ export const makeReceiver = Effect.gen(function* () {
           Effect.logInfo("joined", { sid, office, role, name })
         )
       ),
-      Effect.tapError(({ message }) => Effect.logWarning("join refused", { sid, reason: message })),
+      Effect.tapError(({ message: reason }) => {
+        const subject = connections.get(sid)?.identity?.subject
+        for (const observe of observers) observe({ _tag: "JoinRefused", sid, subject, reason })
+        return Effect.logWarning("join refused", { sid, reason })
+      }),
       Effect.result
     )
     return values(...line.writePair(outcome))

@@ -1,4 +1,4 @@
-import { Context, Duration, Effect, Layer, Option, Result } from "effect"
+import { Cause, Clock, Context, Duration, Effect, Exit, Layer, Option, Result } from "effect"
 import { isJsonObject } from "../../domain/json.ts"
 import type { Seat, Session } from "../../domain/office/membership.ts"
 import type { RoutedRow } from "../../domain/protocol/v0_2/events.ts"
@@ -13,6 +13,7 @@ import {
 } from "../../domain/refusal.ts"
 import { type Body, decodeHead } from "../ports/Body.ts"
 import type { Answer, LinkClosed, NoAnswer, NotSent } from "../ports/Transport.ts"
+import { CallObservers, type EndedCall } from "./CallObservers.ts"
 import { Cancellation } from "./Cancellation.ts"
 import { Connections } from "./Connections.ts"
 import { Membership } from "./Membership.ts"
@@ -59,6 +60,15 @@ const checked = (answer: Answer): Result.Result<Body, Refusal> => {
     : Result.fail(internal("The Computer's answer is no object"))
 }
 
+/** What is known of a request before its Computer is looked for. */
+interface Relayed {
+  readonly computer: string
+  readonly name: string
+  readonly office: string
+  readonly reqId: string
+  readonly seconds: number | undefined
+}
+
 /** Carries requests of Agents to Computers of the same office and the answers back, both unread. */
 export class Routing extends Context.Service<
   Routing,
@@ -75,6 +85,9 @@ export class Routing extends Context.Service<
       const cancellation = yield* Cancellation
       const notifications = yield* Notifications
       const { grace, routingTimeout } = yield* ServerSettings
+      const observers = yield* CallObservers
+      const clock = yield* Clock.Clock
+      const now = () => Number(clock.currentTimeNanosUnsafe()) / 1_000_000
 
       const locate = (office: string, computer: string) => {
         const sid = Option.getOrUndefined(membership.computerIn(office, computer))
@@ -94,6 +107,37 @@ export class Routing extends Context.Service<
         const seat = seatOf(membership.session(sid), row.from)
         if (Result.isFailure(seat)) return yield* seat.failure
         const { name, office } = seat.success
+        const startedAt = now()
+        const observed = Effect.onExit((exit: Exit.Exit<Body, Refusal>) =>
+          Effect.sync(() => {
+            const ended: EndedCall = {
+              event: row.event,
+              sid,
+              agent: seat.success,
+              subject: connections.get(sid)?.identity?.subject,
+              computer,
+              reqId,
+              request: body,
+              outcome: Exit.match(exit, {
+                onSuccess: (answer): Body | Refusal => answer,
+                onFailure: (cause) => Option.getOrElse(Cause.findErrorOption(cause), notInOffice)
+              }),
+              startedAt,
+              endedAt: now()
+            }
+            for (const observe of observers) observe(ended)
+          })
+        )
+        return yield* observed(relay(sid, row, event, body, { computer, name, office, reqId, seconds }))
+      })
+
+      const relay = Effect.fnUntraced(function* (
+        sid: string,
+        row: RoutedRow,
+        event: string,
+        body: Body,
+        { computer, name, office, reqId, seconds }: Relayed
+      ) {
         const { link } = yield* locate(office, computer)
         const deadline =
           seconds === undefined ? routingTimeout : Duration.sum(Duration.seconds(seconds), grace)

@@ -14,11 +14,14 @@ import {
 } from "../ports/Transport.ts"
 import { Cancellation } from "./Cancellation.ts"
 import { Connections } from "./Connections.ts"
+import { EntryObservers } from "./EntryObservers.ts"
 import { Membership } from "./Membership.ts"
 import { Notifications } from "./Notifications.ts"
+import { Readiness } from "./Readiness.ts"
 import { makeReceiver } from "./Receiver.ts"
 import { Routing } from "./Routing.ts"
 import { ServerSettings } from "./ServerSettings.ts"
+import { Tally } from "./Tally.ts"
 
 const isRole = Schema.is(Role)
 
@@ -61,8 +64,21 @@ export class Server extends Context.Service<
       const membership = yield* Membership
       const connections = yield* Connections
       const cancellation = yield* Cancellation
+      const { gauge } = yield* Tally
+      const readiness = yield* Readiness
       const { accept } = yield* makeAccept
+      yield* gauge({ name: "connections", help: "Open connections", read: connections.size })
+      yield* gauge({ name: "calls_pending", help: "Calls under way", read: cancellation.size })
+      yield* gauge({
+        name: "backlog_bytes",
+        help: "Bytes that wait for members to take them",
+        read: connections.backlog
+      })
       const { url } = yield* transport.serve(accept)
+      yield* Effect.acquireRelease(
+        Effect.sync(() => readiness.set({ _tag: "Ready" })),
+        () => Effect.sync(() => readiness.set({ _tag: "Draining", reason: "the Server is shutting down" }))
+      )
       return Server.of({
         url,
         load: () => ({
@@ -89,14 +105,18 @@ const makeAccept = Effect.gen(function* () {
   const connections = yield* Connections
   const receiver = yield* makeReceiver
   const settings = yield* ServerSettings
+  const observers = yield* EntryObservers
 
   const accept = Effect.fnUntraced(function* (
     link: Link,
     handshake: Handshake
   ): Effect.fn.Return<Receive, AdmissionRefused, Scope.Scope> {
     const sid = link.id
-    const refuse = (refusal: AdmissionRefused) =>
-      Effect.logWarning("connection refused", { sid, code: refusal.code, reason: refusal.message })
+    const refuse = ({ code, message: reason }: AdmissionRefused) => {
+      const { remote } = handshake
+      for (const observe of observers) observe({ _tag: "ConnectionRefused", sid, remote, code, reason })
+      return Effect.logWarning("connection refused", { sid, code, reason })
+    }
     yield* Effect.tapError(settings.authenticate(handshake), refuse)
     const role = yield* Effect.tapError(
       Effect.fromResult(statedRole(handshake.auth, settings.requireRole)),

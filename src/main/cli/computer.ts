@@ -1,5 +1,6 @@
 import { Config, Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
+import { observed } from "./observing.ts"
 import { approve, computerName, configFiles, inputValues, office, serverUrl, watch } from "./flags.ts"
 
 const check = Command.make(
@@ -88,5 +89,6 @@ export const computer = Command.make(
       description: "Start the servers, run commands, and end; no office is needed"
     }
   ]),
+  observed("a2c-computer"),
   Command.withSubcommands([check])
 )

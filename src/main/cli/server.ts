@@ -1,6 +1,10 @@
 import { Config, Effect } from "effect"
 import { Command, Flag } from "effect/cli"
+import { usualRotation } from "../../adapters/node/auditRotation.ts"
 import { defaultMaxMessageBytes, defaultPath, mostMessageBytes } from "../../adapters/socketio/limits.ts"
+import { count } from "./flags.ts"
+import { observed } from "./observing.ts"
+import { status } from "./serverStatus.ts"
 
 /** Is this what a browser sends as the origin of a page? Anything else would never match. */
 const isOrigin = (text: string): boolean =>
@@ -53,7 +57,28 @@ export const server = Command.make(
     requireRole: Flag.Boolean("require-role").pipe(
       Flag.withDescription("refuse connections that do not state their role"),
       Flag.withDefault(false)
-    )
+    ),
+    audit: Flag.String("audit").pipe(
+      Flag.withMetavar("FILE"),
+      Flag.withDescription(
+        "write who called what, and who came and went, to this file, a JSON object per line [env A2C_AUDIT]"
+      ),
+      Flag.withFallbackConfig(Config.String("A2C_AUDIT")),
+      Flag.optional
+    ),
+    auditMaxBytes: Flag.Int("audit-max-bytes").pipe(
+      Flag.withMetavar("BYTES"),
+      Flag.withDescription(
+        `begin a new file when one is as large [env A2C_AUDIT_MAX_BYTES; default: ${usualRotation.maxBytes}]`
+      ),
+      Flag.withFallbackConfig(Config.Int("A2C_AUDIT_MAX_BYTES")),
+      Flag.filter(
+        (bytes) => bytes >= 4096,
+        () => "a size of at least 4096"
+      ),
+      Flag.withDefault(usualRotation.maxBytes)
+    ),
+    auditKeep: count("audit-keep", 1000, usualRotation.keep, "full files of the audit that are kept")
   },
   Effect.fn(function* (options) {
     const { runServer } = yield* Effect.promise(() => import("../commands/server.ts"))
@@ -64,5 +89,7 @@ export const server = Command.make(
   Command.withExamples([
     { command: "a2c server", description: "Listen on http://127.0.0.1:7070" },
     { command: "a2c server --port 0", description: "Listen on a free port and print it" }
-  ])
+  ]),
+  observed("a2c-server"),
+  Command.withSubcommands([status])
 )
