@@ -1,6 +1,9 @@
 import { Clock, Config, ConfigProvider, Duration, Effect, Layer } from "effect"
-import { FetchHttpClient, HttpClient } from "effect/http"
-import { OtlpMetrics, OtlpSerialization, OtlpTracer } from "effect/observability"
+import * as FetchHttpClient from "effect/http/FetchHttpClient"
+import * as HttpClient from "effect/http/HttpClient"
+import * as OtlpMetrics from "effect/observability/OtlpMetrics"
+import * as OtlpSerialization from "effect/observability/OtlpSerialization"
+import * as OtlpTracer from "effect/observability/OtlpTracer"
 import { version } from "../version.ts"
 import { CommandFailed } from "./failure.ts"
 

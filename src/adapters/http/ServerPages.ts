@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { isIP } from "node:net"
 import { Duration, Effect, FiberSet, Result, type Scope } from "effect"
-import { PrometheusMetrics } from "effect/observability"
+import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
 import { anybody, type Authenticator } from "../../application/ports/Authenticator.ts"
 import type { Handshake } from "../../application/ports/Transport.ts"
 import type { Sight } from "../../application/server/Sight.ts"

@@ -88,13 +88,21 @@ const rotatingFile = async (file: string, { keep, maxBytes }: Rotation) => {
     current = undefined
     await closing?.handle.close()
   }
-  const append = async (text: string): Promise<void> => {
-    const bytes = Buffer.byteLength(text)
-    if (current !== undefined && current.size > 0 && current.size + bytes > maxBytes) {
-      await close()
+  const rotate = async (): Promise<string | undefined> => {
+    await close()
+    try {
       for (let at = keep - 1; at >= 1; at--) await move(`${file}.${at}`, `${file}.${at + 1}`)
       await move(file, `${file}.1`)
+      return undefined
+    } catch (error) {
+      return `it is full and cannot be renamed: ${reasonOf(error)}`
     }
+  }
+  /** Writes whole lines; gives what is wrong although they were written. */
+  const append = async (text: string): Promise<string | undefined> => {
+    const full =
+      current !== undefined && current.size > 0 && current.size + Buffer.byteLength(text) > maxBytes
+    const trouble = full ? await rotate() : undefined
     current ??= await openFile(file)
     const target = current
     const whole = target.torn ? `\n${text}` : text
@@ -103,6 +111,7 @@ const rotatingFile = async (file: string, { keep, maxBytes }: Rotation) => {
     await target.handle.appendFile(whole)
     target.torn = false
     target.size += Buffer.byteLength(whole)
+    return trouble
   }
   return { append, close }
 }
@@ -151,7 +160,11 @@ const make = Effect.fnUntraced(function* ({
   const complain = Effect.fnUntraced(function* (now: number, reason: string) {
     if (now < quietUntil) return
     quietUntil = now + complaintInterval
-    yield* Effect.logWarning("the audit is incomplete", { file, lost, reason })
+    yield* Effect.logWarning(lost > 0 ? "the audit is incomplete" : "the audit has trouble", {
+      file,
+      lost,
+      reason
+    })
   })
 
   const writeSome = Effect.fnUntraced(function* () {
@@ -160,18 +173,21 @@ const make = Effect.fnUntraced(function* ({
     const missing = lost - lostInFile
     const gap =
       missing === 0 ? "" : lineOf({ time: now, facts: { type: "lost", count: missing, total: lost } })
-    const failure = yield* Effect.tryPromise({
-      try: () => target.append(gap + facts.map(lineOf).join("")),
-      catch: reasonOf
-    }).pipe(Effect.flip, Effect.option)
-    if (failure._tag === "None") {
-      lostInFile += missing
-      if (missing > 0) yield* complain(now, "more comes than can be written")
-      return true
+    const written = yield* Effect.result(
+      Effect.tryPromise({
+        try: () => target.append(gap + facts.map(lineOf).join("")),
+        catch: reasonOf
+      })
+    )
+    if (Result.isFailure(written)) {
+      lost += facts.length
+      yield* complain(now, written.failure)
+      return false
     }
-    lost += facts.length
-    yield* complain(now, failure.value)
-    return false
+    lostInFile += missing
+    const trouble = written.success ?? (missing > 0 ? "more comes than can be written" : undefined)
+    if (trouble !== undefined) yield* complain(now, trouble)
+    return true
   }, Effect.uninterruptible)
 
   const writeAll = Effect.fnUntraced(function* () {
@@ -181,9 +197,15 @@ const make = Effect.fnUntraced(function* ({
     return true
   })
 
-  yield* Effect.addFinalizer(() =>
-    Effect.andThen(writeAll(), Effect.ignore(Effect.tryPromise(() => target.close())))
-  )
+  const finish = Effect.fnUntraced(function* () {
+    if (!(yield* writeAll())) {
+      lost += waiting.length
+      yield* Effect.logError("the audit ends incomplete", { file, lost })
+    }
+    yield* Effect.ignore(Effect.tryPromise(() => target.close()))
+  })
+
+  yield* Effect.addFinalizer(finish)
   yield* arrived.await.pipe(
     Effect.andThen(Effect.sleep(gathering)),
     Effect.andThen(arrived.close),
