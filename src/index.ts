@@ -14,6 +14,7 @@ export * as McpClient from "./adapters/mcp/McpClient.ts"
 export { publishHttp, type PublishHttpOptions, PublishFailed } from "./adapters/mcp/publish/Http.ts"
 export { publishStdio, type PublishStdioOptions } from "./adapters/mcp/publish/Stdio.ts"
 export { byToken, byTokens } from "./adapters/node/deviceTokens.ts"
+export * as AuditFile from "./adapters/node/AuditFile.ts"
 export * as FileCredentialStore from "./adapters/node/FileCredentialStore.ts"
 export { serveTools, type ServeToolsOptions } from "./adapters/packs/http/ToolServer.ts"
 export * as SocketIoClient from "./adapters/socketio/SocketIoClient.ts"
@@ -75,6 +76,7 @@ export {
   type PackStatus,
   type PackView
 } from "./application/packs/PackHost.ts"
+export { Audit, type AuditFact } from "./application/ports/Audit.ts"
 export { type Body, decodeBody, jsonBody } from "./application/ports/Body.ts"
 export {
   ByteConnector,
@@ -117,6 +119,8 @@ export {
   VersionRefused
 } from "./application/ports/Transport.ts"
 export { VrlEngine, VrlFailed } from "./application/ports/VrlEngine.ts"
+export { CallObservers, type EndedCall } from "./application/server/CallObservers.ts"
+export { EntryObservers, type EntryFact } from "./application/server/EntryObservers.ts"
 export { Server } from "./application/server/Server.ts"
 export { ServerSettings } from "./application/server/ServerSettings.ts"
 export { readComputerConfig } from "./domain/config/config.ts"

@@ -6,12 +6,6 @@ export type ReadyState =
   | { readonly _tag: "Ready" }
   | { readonly _tag: "Draining"; readonly reason: string }
 
-/** Something that a Server needs and that does not work right now. */
-export interface PartFault {
-  readonly part: string
-  readonly reason: string
-}
-
 /**
  * Where a Server says whether it takes members. A part that fails, such as a registry that several Servers share, does
  * not make it unready: it fails for all of them at once, and taking all of them out of service helps nobody whose
