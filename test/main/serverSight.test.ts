@@ -5,7 +5,9 @@ import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import { json as jsonOf } from "node:stream/consumers"
 import { assert, describe } from "@effect/vitest"
-import { Effect, Schedule, type Scope } from "effect"
+import { Context, Effect, Layer, Schedule, type Scope } from "effect"
+import { Agent } from "../../src/application/agent/Agent.ts"
+import { agentLayer } from "../../src/main/layers.ts"
 import { parsePrometheus } from "../prometheus.ts"
 import { live } from "./offices.ts"
 import { cli, node, temporaryFile, temporaryFolder } from "./processes.ts"
@@ -48,8 +50,8 @@ const echo = (message: string) => ["call", "echo", "--args", JSON.stringify({ me
 const textOf = (url: string) => Effect.promise(async () => (await fetch(url)).text())
 
 /** Waits until it holds; fails after ten seconds. */
-const until = <A>(look: Effect.Effect<A>, holds: (found: A) => boolean): Effect.Effect<A, string> =>
-  Effect.flatMap(look, (found) => (holds(found) ? Effect.succeed(found) : Effect.fail("not yet"))).pipe(
+const until = <A>(look: Effect.Effect<A>, holds: (found: A) => boolean) =>
+  Effect.filterOrFail(look, holds, () => "not yet").pipe(
     Effect.retry(Schedule.spaced("50 millis").pipe(Schedule.upTo({ duration: "10 seconds" })))
   )
 
@@ -149,6 +151,38 @@ describe("a2c server, seen from outside", () => {
       yield* watching.says("cannot be reached", "stderr")
       yield* watching.signal("SIGINT")
       assert.strictEqual(yield* watching.ended, 130)
+    })
+  )
+
+  live(
+    "metrics read under load are whole, and only grow",
+    Effect.gen(function* () {
+      const { url } = yield* serve()
+      yield* compute(url)
+      const context = yield* Layer.build(agentLayer({ url, office: "team", name: "busy" }))
+      const { callTool } = Context.get(context, Agent)
+      const calling = callTool({ computer: "desk", tool: "echo", params: { message: "x".repeat(1000) } })
+      yield* Effect.forEach(
+        Array.from({ length: 8 }),
+        () => Effect.forkScoped(Effect.forever(Effect.ignore(calling))),
+        { discard: true }
+      )
+      const read = Effect.map(textOf(`${url}/metrics`), (text) => {
+        const samples = parsePrometheus(text)
+        const of = (name: string) => samples.get(name) ?? 0
+        const calls = of('a2c_calls_total{event="client:tool_call",outcome="ok"}')
+        const latencies = of('a2c_call_duration_seconds_count{event="client:tool_call"}')
+        return { calls, latencies, pending: of("a2c_calls_pending") }
+      })
+      let last = yield* until(read, ({ calls }) => calls > 0)
+      for (let round = 0; round < 5; round++) {
+        const { calls: before } = last
+        last = yield* until(read, ({ calls }) => calls > before)
+        assert.strictEqual(last.latencies, last.calls)
+        assert.isAtMost(last.pending, 8)
+      }
+      const status = JSON.parse(yield* textOf(`${url}/status`)) as { recent: { perSecond: number } }
+      assert.isAbove(status.recent.perSecond, 1)
     })
   )
 
@@ -257,8 +291,13 @@ describe("a2c server, seen from outside", () => {
         outcome: "ok"
       })
       assert.match(String(call?.["args_sha256"]), /^[0-9a-f]{64}$/)
-      const entries = lines.filter(({ type }) => type !== "call").map(({ name, type }) => `${type} ${name}`)
-      assert.deepStrictEqual(entries, ["join desk", "join ada", "leave ada", "leave desk"])
+      const entries = lines.filter(({ type }) => type !== "call").map(({ name, type }) => [type, name])
+      assert.deepStrictEqual(entries, [
+        ["join", "desk"],
+        ["join", "ada"],
+        ["leave", "ada"],
+        ["leave", "desk"]
+      ])
     })
   )
 
