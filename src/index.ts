@@ -19,6 +19,7 @@ export * as McpClient from "./adapters/mcp/McpClient.ts"
 export { publishHttp, type PublishHttpOptions, PublishFailed } from "./adapters/mcp/publish/Http.ts"
 export { publishStdio, type PublishStdioOptions } from "./adapters/mcp/publish/Stdio.ts"
 export { byToken, byTokens } from "./adapters/node/deviceTokens.ts"
+export * as AuditFile from "./adapters/node/AuditFile.ts"
 export * as FileCredentialStore from "./adapters/node/FileCredentialStore.ts"
 export { tokenFile, TokenUnreadable } from "./adapters/node/tokenFile.ts"
 export { serveTools, type ServeToolsOptions } from "./adapters/packs/http/ToolServer.ts"
@@ -81,6 +82,7 @@ export {
   type PackStatus,
   type PackView
 } from "./application/packs/PackHost.ts"
+export { Audit, type AuditFact } from "./application/ports/Audit.ts"
 export { anybody, Authenticator, refusedFor } from "./application/ports/Authenticator.ts"
 export { type Body, decodeBody, jsonBody } from "./application/ports/Body.ts"
 export {
@@ -125,6 +127,8 @@ export {
   VersionRefused
 } from "./application/ports/Transport.ts"
 export { VrlEngine, VrlFailed } from "./application/ports/VrlEngine.ts"
+export { CallObservers, type EndedCall } from "./application/server/CallObservers.ts"
+export { EntryObservers, type EntryFact } from "./application/server/EntryObservers.ts"
 export { Limits } from "./application/server/Limits.ts"
 export { Server } from "./application/server/Server.ts"
 export { ServerSettings } from "./application/server/ServerSettings.ts"
@@ -141,7 +145,6 @@ export {
   computerLayer,
   gatewayLayer,
   packHostLayer,
-  type PackHostLayerOptions,
-  serverLayer,
-  type ServerLayerOptions
+  type PackHostLayerOptions
 } from "./main/layers.ts"
+export { serverLayer, type ServerLayerOptions } from "./main/serverLayer.ts"

@@ -8,6 +8,7 @@ import { version } from "../version.ts"
 import { agent } from "./cli/agent.ts"
 import { computer } from "./cli/computer.ts"
 import { devices } from "./cli/devices.ts"
+import { logging } from "./cli/observing.ts"
 import { server } from "./cli/server.ts"
 import { tools } from "./cli/tools.ts"
 import * as DotEnv from "./config/dotEnv.ts"
@@ -23,7 +24,8 @@ const demo = Command.make(
 
 const root = Command.make("a2c").pipe(
   Command.withDescription("A2C-SMCP: an Agent works through a Server with many Computers"),
-  Command.withSubcommands([demo, server, computer, agent, devices, tools])
+  Command.withSubcommands([demo, server, computer, agent, devices, tools]),
+  logging
 )
 
 /** What kept the results from being written, unless nobody wants to read on: `a2c … | head -1` is no failure. */

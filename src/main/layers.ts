@@ -5,12 +5,10 @@ import type { AuthorizerOptions } from "../adapters/mcp/Authorizer.ts"
 import * as McpClient from "../adapters/mcp/McpClient.ts"
 import * as FileDocuments from "../adapters/node/FileDocuments.ts"
 import * as FileCredentialStore from "../adapters/node/FileCredentialStore.ts"
-import { isOwnHost } from "../adapters/node/network.ts"
 import * as NodeFolders from "../adapters/packs/NodeFolders.ts"
 import * as NodeLoader from "../adapters/packs/NodeLoader.ts"
 import * as NpmInstaller from "../adapters/packs/NpmInstaller.ts"
 import * as SocketIoClient from "../adapters/socketio/SocketIoClient.ts"
-import * as SocketIoServer from "../adapters/socketio/SocketIoServer.ts"
 import * as TcpListener from "../adapters/tcp/TcpListener.ts"
 import * as VerelEngine from "../adapters/vrl/VerelEngine.ts"
 import { Agent, type AgentOptions } from "../application/agent/Agent.ts"
@@ -21,52 +19,7 @@ import { Inputs, type InputSources } from "../application/computer/Inputs.ts"
 import { DeviceGateway, type DeviceGatewayOptions } from "../application/devices/DeviceGateway.ts"
 import type { JoinFailed } from "../application/member/OfficeMember.ts"
 import { PackHost, type PackHostOptions } from "../application/packs/PackHost.ts"
-import { Authenticator } from "../application/ports/Authenticator.ts"
 import type { ListenFailed } from "../application/ports/Transport.ts"
-import { Limits } from "../application/server/Limits.ts"
-import { Server } from "../application/server/Server.ts"
-import { ServerSettings } from "../application/server/ServerSettings.ts"
-
-/** What a host decides about its Server; what is left out is as usual. */
-export interface ServerLayerOptions extends SocketIoServer.SocketIoServerOptions {
-  readonly settings?: Partial<ServerSettings>
-  readonly limits?: Partial<Limits>
-  /** Who finds out who connects; without one everybody may, which is right for loopback only. */
-  readonly authenticator?: Authenticator
-}
-
-/** A whole Server on Socket.IO. Loopback and a free port unless told otherwise. */
-export const serverLayer = ({
-  authenticator,
-  limits,
-  settings,
-  ...socketIo
-}: ServerLayerOptions = {}): Layer.Layer<Server, ListenFailed> => {
-  const { host = "127.0.0.1" } = socketIo
-  const warning =
-    authenticator === undefined && !isOwnHost(host)
-      ? Layer.effectDiscard(
-          Effect.logWarning("everybody who reaches this Server may enter every office", { host })
-        )
-      : Layer.empty
-  return Server.layer.pipe(
-    Layer.provide(warning),
-    Layer.provide(SocketIoServer.layer(socketIo)),
-    Layer.provide(authenticator === undefined ? Layer.empty : Layer.succeed(Authenticator, authenticator)),
-    Layer.provide(
-      Layer.effect(
-        ServerSettings,
-        Effect.map(ServerSettings, (usual) => ({ ...usual, ...settings }))
-      )
-    ),
-    Layer.provide(
-      Layer.effect(
-        Limits,
-        Effect.map(Limits, (usual) => ({ ...usual, ...limits }))
-      )
-    )
-  )
-}
 
 /** An Agent in an office of a Server on Socket.IO. */
 export const agentLayer = (

@@ -6,7 +6,7 @@ import type { Limits } from "../application/server/Limits.ts"
 import { Server } from "../application/server/Server.ts"
 import type { ServerSettings } from "../application/server/ServerSettings.ts"
 import { everything, type Identity } from "../domain/office/identity.ts"
-import { serverLayer } from "../main/layers.ts"
+import { serverLayer } from "../main/serverLayer.ts"
 import { type Cancellable, type Closeable, start } from "./Host.ts"
 import type { Log } from "./Log.ts"
 

@@ -1,7 +1,7 @@
 /** Our own Server, on its real transport and as a host program composes it. */
 import { Context, Effect, Layer, References } from "effect"
 import { Server } from "../../../src/application/server/Server.ts"
-import { serverLayer } from "../../../src/main/layers.ts"
+import { serverLayer } from "../../../src/main/serverLayer.ts"
 import { obeyOrders } from "../host.ts"
 import { maxMessageBytes, path } from "../limits.ts"
 

@@ -146,7 +146,12 @@ export const makeModernPeer = Effect.fnUntraced(function* (
           resume(Effect.fromResult(answer))
         }
       })
-      const _meta = { ...envelope, ...(progress && { progressToken: id }) }
+      const { _meta: given } = params
+      const _meta = {
+        ...(isJsonObject(given) && given),
+        ...envelope,
+        ...(progress && { progressToken: id })
+      }
       transport
         .send({ jsonrpc: "2.0", id, method, params: { ...params, _meta } }, { requestSignal: signal })
         .catch((error: unknown) => settle(id, Result.fail(toFailure(error))))

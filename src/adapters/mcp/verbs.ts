@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import type { McpFailure, McpProgress, McpSession } from "../../application/ports/McpSession.ts"
+import { asStep } from "../../application/tracing.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import { readContents, readPage } from "./reading.ts"
 
@@ -24,10 +25,16 @@ export const makeVerbs = Effect.fnUntraced(function* (
     listResources: list("resources"),
     readResource: (uri) => Effect.map(request("resources/read", { uri }), readContents),
     callTool: (name, args, { onProgress } = {}) =>
-      request(
-        "tools/call",
-        { name, arguments: args },
-        onProgress === undefined ? undefined : (progress) => void run(onProgress(progress))
+      asStep(
+        `tools/call ${name}`,
+        { "mcp.method.name": "tools/call", "gen_ai.tool.name": name },
+        (traceparent) =>
+          request(
+            "tools/call",
+            // Where MCP servers look for the trace that they are part of (SEP-414).
+            { name, arguments: args, ...(traceparent !== undefined && { _meta: { traceparent } }) },
+            onProgress === undefined ? undefined : (progress) => void run(onProgress(progress))
+          )
       )
   }
 })

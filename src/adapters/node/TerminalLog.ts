@@ -1,9 +1,17 @@
-import { Cause, type Layer, Logger } from "effect"
+import { Cause, Context, type Layer, Logger, References, Tracer } from "effect"
 import { isJsonObject } from "../../domain/json.ts"
+import { redact, redactText } from "./redact.ts"
+
+/** How a line of the log is written: for people, or as a JSON object for programs. */
+export type LogFormat = "human" | "json"
+
+/** The format of the log, looked at for every line. */
+export const LogFormat = Context.Reference<LogFormat>("a2c-smcp/adapters/node/LogFormat", {
+  defaultValue: () => "human"
+})
 
 const spell = (value: unknown): string => {
   if (typeof value === "string") return /^[^\s="]+$/.test(value) ? value : JSON.stringify(value)
-  if (value instanceof Error) return JSON.stringify(`${value.name}: ${value.message}`)
   return (JSON.stringify(value) as string | undefined) ?? String(value)
 }
 
@@ -18,17 +26,52 @@ const fields = (part: unknown): string =>
 
 const clock = (date: Date): string => date.toISOString().slice(11, 23)
 
+type Line = Logger.Options<unknown>
+
+const partsOf = ({ message }: Line): ReadonlyArray<unknown> =>
+  (Array.isArray(message) ? message : [message]).map((part: unknown) => redact(part))
+
+const causeOf = ({ cause }: Line): string | undefined =>
+  cause.reasons.length === 0 ? undefined : redactText(Cause.pretty(cause))
+
 /** One fact, one line: time, level, words, and fields as `key=value`; a cause follows on lines of its own. */
+const human = (line: Line): string => {
+  const { date, logLevel } = line
+  const text = [clock(date), logLevel.toUpperCase().padEnd(5), ...partsOf(line).map(fields)].join(" ")
+  const why = causeOf(line)
+  return why === undefined ? text : `${text}\n${why}`
+}
+
+/** What JSON cannot hold, as text. */
+const writable = (_name: string, value: unknown): unknown =>
+  typeof value === "bigint" ? String(value) : value
+
+/** The same as one JSON object: the words under `message`, the fields under `annotations`. */
+const json = (line: Line): string => {
+  const { date, fiber, logLevel } = line
+  const parts = partsOf(line)
+  const facts: ReadonlyArray<unknown> = [redact(fiber.getRef(References.CurrentLogAnnotations)), ...parts]
+  const span = Context.getOption(fiber.context, Tracer.ParentSpan)
+  return JSON.stringify(
+    {
+      time: date.toISOString(),
+      level: logLevel.toUpperCase(),
+      message: parts.flatMap((part) => (isJsonObject(part) ? [] : [fields(part)])).join(" "),
+      annotations: Object.assign({}, ...facts.filter(isJsonObject)) as object,
+      ...(span._tag === "Some" && { trace_id: span.value.traceId, span_id: span.value.spanId }),
+      cause: causeOf(line)
+    },
+    writable
+  )
+}
+
 const logger = (write: (lines: string) => void) =>
-  Logger.make<unknown, void>(({ cause, date, logLevel, message }) => {
-    const parts = Array.isArray(message) ? message : [message]
-    const line = [clock(date), logLevel.toUpperCase().padEnd(5), ...parts.map(fields)].join(" ")
-    const why = cause.reasons.length === 0 ? "" : `\n${Cause.pretty(cause)}`
-    write(`${line}${why}\n`)
+  Logger.make<unknown, void>((line) => {
+    write(`${line.fiber.getRef(LogFormat) === "json" ? json(line) : human(line)}\n`)
   })
 
-/** Logs for people to wherever `write` puts it: whole lines, their ends included. */
+/** Logs to wherever `write` puts it: whole lines, their ends included. */
 export const layerTo = (write: (lines: string) => void): Layer.Layer<never> => Logger.layer([logger(write)])
 
-/** Logs to stderr, for people: stdout belongs to results. */
+/** Logs to stderr: stdout belongs to results. */
 export const layer: Layer.Layer<never> = layerTo((lines) => void process.stderr.write(lines))

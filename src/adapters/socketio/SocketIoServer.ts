@@ -1,4 +1,4 @@
-import type { IncomingMessage } from "node:http"
+import type { IncomingMessage, ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import { Cause, Effect, Exit, FiberSet, Layer, Option, Result, Scope } from "effect"
 import type { Socket as Connection } from "engine.io"
@@ -8,6 +8,7 @@ import {
   ListenFailed,
   TransportServer
 } from "../../application/ports/Transport.ts"
+import { Tally } from "../../application/server/Tally.ts"
 import { parseVersion, PROTOCOL_VERSION, versionParameter } from "../../domain/protocol/version.ts"
 import { codes } from "../../domain/refusal.ts"
 import { listen } from "../node/network.ts"
@@ -42,6 +43,8 @@ export interface SocketIoServerOptions {
   /** How often a silent peer is asked for a sign of life, and how long it has to give one, in milliseconds. */
   readonly pingInterval?: number
   readonly pingTimeout?: number
+  /** Answers requests that are not for Socket.IO, and says whether it does; what it leaves is not found. */
+  readonly pages?: (request: IncomingMessage, response: ServerResponse) => boolean
 }
 
 type Accept = Parameters<TransportServer["Service"]["serve"]>[0]
@@ -75,6 +78,7 @@ const serve = Effect.fnUntraced(function* (
     allowedOrigins = [],
     host = "127.0.0.1",
     maxMessageBytes = defaultMaxMessageBytes,
+    pages = () => false,
     path = defaultPath,
     port = 0,
     tls,
@@ -85,6 +89,7 @@ const serve = Effect.fnUntraced(function* (
   const serverVersion = yield* Effect.orDie(Effect.fromResult(parseVersion(version)))
   const links = new Map<ServerSocket, Scope.Closeable>()
   const run = yield* FiberSet.makeRuntime<never>()
+  const { turnedAway } = yield* Tally
 
   const http = yield* makeHttpServer(tls)
   const engine = new Engine({
@@ -94,14 +99,22 @@ const serve = Effect.fnUntraced(function* (
     pingTimeout: options.pingTimeout ?? 20_000
   })
 
+  /** Why a request does not reach Socket.IO, if it does not; who came for Socket.IO is counted. */
+  const rejectionFor = (request: IncomingMessage): Rejection | undefined => {
+    if (!isFor(path, request)) return notFound
+    const rejection = rejectionOf(request, serverVersion, allowedOrigins)
+    if (rejection !== undefined) turnedAway(rejection.status)
+    return rejection
+  }
   http.on("request", (request, response) => {
-    const rejection = isFor(path, request) ? rejectionOf(request, serverVersion, allowedOrigins) : notFound
+    const rejection = rejectionFor(request)
+    if (rejection === notFound && pages(request, response)) return
     if (rejection === undefined)
       engine.handleRequest(request as Parameters<Engine["handleRequest"]>[0], response)
     else rejectRequest(response, rejection)
   })
   http.on("upgrade", (request: IncomingMessage, socket, head) => {
-    const rejection = isFor(path, request) ? rejectionOf(request, serverVersion, allowedOrigins) : notFound
+    const rejection = rejectionFor(request)
     if (rejection === undefined) {
       engine.handleUpgrade(request as Parameters<Engine["handleUpgrade"]>[0], socket, head)
     } else rejectUpgrade(socket, rejection)

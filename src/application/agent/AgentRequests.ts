@@ -13,7 +13,7 @@ import { toolTimedOut } from "../../domain/tools/result.ts"
 import type { OfficeMember } from "../member/OfficeMember.ts"
 import { type Body, jsonBody } from "../ports/Body.ts"
 import type { Answer } from "../ports/Transport.ts"
-import { newRequestId } from "../RequestId.ts"
+import { asRequest } from "../tracing.ts"
 
 /** The connection was lost, or is not there; nothing is known of what the request did. */
 export class Disconnected extends Data.TaggedError("Disconnected")<{ readonly message: string }> {}
@@ -151,25 +151,24 @@ export const makeRequests = (member: OfficeMember, agent: string, office: string
     row: Pick<CallRow<Request, Reply>, "event" | "request" | "reply">,
     make: (base: { readonly agent: string; readonly reqId: string }) => Request,
     deadline = patience
-  ) => Effect.flatMap(newRequestId, (reqId) => request(row, make({ agent, reqId }), deadline))
+  ) =>
+    asRequest(row.event, { "a2c.office": office }, (reqId) => request(row, make({ agent, reqId }), deadline))
 
-  const callTool = Effect.fn("Agent.callTool")(function* ({
-    computer,
-    params = {},
-    timeout = defaultToolSeconds,
-    tool
-  }: ToolRequest) {
-    const reqId = yield* newRequestId
-    const giveUp = Effect.ignore(member.tell(cancel.event, jsonBody(cancel.request.encode({ agent, reqId }))))
-    return yield* request(
-      calls.toolCall,
-      { agent, reqId, computer, toolName: tool, params, timeout },
-      Duration.seconds(timeout)
-    ).pipe(
-      Effect.onInterrupt(() => giveUp),
-      Effect.catchTag("Unanswered", () => Effect.as(giveUp, toolTimedOut("agent")))
-    )
-  })
+  const callTool = ({ computer, params = {}, timeout = defaultToolSeconds, tool }: ToolRequest) => {
+    const about = { "a2c.office": office, "a2c.computer": computer, "gen_ai.tool.name": tool }
+    return asRequest(calls.toolCall.event, about, (reqId) => {
+      const told = jsonBody(cancel.request.encode({ agent, reqId }))
+      const giveUp = Effect.ignore(member.tell(cancel.event, told))
+      return request(
+        calls.toolCall,
+        { agent, reqId, computer, toolName: tool, params, timeout },
+        Duration.seconds(timeout)
+      ).pipe(
+        Effect.onInterrupt(() => giveUp),
+        Effect.catchTag("Unanswered", () => Effect.as(giveUp, toolTimedOut("agent")))
+      )
+    })
+  }
 
   return {
     members: Effect.map(

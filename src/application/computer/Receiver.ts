@@ -8,6 +8,7 @@ import { withoutTransformed } from "../../domain/tools/vrl.ts"
 import type { OfficeMember } from "../member/OfficeMember.ts"
 import { type Body, decodeBody, jsonBody } from "../ports/Body.ts"
 import type { Receive } from "../ports/Transport.ts"
+import { asServed } from "../tracing.ts"
 import type { Desktop } from "./Desktop.ts"
 import type { Documents } from "./Documents.ts"
 import type { SessionPool } from "./SessionPool.ts"
@@ -38,7 +39,10 @@ export const receiverFor = (
   const bounded = (body: Body): Body => (fits(body) ? body : refusal(tooLarge(maxBytes())))
 
   /** A row of the table with its handler: how the event is served, under each of its names. */
-  const serving = <Request extends { readonly computer: string }, Reply>(
+  const serving = <
+    Request extends { readonly computer: string; readonly agent: string; readonly reqId: string },
+    Reply
+  >(
     { aliases, event, reply, request }: CallRow<Request, Reply>,
     handle: (request: Request) => Effect.Effect<Reply, Refusal>,
     write: (reply: Reply) => Body = (given) => bounded(jsonBody(reply.encode(given)))
@@ -49,8 +53,14 @@ export const receiverFor = (
           ({ computer }) => computer === name,
           ({ computer }) => computerNotFound(computer)
         ),
-        Effect.flatMap(handle),
-        Effect.map(write)
+        Effect.flatMap((given) =>
+          asServed(
+            event,
+            { "a2c.computer": name, "a2c.agent": given.agent },
+            given.reqId,
+            Effect.map(handle(given), write)
+          )
+        )
       )
     return [event, ...aliases].map((spelling) => [spelling, serve])
   }

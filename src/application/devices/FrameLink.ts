@@ -10,7 +10,7 @@ import {
 import { encodeFrame, encodeJson, type FrameUnsendable } from "../../domain/devices/encode.ts"
 import type { Frame } from "../../domain/devices/frame.ts"
 import { tasks, writeStatus } from "../../domain/devices/session.ts"
-import { encodeUtf8 } from "../../domain/devices/utf8.ts"
+import { encodeUtf8 } from "../../domain/utf8.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import type { ByteLink, ByteLinkClosed } from "../ports/ByteLink.ts"
 import type { DeviceLimits } from "./DeviceLimits.ts"

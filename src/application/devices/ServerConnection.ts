@@ -13,7 +13,7 @@ import {
 import type { Frame } from "../../domain/devices/frame.ts"
 import { type DeviceMessage, messageOf, type Outcome, readMessage } from "../../domain/devices/messages.ts"
 import { readStatus, tasks, writeCredentials } from "../../domain/devices/session.ts"
-import { decodeUtf8Leniently, encodeUtf8 } from "../../domain/devices/utf8.ts"
+import { decodeUtf8Leniently, encodeUtf8 } from "../../domain/utf8.ts"
 import { ByteConnector } from "../ports/ByteLink.ts"
 import { DeviceRefused } from "./Authentication.ts"
 import type { DeviceLimits } from "./DeviceLimits.ts"

@@ -1,6 +1,7 @@
 import { Result } from "effect"
 import { bodyFault, isJsonObject } from "../../domain/json.ts"
 import { badRequest, internal, type Refusal } from "../../domain/refusal.ts"
+import { encodeUtf8 } from "../../domain/utf8.ts"
 
 /**
  * One JSON value on its way between two peers. Whoever only routes reads the `head` and passes the body on as it
@@ -22,8 +23,6 @@ export interface Body {
   /** Length of the JSON text in bytes; 0 where there is none. May cost a serialization. */
   readonly bytes: () => number
 }
-
-const utf8 = new TextEncoder()
 
 class JsonBody implements Body {
   readonly head: Result.Result<unknown, Refusal>
@@ -48,7 +47,7 @@ class JsonBody implements Body {
   bytes(): number {
     return Result.match(this.text(), {
       onFailure: () => 0,
-      onSuccess: (text) => utf8.encode(text).length
+      onSuccess: (text) => encodeUtf8(text).length
     })
   }
 }

@@ -10,6 +10,8 @@ export interface EndedCall {
   /** Who asked, and where it sits. */
   readonly sid: string
   readonly agent: Seat
+  /** Who that is by the word of the authenticator; `undefined` where nobody is asked. */
+  readonly subject: string | undefined
   readonly computer: string
   readonly reqId: string
   readonly request: Body

@@ -48,6 +48,8 @@ export class Connections extends Context.Service<
     readonly backlog: (connection: Connection) => number
     /** How many there are. */
     readonly size: () => number
+    /** The bytes that wait for all of them together. */
+    readonly totalBacklog: () => number
   }
 >()("a2c-smcp/application/server/Connections") {
   static readonly layer = Layer.effect(
@@ -115,7 +117,12 @@ export class Connections extends Context.Service<
           }
           return bytes
         },
-        size: () => connections.size
+        size: () => connections.size,
+        totalBacklog: () => {
+          let bytes = 0
+          for (const { link } of connections.values()) bytes += link.backlog()
+          return bytes
+        }
       })
     })
   )

@@ -16,6 +16,8 @@ import {
 import type { Notice } from "../../domain/office/notice.ts"
 import { computerNotFound, notInOffice } from "../../domain/refusal.ts"
 import { Cancellation } from "./Cancellation.ts"
+import { Connections } from "./Connections.ts"
+import { EntryObservers } from "./EntryObservers.ts"
 import { Notifications } from "./Notifications.ts"
 
 /** A notice and the sessions that are to hear it. */
@@ -65,10 +67,17 @@ export class Membership extends Context.Service<
     Effect.gen(function* () {
       const notifications = yield* Notifications
       const cancellation = yield* Cancellation
+      const connections = yield* Connections
+      const observers = yield* EntryObservers
       const offices = yield* Ref.make(noOffices)
       const state = () => Ref.getUnsafe(offices)
 
       const announce = Effect.fnUntraced(function* ({ notice, recipients, sid }: Telling) {
+        if (notice._tag === "Entered" || notice._tag === "Left") {
+          const { _tag, seat } = notice
+          const subject = connections.get(sid)?.identity?.subject
+          for (const observe of observers) observe({ _tag, sid, seat, subject })
+        }
         if (notice._tag === "Left") {
           const { name, role } = notice.seat
           yield* cancellation.end(sid, role === "agent" ? notInOffice() : computerNotFound(name))

@@ -7,6 +7,7 @@ import { type Body, decodeHead } from "../ports/Body.ts"
 import type { Answer, Receive } from "../ports/Transport.ts"
 import { refusalAnswer, silence, values } from "./answers.ts"
 import { Connections } from "./Connections.ts"
+import { EntryObservers } from "./EntryObservers.ts"
 import { makeLengths } from "./lengths.ts"
 import { Membership } from "./Membership.ts"
 import { Notifications } from "./Notifications.ts"
@@ -19,6 +20,7 @@ export const makeReceiver = Effect.gen(function* () {
   const notifications = yield* Notifications
   const routing = yield* Routing
   const lengths = yield* makeLengths
+  const observers = yield* EntryObservers
 
   const dropped = (sid: string, event: string, reason: string) =>
     Effect.as(Effect.logWarning("message dropped", { sid, event, reason }), silence)
@@ -37,7 +39,11 @@ export const makeReceiver = Effect.gen(function* () {
           Effect.logInfo("joined", { sid, office, role, name })
         )
       ),
-      Effect.tapError(({ message }) => Effect.logWarning("join refused", { sid, reason: message })),
+      Effect.tapError(({ message: reason }) => {
+        const subject = connections.get(sid)?.identity?.subject
+        for (const observe of observers) observe({ _tag: "JoinRefused", sid, subject, reason })
+        return Effect.logWarning("join refused", { sid, reason })
+      }),
       Effect.result
     )
     return values(...line.writePair(outcome))

@@ -106,32 +106,45 @@ export class Routing extends Context.Service<
           if (Result.isFailure(seat)) return resume(Effect.fail(seat.failure))
           const { computer, reqId, seconds } = routing.success
           const agent = seat.success
-          const connection = connectionOf(agent.office, computer)
-          if (connection === undefined) return resume(absent(agent.office, computer))
-          const { link } = connection
-          const crowded = callLimit(sid, link.id)
-          if (crowded !== undefined) return resume(Effect.fail(crowded))
-          connection.lastAt = clock.currentTimeMillisUnsafe()
           const startedAt = observers.length === 0 ? 0 : now()
-          let over = false
-          let forget = () => {}
-          const settle = (outcome: Body | Refusal) => {
-            over = true
-            cancellation.landed(sid, link.id, flight)
+          const subject = connections.get(sid)?.identity.subject
+          const observed = (outcome: Body | Refusal) => {
             if (observers.length === 0) return
-            const endedAt = now()
             const call: EndedCall = {
               event: row.event,
               sid,
               agent,
+              subject,
               computer,
               reqId,
               request: body,
               outcome,
               startedAt,
-              endedAt
+              endedAt: now()
             }
             for (const observe of observers) observe(call)
+          }
+          const connection = connectionOf(agent.office, computer)
+          if (connection === undefined) {
+            return resume(
+              Effect.tapError(absent(agent.office, computer), (refusal) =>
+                Effect.sync(() => observed(refusal))
+              )
+            )
+          }
+          const { link } = connection
+          const crowded = callLimit(sid, link.id)
+          if (crowded !== undefined) {
+            observed(crowded)
+            return resume(Effect.fail(crowded))
+          }
+          connection.lastAt = clock.currentTimeMillisUnsafe()
+          let over = false
+          let forget = () => {}
+          const settle = (outcome: Body | Refusal) => {
+            over = true
+            cancellation.landed(sid, link.id, flight)
+            observed(outcome)
           }
           /** The Computer may have begun, and is told that nobody waits any more. */
           const giveUp = () =>

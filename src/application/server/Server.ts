@@ -12,13 +12,16 @@ import {
 import { makeAdmission } from "./admission.ts"
 import { Cancellation } from "./Cancellation.ts"
 import { Connections } from "./Connections.ts"
+import { EntryObservers } from "./EntryObservers.ts"
 import { makeGoDown } from "./goDown.ts"
 import { makeIntake } from "./Intake.ts"
 import { Membership } from "./Membership.ts"
 import { Notifications } from "./Notifications.ts"
+import { Readiness } from "./Readiness.ts"
 import { makeReceiver } from "./Receiver.ts"
 import { Routing } from "./Routing.ts"
 import { sweeping } from "./Sweep.ts"
+import { Tally } from "./Tally.ts"
 
 /** A whole A2C-SMCP Server on whatever transport it is given. */
 export class Server extends Context.Service<
@@ -45,17 +48,28 @@ export class Server extends Context.Service<
       const membership = yield* Membership
       const connections = yield* Connections
       const cancellation = yield* Cancellation
+      const { gauge } = yield* Tally
+      const readiness = yield* Readiness
       let goesDown = false
       const draining = () => goesDown
       const accept = yield* makeAccept(draining)
       const goDown = yield* makeGoDown
+      yield* gauge({ name: "connections", help: "Open connections", read: connections.size })
+      yield* gauge({ name: "calls_pending", help: "Calls under way", read: cancellation.size })
+      yield* gauge({
+        name: "backlog_bytes",
+        help: "Bytes that wait for members to take them",
+        read: connections.totalBacklog
+      })
       yield* sweeping
       // A scope of its own, and the finalizer after it: the last one runs first, and members are still served meanwhile.
       const listening = yield* Scope.fork(yield* Effect.scope)
       const { url } = yield* Scope.provide(transport.serve(accept), listening)
+      readiness.set({ _tag: "Ready" })
       yield* Effect.addFinalizer(() =>
         goDown(() => {
           goesDown = true
+          readiness.set({ _tag: "Draining", reason: "the Server is shutting down" })
         })
       )
       return Server.of({
@@ -86,6 +100,7 @@ const makeAccept = Effect.fnUntraced(function* (draining: () => boolean) {
   const receiver = yield* makeReceiver
   const intake = yield* makeIntake
   const { admit, watch } = yield* makeAdmission
+  const observers = yield* EntryObservers
 
   return Effect.fnUntraced(function* (
     link: Link,
@@ -93,8 +108,11 @@ const makeAccept = Effect.fnUntraced(function* (draining: () => boolean) {
   ): Effect.fn.Return<Receive, AdmissionRefused, Scope.Scope> {
     const sid = link.id
     const line = lineOf(handshake.version)
-    const refuse = ({ code, message }: AdmissionRefused) =>
-      Effect.logWarning("connection refused", { sid, remote: handshake.remote, code, reason: message })
+    const refuse = ({ code, message: reason }: AdmissionRefused) => {
+      const { remote } = handshake
+      for (const observe of observers) observe({ _tag: "ConnectionRefused", sid, remote, code, reason })
+      return Effect.logWarning("connection refused", { sid, remote, code, reason })
+    }
     // Before anything that takes time: whoever is being looked at counts, too.
     const connection = yield* Effect.tapError(connections.add(link, line), refuse)
     const { identity, role } = yield* Effect.tapError(admit(handshake), refuse)

@@ -8,6 +8,8 @@ export interface Gauge {
   readonly help: string
   /** Tells numbers of one name apart. Few and known in advance: nothing that a peer chooses. */
   readonly labels?: { readonly [label: string]: string }
+  /** It only grows, until the process starts anew. */
+  readonly grows?: boolean
   /** Must be cheap and must not throw. */
   readonly read: () => number
 }

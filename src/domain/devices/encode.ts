@@ -1,7 +1,7 @@
 import { Data, Result } from "effect"
 import { type Frame, frameTypes } from "./frame.ts"
 import { defaultLimits, type FrameLimits, largestPayload } from "./limits.ts"
-import { encodeUtf8 } from "./utf8.ts"
+import { encodeUtf8 } from "../utf8.ts"
 import { endMarker, hash, headerBytes, largestSequence, matchMarker, startMarker, taskBytes } from "./wire.ts"
 
 /**

@@ -2,7 +2,7 @@ import { Option, Result, Schema } from "effect"
 import { decoder } from "../explain.ts"
 import { bodyFault, JsonObject } from "../json.ts"
 import type { Service } from "./services.ts"
-import { decodeUtf8 } from "./utf8.ts"
+import { decodeUtf8 } from "../utf8.ts"
 
 /** What a service gave: data, or why there is none (seed 002 §5.2). */
 export type Outcome =

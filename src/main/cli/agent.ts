@@ -5,6 +5,7 @@ import type { AgentPlace } from "../commands/agent.ts"
 import { agentPlace } from "./agentPlace.ts"
 import { computer } from "./flags.ts"
 import { mcp } from "./mcp.ts"
+import { observed } from "./observing.ts"
 
 type AgentCommands = typeof agentModule
 
@@ -126,4 +127,4 @@ const commands = [
 ] as const
 
 /** `a2c agent`. */
-export const agent = agentPlace.pipe(Command.withSubcommands(commands))
+export const agent = agentPlace.pipe(Command.withSubcommands(commands), observed("a2c-agent"))

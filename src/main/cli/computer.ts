@@ -10,6 +10,7 @@ import {
   tokenFile,
   watch
 } from "./flags.ts"
+import { observed } from "./observing.ts"
 
 const check = Command.make(
   "check",
@@ -98,5 +99,6 @@ export const computer = Command.make(
       description: "Start the servers, run commands, and end; no office is needed"
     }
   ]),
+  observed("a2c-computer"),
   Command.withSubcommands([check])
 )

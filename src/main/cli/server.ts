@@ -1,8 +1,12 @@
 import { Config, Duration, Effect } from "effect"
 import { Command, Flag } from "effect/cli"
+import { usualRotation } from "../../adapters/node/auditRotation.ts"
 import { defaultMaxMessageBytes, defaultPath, mostMessageBytes } from "../../adapters/socketio/limits.ts"
 import { admission, key } from "./admission.ts"
+import { count } from "./flags.ts"
 import { limitFlags, limitsOf } from "./limits.ts"
+import { observed } from "./observing.ts"
+import { status } from "./serverStatus.ts"
 
 /** Is this what a browser sends as the origin of a page? Anything else would never match. */
 const isOrigin = (text: string): boolean =>
@@ -70,7 +74,28 @@ export const server = Command.make(
       )
     ),
     limits: limitFlags,
-    ...admission
+    ...admission,
+    audit: Flag.String("audit").pipe(
+      Flag.withMetavar("FILE"),
+      Flag.withDescription(
+        "write who called what, and who came and went, to this file, a JSON object per line [env A2C_AUDIT]"
+      ),
+      Flag.withFallbackConfig(Config.String("A2C_AUDIT")),
+      Flag.optional
+    ),
+    auditMaxBytes: Flag.Int("audit-max-bytes").pipe(
+      Flag.withMetavar("BYTES"),
+      Flag.withDescription(
+        `begin a new file when one is as large [env A2C_AUDIT_MAX_BYTES; default: ${usualRotation.maxBytes}]`
+      ),
+      Flag.withFallbackConfig(Config.Int("A2C_AUDIT_MAX_BYTES")),
+      Flag.filter(
+        (bytes) => bytes >= 4096,
+        () => "a size of at least 4096"
+      ),
+      Flag.withDefault(usualRotation.maxBytes)
+    ),
+    auditKeep: count("audit-keep", 1000, usualRotation.keep, "full files of the audit that are kept")
   },
   Effect.fn(function* ({ grace, limits, ...options }) {
     const { runServer } = yield* Effect.promise(() => import("../commands/server.ts"))
@@ -86,5 +111,6 @@ export const server = Command.make(
       description: "Listen for everybody, let in who has a key, and encrypt what they say"
     }
   ]),
-  Command.withSubcommands([key])
+  observed("a2c-server"),
+  Command.withSubcommands([key, status])
 )

@@ -1,10 +1,11 @@
 import { Console, Context, type Duration, Effect, Layer, Option } from "effect"
+import * as AuditFile from "../../adapters/node/AuditFile.ts"
 import type { SocketIoServerOptions } from "../../adapters/socketio/SocketIoServer.ts"
 import type { Limits } from "../../application/server/Limits.ts"
 import { Server } from "../../application/server/Server.ts"
 import { tlsFrom } from "../config/tlsFiles.ts"
 import { failed, refuse } from "../failure.ts"
-import { serverLayer } from "../layers.ts"
+import { serverLayer } from "../serverLayer.ts"
 import { stopSignal } from "../signals.ts"
 import { type AuthenticationCommand, authenticationOf } from "./authentication.ts"
 
@@ -16,6 +17,9 @@ export interface ServerCommand extends Omit<SocketIoServerOptions, "host" | "tls
   readonly drainTime: Duration.Duration
   readonly tlsCert: Option.Option<string>
   readonly tlsKey: Option.Option<string>
+  readonly audit: Option.Option<string>
+  readonly auditMaxBytes: number
+  readonly auditKeep: number
 }
 
 const tlsOf = Effect.fnUntraced(function* ({ tlsCert, tlsKey }: ServerCommand) {
@@ -26,9 +30,23 @@ const tlsOf = Effect.fnUntraced(function* ({ tlsCert, tlsKey }: ServerCommand) {
   return yield* refuse("A certificate needs its key: give --tls-cert and --tls-key together")
 })
 
+const auditLayer = ({ audit, auditKeep: keep, auditMaxBytes: maxBytes }: ServerCommand) =>
+  Option.match(audit, {
+    onNone: () => Layer.empty,
+    onSome: (file) => AuditFile.layer({ file, keep, maxBytes })
+  })
+
 /** Serves until a signal asks it to stop, and closes in order. */
 const serve = Effect.fnUntraced(function* (command: ServerCommand, stopped: Effect.Effect<string>) {
-  const { drainTime, limits, requireRole, ...socketIo } = command
+  const {
+    audit: _audit,
+    auditKeep: _keep,
+    auditMaxBytes: _maxBytes,
+    drainTime,
+    limits,
+    requireRole,
+    ...socketIo
+  } = command
   const tls = yield* tlsOf(command)
   const authenticator = yield* authenticationOf(command, tls !== undefined)
   const layer = serverLayer({
@@ -38,7 +56,7 @@ const serve = Effect.fnUntraced(function* (command: ServerCommand, stopped: Effe
     ...(tls !== undefined && { tls }),
     ...(authenticator !== undefined && { authenticator })
   })
-  const { url } = Context.get(yield* Layer.build(layer), Server)
+  const { url } = Context.get(yield* Layer.build(Layer.provide(layer, auditLayer(command))), Server)
   yield* Console.log(`listening on ${url}`)
   yield* Effect.logInfo("told to stop", { signal: yield* stopped })
 }, Effect.scoped)

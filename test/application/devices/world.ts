@@ -9,7 +9,7 @@ import { initialDecoder, step } from "../../../src/domain/devices/decoder.ts"
 import { encodeFrame, encodeJson } from "../../../src/domain/devices/encode.ts"
 import type { Frame, FrameType } from "../../../src/domain/devices/frame.ts"
 import { type DeviceMessage, messageOf, readMessage } from "../../../src/domain/devices/messages.ts"
-import { decodeUtf8Leniently, encodeUtf8 } from "../../../src/domain/devices/utf8.ts"
+import { decodeUtf8Leniently, encodeUtf8 } from "../../../src/domain/utf8.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
 
 /** A peer that a test plays by hand, frame by frame. */

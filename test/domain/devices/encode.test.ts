@@ -3,7 +3,7 @@ import { Option, Result, Schema } from "effect"
 import { encodeFrame, encodeJson } from "../../../src/domain/devices/encode.ts"
 import { type Frame, frameTypes } from "../../../src/domain/devices/frame.ts"
 import { defaultLimits } from "../../../src/domain/devices/limits.ts"
-import { decodeUtf8 } from "../../../src/domain/devices/utf8.ts"
+import { decodeUtf8 } from "../../../src/domain/utf8.ts"
 import { Draft, jsonTypes, sendable, Stream, types } from "./frames.ts"
 import { characters, decode, framesOf, latin1, sent } from "./streams.ts"
 

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import { messageOf, type Outcome, readMessage } from "../../../src/domain/devices/messages.ts"
 import { encodeJson } from "../../../src/domain/devices/encode.ts"
-import { encodeUtf8 } from "../../../src/domain/devices/utf8.ts"
+import { encodeUtf8 } from "../../../src/domain/utf8.ts"
 
 const read = (text: string) => Result.getOrThrow(readMessage(encodeUtf8(text)))
 const fault = (text: string) => Result.getOrThrow(Result.flip(readMessage(encodeUtf8(text))))

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Option, Schema } from "effect"
-import { decodeUtf8, decodeUtf8Leniently, encodeUtf8 } from "../../../src/domain/devices/utf8.ts"
+import { decodeUtf8, decodeUtf8Leniently, encodeUtf8 } from "../../../src/domain/utf8.ts"
 import { latin1 } from "./streams.ts"
 
 describe("UTF-8", () => {

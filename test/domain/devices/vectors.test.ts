@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Option } from "effect"
 import { heldBytes, isIncomplete, stalled } from "../../../src/domain/devices/decoder.ts"
-import { decodeUtf8, encodeUtf8 } from "../../../src/domain/devices/utf8.ts"
+import { decodeUtf8, encodeUtf8 } from "../../../src/domain/utf8.ts"
 import { brief, cut, decode, framesOf, join, latin1, randomFrom, readPieces } from "./streams.ts"
 
 const call = { type: "call", data: { call_id: "c1", method: "m", params: {} } }

@@ -1,0 +1,45 @@
+import { isJsonObject, maxDepth } from "../../domain/json.ts"
+
+/** What stands where a secret was. */
+const redacted = "<redacted>"
+
+/** Names of members whose values are secrets, however they are spelled: `apiKey`, `X-API-Key`, `mcp_token`. */
+const secretName =
+  /(authorization|token|secret|passwd|password|api[-_]?key|cookie|credentials?|private[-_]?key)$/i
+
+/** Secrets that show by what is around them. */
+const shapes: ReadonlyArray<readonly [pattern: RegExp, replacement: string]> = [
+  // The password of a URL: redis://user:password@host.
+  [/([a-z][a-z0-9+.-]*:\/\/[^\s:/?#@]*):[^\s/?#@]+@/gi, `$1:${redacted}@`],
+  [/\b(authorization["']?\s*[:=]\s*["']?)(?:[a-z]+\s+)?[^\s"',;]+/gi, `$1${redacted}`],
+  [/\b(bearer\s+)(?=[^\s"',;]*[\d._-])[\w.~+/=-]{8,}/gi, `$1${redacted}`],
+  [/([?&](?:access_token|token|api_?key|key|secret|password|sig|signature)=)[^&\s"'#]+/gi, `$1${redacted}`],
+  // A JSON Web Token, wherever it stands.
+  [/\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*/g, redacted]
+]
+
+/** A text without the secrets that can be told by what is around them. */
+export const redactText = (text: string): string =>
+  shapes.reduce((clean, [pattern, replacement]) => clean.replace(pattern, replacement), text)
+
+/**
+ * A value for the log: members with names of secrets, and what looks like a secret in texts, are replaced; errors
+ * become their words. It is the last line of defence; code should not log secrets in the first place.
+ */
+export const redact = (value: unknown, depth = maxDepth): unknown => {
+  if (typeof value === "string") return redactText(value)
+  if (value instanceof Error) return redactText(`${value.name}: ${value.message}`)
+  if (depth === 0) return "…"
+  if (Array.isArray(value)) return value.map((item: unknown) => redact(item, depth - 1))
+  if (typeof value !== "object" || value === null) return value
+  // Whatever may hold anything, even itself, is named and not looked into.
+  if (!isJsonObject(value)) return "toJSON" in value ? value : `[${value.constructor.name}]`
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [
+      name,
+      secretName.test(name) && (typeof member === "string" || typeof member === "object") && member !== null
+        ? redacted
+        : redact(member, depth - 1)
+    ])
+  )
+}

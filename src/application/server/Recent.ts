@@ -1,0 +1,83 @@
+/** What the last minute was like. */
+export interface RecentCalls {
+  /** Calls that ended in a second, on average over the last ten or so. */
+  readonly perSecond: number
+  /** Milliseconds that so much of the last minute's calls took at most, to a tenth; missing without calls. */
+  readonly latency: { readonly p50: number; readonly p90: number; readonly p99: number } | undefined
+}
+
+/** Remembers durations of calls for a minute, in constant room. */
+export interface Recent {
+  /** A call ended at `now`, in milliseconds of the epoch, and took `millis`. */
+  readonly note: (now: number, millis: number) => void
+  readonly look: (now: number) => RecentCalls
+}
+
+const slotMillis = 5000
+const slotCount = 12
+/** Slots whose calls make the rate: the one that is being filled, and two before. */
+const rateSlots = 3
+
+/** Buckets per doubling of the duration: neighbours differ by less than a tenth. */
+const perDoubling = 8
+/** The shortest duration told apart is 2^-10 ms; the longest 2^22 ms, an hour and ten minutes. */
+const shortest = -10
+const bucketCount = (22 - shortest) * perDoubling
+
+const bucketOf = (millis: number): number => {
+  const at = Math.floor((Math.log2(Math.max(millis, 2 ** shortest)) - shortest) * perDoubling)
+  return Math.min(at, bucketCount - 1)
+}
+const millisOf = (bucket: number): number => 2 ** ((bucket + 0.5) / perDoubling + shortest)
+
+interface Slot {
+  /** Which five seconds of the epoch these are. */
+  at: number
+  count: number
+  readonly buckets: Uint32Array
+}
+
+/** Starts to remember; rates count from `start`, in milliseconds of the epoch. */
+export const makeRecent = (start: number): Recent => {
+  const slots = Array.from(
+    { length: slotCount },
+    (): Slot => ({ at: -1, count: 0, buckets: new Uint32Array(bucketCount) })
+  )
+
+  const note = (now: number, millis: number) => {
+    const at = Math.floor(now / slotMillis)
+    const slot = slots[at % slotCount]
+    if (slot === undefined) return
+    if (slot.at !== at) {
+      slot.at = at
+      slot.count = 0
+      slot.buckets.fill(0)
+    }
+    const bucket = bucketOf(millis)
+    slot.count += 1
+    slot.buckets[bucket] = (slot.buckets[bucket] ?? 0) + 1
+  }
+
+  const look = (now: number): RecentCalls => {
+    const current = Math.floor(now / slotMillis)
+    const fresh = slots.filter(({ at }) => at > current - slotCount && at <= current)
+    const lately = fresh
+      .filter(({ at }) => at > current - rateSlots)
+      .reduce((sum, { count }) => sum + count, 0)
+    const since = Math.max(start, (current - rateSlots + 1) * slotMillis)
+    const perSecond = lately / Math.max(1, (now - since) / 1000)
+    const total = fresh.reduce((sum, { count }) => sum + count, 0)
+    if (total === 0) return { perSecond, latency: undefined }
+    const quantile = (share: number): number => {
+      let left = Math.ceil(share * total)
+      for (let bucket = 0; bucket < bucketCount; bucket++) {
+        left -= fresh.reduce((sum, { buckets }) => sum + (buckets[bucket] ?? 0), 0)
+        if (left <= 0) return millisOf(bucket)
+      }
+      return millisOf(bucketCount - 1)
+    }
+    return { perSecond, latency: { p50: quantile(0.5), p90: quantile(0.9), p99: quantile(0.99) } }
+  }
+
+  return { note, look }
+}

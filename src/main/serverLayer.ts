@@ -1,0 +1,72 @@
+import { Effect, Layer } from "effect"
+import { makeServerPages } from "../adapters/http/ServerPages.ts"
+import { isOwnHost } from "../adapters/node/network.ts"
+import * as ProcessGauges from "../adapters/node/processGauges.ts"
+import * as SocketIoServer from "../adapters/socketio/SocketIoServer.ts"
+import { anybody, Authenticator } from "../application/ports/Authenticator.ts"
+import type { ListenFailed } from "../application/ports/Transport.ts"
+import { Limits } from "../application/server/Limits.ts"
+import { Server } from "../application/server/Server.ts"
+import { ServerSettings } from "../application/server/ServerSettings.ts"
+import { Sight } from "../application/server/Sight.ts"
+
+/** What a host decides about its Server; what is left out is as usual. */
+export interface ServerLayerOptions extends SocketIoServer.SocketIoServerOptions {
+  readonly settings?: Partial<ServerSettings>
+  readonly limits?: Partial<Limits>
+  /** Who finds out who connects; without one everybody may, which is right for loopback only. */
+  readonly authenticator?: Authenticator
+}
+
+/** The listener of a Server: Socket.IO, and pages for those who operate it. */
+const listener = (socketIo: SocketIoServer.SocketIoServerOptions, isLocal: boolean) =>
+  Layer.unwrap(
+    Effect.gen(function* () {
+      const authenticator = yield* Authenticator
+      const pages = yield* makeServerPages({
+        sight: yield* Sight,
+        isLocal,
+        ...(authenticator !== anybody && { authenticator })
+      })
+      return SocketIoServer.layer({ pages, ...socketIo })
+    })
+  )
+
+/**
+ * A whole Server on Socket.IO. Loopback and a free port unless told otherwise. Beside Socket.IO it answers `/healthz`,
+ * `/readyz`, `/metrics` and `/status`; the last two ask the authenticator for an operator.
+ */
+export const serverLayer = ({
+  authenticator = anybody,
+  limits,
+  settings,
+  ...socketIo
+}: ServerLayerOptions = {}): Layer.Layer<Server, ListenFailed> => {
+  const { host = "127.0.0.1" } = socketIo
+  const isLocal = isOwnHost(host)
+  const warning =
+    authenticator === anybody && !isLocal
+      ? Layer.effectDiscard(
+          Effect.logWarning("everybody who reaches this Server may enter every office", { host })
+        )
+      : Layer.empty
+  return Server.layer.pipe(
+    Layer.provide(warning),
+    Layer.provide(listener(socketIo, isLocal)),
+    Layer.provide(Layer.succeed(Authenticator, authenticator)),
+    Layer.provide(
+      Layer.effect(
+        ServerSettings,
+        Effect.map(ServerSettings, (usual) => ({ ...usual, ...settings }))
+      )
+    ),
+    Layer.provide(
+      Layer.effect(
+        Limits,
+        Effect.map(Limits, (usual) => ({ ...usual, ...limits }))
+      )
+    ),
+    // Every Server is seen by itself, whoever else runs in this process.
+    Layer.provide(Layer.provideMerge(ProcessGauges.layer, Layer.fresh(Sight.layer)))
+  )
+}

@@ -1,0 +1,68 @@
+import { Clock, Config, ConfigProvider, Duration, Effect, Layer } from "effect"
+import * as FetchHttpClient from "effect/http/FetchHttpClient"
+import * as HttpClient from "effect/http/HttpClient"
+import * as OtlpMetrics from "effect/observability/OtlpMetrics"
+import * as OtlpSerialization from "effect/observability/OtlpSerialization"
+import * as OtlpTracer from "effect/observability/OtlpTracer"
+import { version } from "../version.ts"
+import { CommandFailed } from "./failure.ts"
+
+/** How often it is said that a collector cannot be reached: it may be away for long, and nothing else suffers. */
+const complaintInterval = Duration.toMillis("1 minute")
+
+/** What the specification of OpenTelemetry takes for granted, and Effect wants to be told. */
+const usual = ConfigProvider.layerAdd(
+  ConfigProvider.fromEnv({ env: { OTEL_TRACES_EXPORTER: "otlp", OTEL_METRICS_EXPORTER: "otlp" } })
+)
+
+/** A client that says when the collector does not take what it is sent. */
+const client = Layer.effect(
+  HttpClient.HttpClient,
+  Effect.gen(function* () {
+    let quietUntil = 0
+    const complain = Effect.fnUntraced(function* (reason: string) {
+      const now = yield* Clock.currentTimeMillis
+      if (now < quietUntil) return
+      quietUntil = now + complaintInterval
+      yield* Effect.logWarning("traces and metrics cannot be exported", { reason })
+    })
+    const plain = yield* HttpClient.HttpClient
+    return plain.pipe(
+      HttpClient.tapError(({ message }) => complain(message)),
+      HttpClient.tap(({ status }) =>
+        status >= 400 ? complain(`the collector answers with ${status}`) : Effect.void
+      )
+    )
+  })
+).pipe(Layer.provide(FetchHttpClient.layer))
+
+const serialization = Layer.unwrap(
+  Effect.gen(function* () {
+    const wanted = yield* Config.String("OTEL_EXPORTER_OTLP_PROTOCOL").pipe(
+      Config.withDefault("http/protobuf"),
+      Effect.orDie
+    )
+    switch (wanted) {
+      case "http/protobuf":
+        return OtlpSerialization.layerProtobuf
+      case "http/json":
+        return OtlpSerialization.layerJson
+      default:
+        return yield* new CommandFailed({
+          message: `OTEL_EXPORTER_OTLP_PROTOCOL: expected http/protobuf or http/json, got ${JSON.stringify(wanted)}`
+        })
+    }
+  })
+)
+
+/**
+ * Exports traces and metrics by OTLP over HTTP, as the variables `OTEL_…` say; what is left is sent when the layer
+ * closes. The log is not exported: it goes to stderr, where its secrets have been taken out.
+ */
+export const exporting = (service: string) => {
+  const resource = { serviceName: service, serviceVersion: version }
+  return Layer.mergeAll(
+    OtlpTracer.layerFromConfig({ resource }),
+    OtlpMetrics.layerFromConfig({ resource })
+  ).pipe(Layer.provide(client), Layer.provide(serialization), Layer.provide(usual))
+}

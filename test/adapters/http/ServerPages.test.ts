@@ -1,0 +1,188 @@
+import { request } from "node:http"
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Deferred, Effect, Layer, Metric, type Scope } from "effect"
+import { anybody, type Authenticator } from "../../../src/application/ports/Authenticator.ts"
+import { AdmissionRefused, type Handshake } from "../../../src/application/ports/Transport.ts"
+import { Server } from "../../../src/application/server/Server.ts"
+import { everything } from "../../../src/domain/office/identity.ts"
+import { serverLayer } from "../../../src/main/serverLayer.ts"
+import { parsePrometheus } from "../../prometheus.ts"
+
+interface Page {
+  readonly status: number
+  readonly headers: { readonly [name: string]: unknown }
+  readonly text: string
+}
+
+/** Asks for a page as any client would; `fetch` does not let a Host be set. */
+const get = (url: string, path: string, headers: { readonly [name: string]: string } = {}, method = "GET") =>
+  Effect.callback<Page, Error>((resume) => {
+    request(new URL(path, url), { headers, method, agent: false }, (response) => {
+      let text = ""
+      response.setEncoding("utf8")
+      response.on("data", (chunk: string) => (text += chunk))
+      response.on("end", () =>
+        resume(Effect.succeed({ status: response.statusCode ?? 0, headers: response.headers, text }))
+      )
+    })
+      .on("error", (error) => resume(Effect.fail(error)))
+      .end()
+  })
+
+type Options = Parameters<typeof serverLayer>[0]
+
+/** A Server on a free port, with metrics of its own. */
+const serve = Effect.fnUntraced(function* (options: Options = {}, authenticator?: Authenticator) {
+  const context = yield* serverLayer({
+    ...options,
+    ...(authenticator !== undefined && { authenticator })
+  }).pipe(Layer.provide(Layer.succeed(Metric.MetricRegistry, new Map())), Layer.fresh, Layer.build)
+  return Context.get(context, Server).url
+})
+
+const authenticator = (authenticate: Authenticator["authenticate"]): Authenticator => ({
+  ...anybody,
+  authenticate
+})
+
+/** Knows an operator and an Agent by their tokens, and keeps what it was shown. */
+const guards = () => {
+  const shown: Array<Handshake> = []
+  const service = authenticator((handshake) => {
+    shown.push(handshake)
+    const token = handshake.headers["authorization"] ?? handshake.headers["x-api-key"]
+    const identity = (subject: string, rights: typeof everything.rights) =>
+      Effect.succeed({ subject, grants: { ...everything, rights }, expiresAt: undefined })
+    if (token === "Bearer of-operator" || token === "of-operator") return identity("olga", ["operator"])
+    if (token === "Bearer of-agent") return identity("alan", ["agent"])
+    return Effect.fail(new AdmissionRefused({ code: 401, message: "no such token" }))
+  })
+  return { service, shown }
+}
+
+const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
+  it.live(title, () => Effect.scoped(body))
+
+describe("the pages of a Server", () => {
+  live(
+    "say that it lives and takes members",
+    Effect.gen(function* () {
+      const url = yield* serve()
+      const [health, ready] = [yield* get(url, "/healthz"), yield* get(url, "/readyz")]
+      assert.deepStrictEqual([health.status, health.text], [200, "ok\n"])
+      assert.deepStrictEqual([ready.status, ready.text], [200, "ready\n"])
+      assert.strictEqual(ready.headers["cache-control"], "no-store")
+    })
+  )
+
+  live(
+    "show metrics in the format of Prometheus",
+    Effect.gen(function* () {
+      const url = yield* serve()
+      // Counted as a connection that was refused, since it came for Socket.IO.
+      assert.strictEqual((yield* get(url, "/smcp/?EIO=4")).status, 400)
+      const page = yield* get(url, "/metrics")
+      assert.strictEqual(page.headers["content-type"], "text/plain; version=0.0.4; charset=utf-8")
+      const samples = parsePrometheus(page.text)
+      assert.strictEqual(samples.get('a2c_connections_refused_total{code="400"}'), 1)
+      assert.strictEqual(samples.get("a2c_ready"), 1)
+      assert.isAbove(samples.get("a2c_process_resident_memory_bytes") ?? 0, 1_000_000)
+      assert.isTrue([...samples.keys()].every((name) => name.startsWith("a2c_")))
+    })
+  )
+
+  live(
+    "show the status as JSON, offices only when they are asked for",
+    Effect.gen(function* () {
+      const url = yield* serve()
+      const status = JSON.parse((yield* get(url, "/status")).text) as Record<string, unknown>
+      assert.strictEqual(status["state"], "ready")
+      assert.deepStrictEqual(status["members"], { agents: 0, computers: 0 })
+      assert.notProperty(status, "officeList")
+      const more = JSON.parse((yield* get(url, "/status?offices=1")).text) as Record<string, unknown>
+      assert.deepStrictEqual(more["officeList"], [])
+    })
+  )
+
+  live(
+    "answer GET and HEAD only, and leave everything else unfound",
+    Effect.gen(function* () {
+      const url = yield* serve()
+      const [head, post] = [yield* get(url, "/status", {}, "HEAD"), yield* get(url, "/status", {}, "POST")]
+      assert.deepStrictEqual([head.status, head.text], [200, ""])
+      assert.deepStrictEqual([post.status, post.headers["allow"]], [405, "GET, HEAD"])
+      assert.strictEqual((yield* get(url, "/other")).status, 404)
+      assert.strictEqual((yield* get(url, "/metrics/")).status, 404)
+    })
+  )
+
+  live(
+    "let no other page read them, whose name may be made to point here",
+    Effect.gen(function* () {
+      const url = yield* serve({ allowedOrigins: ["*"] })
+      const { port } = new URL(url)
+      for (const path of ["/metrics", "/status"]) {
+        assert.strictEqual((yield* get(url, path, { host: `evil.example:${port}` })).status, 403)
+        assert.strictEqual((yield* get(url, path, { host: `localhost:${port}` })).status, 200)
+        const page = yield* get(url, path, { origin: "http://evil.example" })
+        assert.notProperty(page.headers, "access-control-allow-origin")
+      }
+    })
+  )
+})
+
+describe("the pages of a Server that asks who somebody is", () => {
+  live(
+    "show numbers to operators only, who show a token in a header",
+    Effect.gen(function* () {
+      const { service, shown } = guards()
+      const url = yield* serve({}, service)
+      const statusOf = (path: string, headers: { readonly [name: string]: string }) =>
+        Effect.map(get(url, path, headers), ({ status }) => status)
+      for (const path of ["/metrics", "/status"]) {
+        assert.strictEqual(yield* statusOf(path, {}), 401)
+        assert.strictEqual(yield* statusOf(path, { authorization: "Bearer guess" }), 401)
+        assert.strictEqual(yield* statusOf(path, { authorization: "Bearer of-agent" }), 403)
+        assert.strictEqual(yield* statusOf(path, { authorization: "Bearer of-operator" }), 200)
+        assert.strictEqual(yield* statusOf(path, { "x-api-key": "of-operator" }), 200)
+      }
+      assert.strictEqual(shown[0]?.remote, "127.0.0.1")
+      assert.strictEqual((yield* get(url, "/status")).headers["www-authenticate"], "Bearer")
+    })
+  )
+
+  live(
+    "tell everybody that it lives and is ready",
+    Effect.gen(function* () {
+      const url = yield* serve({}, guards().service)
+      assert.strictEqual((yield* get(url, "/healthz")).status, 200)
+      assert.strictEqual((yield* get(url, "/readyz")).status, 200)
+    })
+  )
+
+  live(
+    "are shut when it cannot find out",
+    Effect.gen(function* () {
+      const broken = yield* serve(
+        {},
+        authenticator(() => Effect.die(new Error("the keys are gone")))
+      )
+      const page = yield* get(broken, "/status")
+      assert.deepStrictEqual([page.status, page.text], [500, "internal error\n"])
+    })
+  )
+
+  live(
+    "give no answer after the Server has closed",
+    Effect.gen(function* () {
+      const asked = yield* Deferred.make<void>()
+      const url = yield* serve(
+        {},
+        authenticator(() => Effect.andThen(Deferred.succeed(asked, undefined), Effect.never))
+      )
+      // The scope of the test closes while the authenticator still thinks, and must not wait for it.
+      yield* Effect.forkScoped(Effect.ignore(get(url, "/status")))
+      yield* Deferred.await(asked)
+    })
+  )
+})

@@ -1,0 +1,71 @@
+import { Context, Effect, Layer, Metric, Queue, type Scope } from "effect"
+import * as Memory from "../../../src/adapters/memory/MemoryTransport.ts"
+import { Audit, type AuditFact } from "../../../src/application/ports/Audit.ts"
+import { anybody, Authenticator } from "../../../src/application/ports/Authenticator.ts"
+import { TransportClient } from "../../../src/application/ports/Transport.ts"
+import { Readiness } from "../../../src/application/server/Readiness.ts"
+import { Server } from "../../../src/application/server/Server.ts"
+import { ServerSettings } from "../../../src/application/server/ServerSettings.ts"
+import { Sight } from "../../../src/application/server/Sight.ts"
+import { Tally } from "../../../src/application/server/Tally.ts"
+
+/** A Server in memory that is watched, and what is seen of it. */
+export interface Seen {
+  readonly client: Layer.Layer<TransportClient>
+  readonly logging: Layer.Layer<never>
+  readonly sight: Sight["Service"]
+  readonly tally: Tally
+  readonly readiness: Readiness
+  /** Every series by its name and labels, as `name{label=value}`: counts, values, and how often a histogram was filled. */
+  readonly series: () => { readonly [series: string]: number }
+  /** What the audit was given. */
+  readonly audited: Queue.Queue<AuditFact>
+}
+
+const spell = ({ attributes, id }: Metric.Metric.Snapshot): string => {
+  const pairs = Object.entries(attributes ?? {}).map(([name, value]) => `${name}=${value}`)
+  return pairs.length === 0 ? id : `${id}{${pairs.join(",")}}`
+}
+
+const valueOf = (snapshot: Metric.Metric.Snapshot): number => {
+  switch (snapshot.type) {
+    case "Counter":
+    case "Histogram":
+      return Number(snapshot.state.count)
+    case "Gauge":
+      return Number(snapshot.state.value)
+    case "Frequency":
+    case "Summary":
+      return Number.NaN
+  }
+}
+
+/** Runs a watched Server with metrics of its own. */
+export const seenServer = Effect.fnUntraced(function* (
+  settings: Partial<ServerSettings> = {},
+  authenticator: Authenticator = anybody
+): Effect.fn.Return<Seen, never, Scope.Scope> {
+  const audited = yield* Queue.unbounded<AuditFact>()
+  const registry = new Map()
+  const audit = Audit.of({ note: (fact) => void Queue.offerUnsafe(audited, fact), lost: () => 0 })
+  const context = yield* Server.layer.pipe(
+    Layer.provideMerge(Memory.layer()),
+    Layer.provide(Layer.succeed(ServerSettings, { ...ServerSettings.defaultValue(), ...settings })),
+    Layer.provideMerge(Sight.layer),
+    Layer.provide(Layer.succeed(Audit, audit)),
+    Layer.provide(Layer.succeed(Authenticator, authenticator)),
+    Layer.provideMerge(Layer.succeed(Metric.MetricRegistry, registry)),
+    Layer.fresh,
+    Layer.build,
+    Effect.orDie
+  )
+  return {
+    client: Layer.succeed(TransportClient, Context.get(context, TransportClient)),
+    logging: Layer.empty,
+    sight: Context.get(context, Sight),
+    tally: Context.get(context, Tally),
+    readiness: Context.get(context, Readiness),
+    series: () => Object.fromEntries(Metric.snapshotUnsafe(context).map((one) => [spell(one), valueOf(one)])),
+    audited
+  }
+})

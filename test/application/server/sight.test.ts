@@ -1,0 +1,244 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Exit, Fiber, Queue, Scope } from "effect"
+import { TestClock } from "effect/testing"
+import { makeMemoryServer } from "../../../src/adapters/memory/MemoryMcp.ts"
+import { anybody } from "../../../src/application/ports/Authenticator.ts"
+import { jsonBody } from "../../../src/application/ports/Body.ts"
+import { AdmissionRefused, TransportClient } from "../../../src/application/ports/Transport.ts"
+import { outcomeOf } from "../../../src/application/server/outcome.ts"
+import { PROTOCOL_VERSION } from "../../../src/domain/protocol/version.ts"
+import { computerNotFound, Refusal } from "../../../src/domain/refusal.ts"
+import { agentUnderTest, computerUnderTest, textResult, tool } from "../../conformance/members.ts"
+import { type Seen, seenServer } from "./seen.ts"
+
+const calls = (outcome: string) => `a2c_calls_total{event=client:tool_call,outcome=${outcome}}`
+
+/** An office with a Computer whose tools answer, fail and wait, once the Agent has looked around. */
+const office = Effect.gen(function* () {
+  const seen = yield* seenServer()
+  const started = yield* Deferred.make<void>()
+  const server = yield* makeMemoryServer({
+    tools: [
+      tool("good"),
+      tool("bad", () => Effect.succeed(textResult("no", { isError: true }))),
+      tool("slow", () => Effect.andThen(Deferred.succeed(started, undefined), Effect.never))
+    ]
+  })
+  const computerScope = yield* Scope.fork(yield* Effect.scope)
+  yield* Scope.provide(computerUnderTest(seen, { servers: { server } }), computerScope)
+  const agent = yield* agentUnderTest(seen)
+  yield* agent.settled
+  return { agent, computerScope, seen, started }
+})
+
+/** What a peer gets that is not let in. */
+const refusedConnection = ({ client }: Seen) =>
+  Effect.flip(
+    Effect.scoped(
+      Effect.provide(
+        TransportClient.use(({ connect }) =>
+          connect({ version: PROTOCOL_VERSION, auth: { role: "agent" }, receive: () => Effect.succeed([]) })
+        ),
+        client
+      )
+    )
+  )
+
+describe("the metrics of a Server", () => {
+  it.effect("count calls by event and by how they ended", () =>
+    Effect.gen(function* () {
+      const { agent, seen } = yield* office
+      yield* agent.callTool({ computer: "pc-1", tool: "good" })
+      yield* agent.callTool({ computer: "pc-1", tool: "good" })
+      yield* agent.callTool({ computer: "pc-1", tool: "bad" })
+      yield* Effect.flip(agent.callTool({ computer: "nobody", tool: "good" }))
+      const series = seen.series()
+      assert.deepStrictEqual(
+        [series[calls("ok")], series[calls("tool_error")], series[calls("404")]],
+        [2, 1, 1]
+      )
+      assert.strictEqual(series["a2c_call_duration_seconds{event=client:tool_call}"], 4)
+      assert.isAbove(series["a2c_call_request_bytes_total{event=client:tool_call}"] ?? 0, 4 * 50)
+      assert.isAbove(series["a2c_call_answer_bytes_total{event=client:tool_call}"] ?? 0, 3 * 20)
+    })
+  )
+
+  it.effect("count a call that its Computer's loss has ended", () =>
+    Effect.gen(function* () {
+      const { agent, computerScope, seen, started } = yield* office
+      const calling = yield* Effect.forkChild(
+        Effect.flip(agent.callTool({ computer: "pc-1", tool: "slow", timeout: 60 }))
+      )
+      yield* Deferred.await(started)
+      assert.strictEqual(seen.series()["a2c_calls_pending"], 1)
+      yield* TestClock.adjust("2 seconds")
+      yield* Scope.close(computerScope, Exit.void)
+      yield* Fiber.join(calling)
+      assert.strictEqual(seen.series()[calls("404")], 1)
+      assert.strictEqual(seen.series()["a2c_calls_pending"], 0)
+      const { latency } = seen.sight.report().recent
+      assert.approximately(latency?.p99 ?? 0, 2000, 200)
+    })
+  )
+
+  it.effect("count who comes and goes, and show who is here", () =>
+    Effect.gen(function* () {
+      const { computerScope, seen } = yield* office
+      const shown = () => {
+        const series = seen.series()
+        return [
+          "a2c_members{role=agent}",
+          "a2c_members{role=computer}",
+          "a2c_offices",
+          "a2c_connections",
+          "a2c_joins_total{role=computer}",
+          "a2c_leaves_total{role=computer}"
+        ].map((name) => series[name])
+      }
+      assert.deepStrictEqual(shown(), [1, 1, 1, 2, 1, undefined])
+      yield* Scope.close(computerScope, Exit.void)
+      assert.deepStrictEqual(shown(), [1, 0, 1, 1, 1, 1])
+      assert.deepStrictEqual(seen.sight.offices(10), [{ office: "O1", agents: 1, computers: 0 }])
+    })
+  )
+
+  it.effect("count connections that were refused, by code", () =>
+    Effect.gen(function* () {
+      const refusal = new AdmissionRefused({ code: 401, message: "no token" })
+      const seen = yield* seenServer({}, { ...anybody, authenticate: () => Effect.fail(refusal) })
+      yield* refusedConnection(seen)
+      assert.strictEqual(seen.series()["a2c_connections_refused_total{code=401}"], 1)
+      assert.deepStrictEqual(seen.sight.report().totals.turnedAway, { "401": 1 })
+    })
+  )
+
+  it.effect("have few labels, whatever is counted", () =>
+    Effect.gen(function* () {
+      const { series, sight, tally } = yield* seenServer()
+      for (let at = 0; at < 1000; at++) tally.refused(`limit ${at}`)
+      tally.turnedAway(123_456)
+      const names = Object.keys(series())
+      assert.isAtMost(names.filter((name) => name.startsWith("a2c_refusals_total")).length, 65)
+      assert.include(names, "a2c_connections_refused_total{code=other}")
+      const counted = Object.values(sight.report().totals.refused).reduce((sum, count) => sum + count, 0)
+      assert.strictEqual(counted, 1000)
+    })
+  )
+
+  it.effect("show a number as long as its owner lives", () =>
+    Effect.gen(function* () {
+      const { series, sight, tally } = yield* seenServer()
+      const owner = yield* Scope.make()
+      yield* Scope.provide(
+        tally.gauge({ name: "wheels", labels: { of: "a car" }, help: "How many", read: () => 4 }),
+        owner
+      )
+      assert.strictEqual(series()["a2c_wheels{of=a car}"], 4)
+      assert.strictEqual(sight.report().gauges["wheels{of=a car}"], 4)
+      yield* Scope.close(owner, Exit.void)
+      assert.notProperty(series(), "a2c_wheels{of=a car}")
+      assert.notProperty(sight.report().gauges, "wheels{of=a car}")
+    })
+  )
+})
+
+describe("how a call ended", () => {
+  const body = (value: unknown) => outcomeOf({ outcome: jsonBody(value) })
+
+  it("is one word of few", () => {
+    assert.strictEqual(body({ content: [], isError: false }), "ok")
+    assert.strictEqual(body({ content: [], isError: true }), "tool_error")
+    assert.strictEqual(body({ code: 4015, message: "cannot" }), "4015")
+    assert.strictEqual(body({ code: 123_456, message: "made up" }), "other")
+    assert.strictEqual(body("no object"), "other")
+    assert.strictEqual(outcomeOf({ outcome: computerNotFound("x") }), "404")
+    assert.strictEqual(outcomeOf({ outcome: new Refusal({ code: 1, message: "?" }) }), "other")
+  })
+})
+
+describe("the readiness of a Server", () => {
+  it.effect("is there when it takes members, and goes before it closes", () =>
+    Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      const seen = yield* Scope.provide(seenServer(), scope)
+      assert.strictEqual(seen.sight.report().state, "ready")
+      yield* Scope.close(scope, Exit.void)
+      const { reason, state } = seen.sight.report()
+      assert.deepStrictEqual([state, reason], ["draining", "the Server is shutting down"])
+    })
+  )
+
+  it.effect("outlives a part that fails, which is told", () =>
+    Effect.gen(function* () {
+      const seen = yield* seenServer()
+      let fault: string | undefined
+      yield* seen.readiness.part("registry", () => fault)
+      assert.deepStrictEqual(seen.sight.report().parts, { registry: { ok: true } })
+      fault = "Redis does not answer"
+      const { parts, state } = seen.sight.report()
+      assert.deepStrictEqual([state, parts], ["ready", { registry: { ok: false, fault } }])
+      assert.strictEqual(seen.series()["a2c_parts_failing"], 1)
+    })
+  )
+})
+
+describe("what the audit is given", () => {
+  it.effect("is one fact for each call, with its request and without its arguments", () =>
+    Effect.gen(function* () {
+      const { agent, seen } = yield* office
+      yield* Queue.takeAll(seen.audited)
+      const secret = { password: "open sesame" }
+      yield* agent.callTool({ computer: "pc-1", tool: "good", params: secret })
+      const [fact, ...others] = yield* Queue.takeAll(seen.audited)
+      assert.deepStrictEqual(others, [])
+      const { ms, req_id, ...facts } = fact?.facts ?? {}
+      assert.deepStrictEqual(facts, {
+        type: "call",
+        office: "O1",
+        agent: "agent-1",
+        subject: undefined,
+        computer: "pc-1",
+        event: "client:tool_call",
+        tool: "good",
+        outcome: "ok"
+      })
+      assert.isNumber(ms)
+      assert.match(String(req_id), /^[0-9a-f-]{36}$/)
+      assert.notInclude(JSON.stringify(fact?.facts), "sesame")
+      assert.isDefined(fact?.request)
+    })
+  )
+
+  it.effect("is everybody who comes, who goes, and who is not let in", () =>
+    Effect.gen(function* () {
+      const { computerScope, seen } = yield* office
+      yield* Scope.close(computerScope, Exit.void)
+      yield* Effect.flip(
+        Effect.scoped(
+          Effect.flatMap(TransportClient, ({ connect }) =>
+            connect({ version: PROTOCOL_VERSION, auth: { role: "cook" }, receive: () => Effect.succeed([]) })
+          ).pipe(Effect.provide(seen.client))
+        )
+      )
+      const facts = (yield* Queue.takeAll(seen.audited)).map(({ facts: all }) => all)
+      const entries = facts.filter(({ type }) => type !== "call").map(({ name, type }) => [type, name])
+      assert.deepStrictEqual(entries, [
+        ["join", "pc-1"],
+        ["join", "agent-1"],
+        ["leave", "pc-1"],
+        ["connection_refused", undefined]
+      ])
+    })
+  )
+
+  it.effect("is also who may not join", () =>
+    Effect.gen(function* () {
+      const { seen } = yield* office
+      yield* Queue.takeAll(seen.audited)
+      yield* Effect.exit(agentUnderTest(seen, { name: "second" }))
+      const facts = (yield* Queue.takeAll(seen.audited)).map(({ facts: all }) => all)
+      assert.deepInclude(facts[0], { type: "join_refused", reason: "Room already has an agent" })
+      assert.strictEqual(seen.series()["a2c_joins_refused_total"], 1)
+    })
+  )
+})

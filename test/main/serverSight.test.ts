@@ -1,0 +1,355 @@
+import { existsSync, readFileSync, statSync } from "node:fs"
+import { createServer } from "node:http"
+import { createRequire } from "node:module"
+import type { AddressInfo } from "node:net"
+import { join } from "node:path"
+import { json as jsonOf } from "node:stream/consumers"
+import { assert, describe } from "@effect/vitest"
+import { Context, Effect, Layer, Schedule, type Scope } from "effect"
+import { Agent } from "../../src/application/agent/Agent.ts"
+import { agentLayer } from "../../src/main/layers.ts"
+import { parsePrometheus } from "../prometheus.ts"
+import { live } from "./offices.ts"
+import { cli, node, temporaryFile, temporaryFolder } from "./processes.ts"
+
+const everything = createRequire(import.meta.url).resolve(
+  "@modelcontextprotocol/server-everything/dist/index.js"
+)
+
+type Variables = { readonly [name: string]: string }
+
+/** Starts a Server and gives its process and its URL. */
+const serve = Effect.fnUntraced(function* (args: ReadonlyArray<string> = [], variables: Variables = {}) {
+  const process = yield* node([cli, "server", "--port", "0", ...args], variables)
+  const url = (yield* process.says("listening on ")).replace("listening on ", "")
+  return { process, url }
+})
+
+/** Starts a Computer that has a real MCP server with an `echo`. */
+const compute = Effect.fnUntraced(function* (url: string, variables: Variables = {}) {
+  const mcpServers = { everything: { command: process.execPath, args: [everything] } }
+  const config = yield* temporaryFile("mcp.json", JSON.stringify({ mcpServers }))
+  const place = ["--server", url, "--office", "team", "--name", "desk"]
+  const started = yield* node([cli, "computer", ...place, "--config", config, "--approve", "*"], variables)
+  yield* started.says("joined office")
+  return started
+})
+
+/** Runs an Agent's command to its end. */
+const act = Effect.fnUntraced(function* (
+  url: string,
+  args: ReadonlyArray<string>,
+  variables: Variables = {}
+) {
+  const agent = yield* node([cli, "agent", "--server", url, "--office", "team", ...args], variables)
+  return { code: yield* agent.ended, stdout: agent.stdout(), stderr: agent.stderr() }
+})
+
+const echo = (message: string) => ["call", "echo", "--args", JSON.stringify({ message })]
+
+const textOf = (url: string) => Effect.promise(async () => (await fetch(url)).text())
+
+/** Waits until it holds; fails after ten seconds. */
+const until = <A>(look: Effect.Effect<A>, holds: (found: A) => boolean) =>
+  Effect.filterOrFail(look, holds, () => "not yet").pipe(
+    Effect.retry(Schedule.spaced("50 millis").pipe(Schedule.upTo({ duration: "10 seconds" })))
+  )
+
+const jsonLines = (text: string): ReadonlyArray<Record<string, unknown>> =>
+  text
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+
+interface Span {
+  readonly service: string
+  readonly name: string
+  readonly kind: number
+  readonly traceId: string
+  readonly spanId: string
+  readonly parentSpanId?: string
+  readonly attributes: ReadonlyArray<{ readonly key: string }>
+}
+
+interface Traces {
+  readonly resourceSpans: ReadonlyArray<{
+    readonly resource: {
+      readonly attributes: ReadonlyArray<{
+        readonly key: string
+        readonly value: { readonly stringValue: string }
+      }>
+    }
+    readonly scopeSpans: ReadonlyArray<{ readonly spans: ReadonlyArray<Span> }>
+  }>
+}
+
+/** A collector of OpenTelemetry: keeps the spans it is sent, and the names of metrics by service. */
+const collector: Effect.Effect<
+  { readonly url: string; readonly spans: ReadonlyArray<Span>; readonly paths: ReadonlySet<string> },
+  never,
+  Scope.Scope
+> = Effect.gen(function* () {
+  const spans: Array<Span> = []
+  const paths = new Set<string>()
+  const http = createServer((request, response) => {
+    paths.add(request.url ?? "")
+    void jsonOf(request).then((body) => {
+      if (request.url === "/v1/traces") {
+        for (const { resource, scopeSpans } of (body as Traces).resourceSpans) {
+          const service =
+            resource.attributes.find(({ key }) => key === "service.name")?.value.stringValue ?? ""
+          for (const { spans: some } of scopeSpans) spans.push(...some.map((span) => ({ ...span, service })))
+        }
+      }
+      response.writeHead(200, { "Content-Type": "application/json" }).end("{}")
+    })
+  })
+  yield* Effect.acquireRelease(
+    Effect.callback<void>((resume) => void http.listen(0, "127.0.0.1", () => resume(Effect.void))),
+    () =>
+      Effect.sync(() => {
+        http.close()
+        http.closeAllConnections()
+      })
+  )
+  return { url: `http://127.0.0.1:${(http.address() as AddressInfo).port}`, spans, paths }
+})
+
+describe("a2c server, seen from outside", () => {
+  live(
+    "metrics and status tell what happens while it works",
+    Effect.gen(function* () {
+      const { process: serving, url } = yield* serve()
+      yield* compute(url)
+      const calls = yield* Effect.forEach([1, 2, 3], (n) => act(url, [...echo(`n${n}`), "--name", `a${n}`]))
+      assert.deepStrictEqual(
+        calls.map(({ code }) => code),
+        [0, 0, 0]
+      )
+      assert.strictEqual((yield* act(url, ["call", "echo"])).code, 2)
+
+      const samples = parsePrometheus(yield* textOf(`${url}/metrics`))
+      const called = (outcome: string) =>
+        samples.get(`a2c_calls_total{event="client:tool_call",outcome="${outcome}"}`)
+      assert.deepStrictEqual([called("ok"), called("tool_error")], [3, 1])
+      assert.strictEqual(samples.get('a2c_call_duration_seconds_count{event="client:tool_call"}'), 4)
+      assert.strictEqual(samples.get('a2c_joins_total{role="agent"}'), 4)
+      assert.strictEqual(samples.get('a2c_members{role="computer"}'), 1)
+      assert.strictEqual(samples.get("a2c_calls_pending"), 0)
+
+      const status = yield* node([cli, "server", "status", url, "--offices"])
+      assert.strictEqual(yield* status.ended, 0)
+      assert.match(status.stdout(), /^state +ready$/m)
+      assert.match(status.stdout(), /^members +0 agents, 1 computers$/m)
+      assert.match(status.stdout(), /^outcomes +.*tool_error 1/m)
+      assert.match(status.stdout(), /^latency +p50 [\d.]+ m?s, p90/m)
+      assert.match(status.stdout(), /^team +0 agents +1 computers$/m)
+
+      const watching = yield* node([cli, "server", "status", url, "--watch"])
+      yield* watching.says("1 offices", "stdout", 2)
+      yield* serving.signal("SIGTERM")
+      yield* watching.says("cannot be reached", "stderr")
+      yield* watching.signal("SIGINT")
+      assert.strictEqual(yield* watching.ended, 130)
+    })
+  )
+
+  live(
+    "metrics read under load are whole, and only grow",
+    Effect.gen(function* () {
+      const { url } = yield* serve()
+      yield* compute(url)
+      const context = yield* Layer.build(agentLayer({ url, office: "team", name: "busy" }))
+      const { callTool } = Context.get(context, Agent)
+      const calling = callTool({ computer: "desk", tool: "echo", params: { message: "x".repeat(1000) } })
+      yield* Effect.forEach(
+        Array.from({ length: 8 }),
+        () => Effect.forkScoped(Effect.forever(Effect.ignore(calling))),
+        { discard: true }
+      )
+      const read = Effect.map(textOf(`${url}/metrics`), (text) => {
+        const samples = parsePrometheus(text)
+        const of = (name: string) => samples.get(name) ?? 0
+        const calls = of('a2c_calls_total{event="client:tool_call",outcome="ok"}')
+        const latencies = of('a2c_call_duration_seconds_count{event="client:tool_call"}')
+        return { calls, latencies, pending: of("a2c_calls_pending") }
+      })
+      let last = yield* until(read, ({ calls }) => calls > 0)
+      for (let round = 0; round < 5; round++) {
+        const { calls: before } = last
+        last = yield* until(read, ({ calls }) => calls > before)
+        assert.strictEqual(last.latencies, last.calls)
+        assert.isAtMost(last.pending, 8)
+      }
+      const status = JSON.parse(yield* textOf(`${url}/status`)) as { recent: { perSecond: number } }
+      assert.isAbove(status.recent.perSecond, 1)
+    })
+  )
+
+  live(
+    "status says what is wrong, and exits with 1",
+    Effect.gen(function* () {
+      const http = createServer((_, response) => response.end("hello"))
+      yield* Effect.acquireRelease(
+        Effect.callback<void>((resume) => void http.listen(0, "127.0.0.1", () => resume(Effect.void))),
+        () => Effect.sync(() => http.close())
+      )
+      const other = `http://127.0.0.1:${(http.address() as AddressInfo).port}`
+      const token = yield* temporaryFile("token", "two words\n")
+      const asked = yield* Effect.forEach(
+        [
+          ["http://127.0.0.1:9"],
+          [other],
+          ["nonsense"],
+          [other, "--token-file", token],
+          [other, "--token-file", "/nowhere/token"]
+        ],
+        (args) =>
+          Effect.gen(function* () {
+            const status = yield* node([cli, "server", "status", ...args])
+            return [yield* status.ended, status.stderr()] as const
+          })
+      )
+      const expected = [
+        /^a2c: The Server at http:\/\/127\.0\.0\.1:9 cannot be reached: \w/,
+        /^a2c: What answers at .* is no A2C Server/,
+        /^a2c: "nonsense" is no URL of a Server/,
+        /^a2c: .*token must hold a token and nothing else/,
+        /^a2c: The token cannot be read: there is no file \/nowhere\/token/
+      ]
+      for (const [at, [code, words]] of asked.entries()) {
+        assert.strictEqual(code, 1)
+        assert.match(words, expected[at] ?? /^$/)
+        assert.notInclude(words, "two words")
+      }
+    })
+  )
+
+  live(
+    "the log is JSON where the environment wants it, for every command that runs long",
+    Effect.gen(function* () {
+      const variables = { A2C_LOG_FORMAT: "json", A2C_LOG_LEVEL: "debug" }
+      const { process: serving, url } = yield* serve([], variables)
+      const desk = yield* compute(url, variables)
+      yield* act(url, echo("hi"))
+      yield* desk.signal("SIGINT")
+      yield* desk.ended
+      yield* serving.signal("SIGINT")
+      yield* serving.ended
+      for (const process of [serving, desk]) {
+        const lines = jsonLines(process.stderr())
+        for (const line of lines) {
+          assert.isTrue(["time", "level", "message", "annotations"].every((name) => name in line))
+        }
+        assert.isTrue(lines.some(({ level }) => level === "DEBUG"))
+      }
+      const joined = jsonLines(serving.stderr()).find(({ message }) => message === "joined")
+      assert.deepInclude(joined?.["annotations"], { office: "team", role: "computer", name: "desk" })
+    })
+  )
+
+  live(
+    "flags of the log win over the environment, and a wrong level is refused",
+    Effect.gen(function* () {
+      const variables = { A2C_LOG_FORMAT: "json", A2C_LOG_LEVEL: "debug" }
+      const { process: serving, url } = yield* serve(
+        ["--log-format", "human", "--log-level", "error"],
+        variables
+      )
+      yield* act(url, ["members"])
+      yield* serving.signal("SIGINT")
+      yield* serving.ended
+      assert.strictEqual(serving.stderr(), "")
+      const wrong = yield* node([cli, "server", "--port", "0"], { A2C_LOG_LEVEL: "loud" })
+      assert.strictEqual(yield* wrong.ended, 1)
+      assert.match(wrong.stderr(), /^a2c: A2C_LOG_LEVEL: expected all\|trace/)
+    })
+  )
+
+  live(
+    "the audit says who did what, without the arguments, and is complete when the Server has ended",
+    Effect.gen(function* () {
+      const file = join(yield* temporaryFolder, "audit.jsonl")
+      const { process: serving, url } = yield* serve(["--audit", file])
+      const desk = yield* compute(url)
+      yield* act(url, [...echo("sesame"), "--name", "ada"])
+      yield* desk.signal("SIGINT")
+      yield* desk.ended
+      yield* serving.signal("SIGTERM")
+      yield* serving.ended
+      assert.isTrue(existsSync(file))
+      assert.strictEqual(statSync(file).mode & 0o777, 0o600)
+      const text = readFileSync(file, "utf8")
+      assert.notInclude(text, "sesame")
+      const lines = jsonLines(text)
+      const call = lines.find(({ event }) => event === "client:tool_call")
+      assert.deepInclude(call, {
+        office: "team",
+        agent: "ada",
+        computer: "desk",
+        tool: "echo",
+        outcome: "ok"
+      })
+      assert.match(String(call?.["args_sha256"]), /^[0-9a-f]{64}$/)
+      const entries = lines.filter(({ type }) => type !== "call").map(({ name, type }) => [type, name])
+      assert.deepStrictEqual(entries, [
+        ["join", "desk"],
+        ["join", "ada"],
+        ["leave", "ada"],
+        ["leave", "desk"]
+      ])
+    })
+  )
+
+  live(
+    "an audit that cannot be written keeps the Server from starting",
+    Effect.gen(function* () {
+      const refused = yield* node([cli, "server", "--port", "0", "--audit", "/nowhere/audit.jsonl"])
+      assert.strictEqual(yield* refused.ended, 1)
+      assert.match(refused.stderr(), /^a2c: The audit \/nowhere\/audit\.jsonl cannot be written/)
+    })
+  )
+})
+
+describe("OpenTelemetry", () => {
+  live(
+    "shows a call of three processes as one trace with every hop",
+    Effect.gen(function* () {
+      const { paths, spans, url: otlp } = yield* collector
+      const variables = { OTEL_EXPORTER_OTLP_PROTOCOL: "http/json", OTEL_BSP_SCHEDULE_DELAY: "200" }
+      const byEnvironment = { ...variables, OTEL_EXPORTER_OTLP_ENDPOINT: otlp }
+      const { process: serving, url } = yield* serve(["--otlp", otlp], variables)
+      const desk = yield* compute(url, byEnvironment)
+      const called = yield* act(url, echo("hi"), byEnvironment)
+      assert.deepStrictEqual([called.code, called.stdout], [0, "Echo: hi\n"])
+      yield* desk.signal("SIGINT")
+      yield* desk.ended
+      yield* serving.signal("SIGINT")
+      yield* serving.ended
+
+      const asked = spans.find(({ name, service }) => service === "a2c-agent" && name === "client:tool_call")
+      const trace = spans.filter(({ traceId }) => traceId === asked?.traceId)
+      const hop = (service: string, name: string) =>
+        trace.find((span) => span.service === service && span.name === name && span !== asked)
+      const computing = hop("a2c-computer", "client:tool_call")
+      assert.strictEqual(hop("a2c-server", "client:tool_call")?.parentSpanId, asked?.spanId)
+      assert.strictEqual(computing?.parentSpanId, asked?.spanId)
+      assert.strictEqual(hop("a2c-computer", "tools/call echo")?.parentSpanId, computing?.spanId)
+      assert.deepStrictEqual([...paths].sort(), ["/v1/metrics", "/v1/traces"])
+    })
+  )
+
+  live(
+    "without a collector costs a line on the log and nothing else",
+    Effect.gen(function* () {
+      const variables = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:9", OTEL_BSP_SCHEDULE_DELAY: "100" }
+      const { process: serving, url } = yield* serve([], variables)
+      yield* act(url, ["members"])
+      yield* act(url, ["tools"], variables)
+      assert.strictEqual((yield* act(url, ["members"])).code, 0)
+      const complaints = () => serving.stderr().split("traces and metrics cannot be exported").length - 1
+      yield* act(url, ["call", "nothing", "--computer", "nobody"])
+      yield* until(Effect.sync(complaints), (count) => count === 1)
+    })
+  )
+})
