@@ -1,7 +1,7 @@
 import { Data } from "effect"
 import type { JsonObject } from "./json.ts"
 
-/** Every error code of the protocol, by what it means (spec §12). 413 is ours: a message over the limit. */
+/** Every error code of the protocol, by what it means (spec §12). Ours: 413, a message over the limit, and 503. */
 export const codes = {
   badRequest: 400,
   unauthorized: 401,
@@ -10,6 +10,7 @@ export const codes = {
   timeout: 408,
   tooLarge: 413,
   internal: 500,
+  unavailable: 503,
   toolNotFound: 4001,
   toolDisabled: 4002,
   toolFailed: 4003,
@@ -75,6 +76,9 @@ export const tooLarge = (limit: number) => refuse(codes.tooLarge, `Message large
 
 /** Something is wrong on the answering side. */
 export const internal = (why: string) => refuse(codes.internal, why)
+
+/** What the request needs cannot be reached right now. */
+export const unavailable = (why: string) => refuse(codes.unavailable, why)
 
 /** The Computer has no MCP server of that name, or it is not running (spec §10.5). */
 export const mcpServerNotFound = (name: string) =>
