@@ -42,9 +42,13 @@ const cpuOf = (pid: number): number =>
 
 const port = await freePort()
 const folder = mkdtempSync(join(tmpdir(), "a2c-nodes-"))
-const redis = spawn("redis-server", ["--port", String(port), "--save", "", "--dir", folder], {
-  stdio: "ignore"
-})
+const redis = spawn(
+  process.env["REDIS_SERVER"] ?? "/usr/bin/redis-server",
+  ["--port", String(port), "--save", "", "--dir", folder],
+  {
+    stdio: "ignore"
+  }
+)
 const url = `redis://127.0.0.1:${port}`
 
 const heard = (child: ChildProcess): Promise<Report> =>

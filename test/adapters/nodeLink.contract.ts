@@ -54,7 +54,7 @@ export const until = (what: () => boolean): Effect.Effect<void> =>
   )
 
 /** Answers by the name of the event, or not at all. */
-export const answering = (
+const answering = (
   request: (event: string, body: Body) => Asked | undefined,
   more: {
     readonly forgotten?: () => void

@@ -22,7 +22,7 @@ export interface RemoteMember {
  * end with {@link NotSent} and the code 503, though the member may have got them. What fits it, and whether it
  * keeps up, its own node decides.
  */
-export type RemoteLink = Omit<Link, "closed" | "close">
+type RemoteLink = Omit<Link, "closed" | "close">
 
 /** A connection of another node. */
 export interface RemoteConnection {
@@ -46,17 +46,6 @@ const toldOf =
         : error
     )
 
-/** An end that is known at once, heard only after whoever asks has what it needs to forget it. */
-const gone = (end: (asked: Asked) => void): (() => void) => {
-  let wanted = true
-  queueMicrotask(() => {
-    if (wanted) end(Exit.fail(new LinkClosed({ reason: "the member is not here" })))
-  })
-  return () => {
-    wanted = false
-  }
-}
-
 /** Members of other nodes, as if they were here; and the members of this node, for the others. */
 export class Nodes extends Context.Service<
   Nodes,
@@ -76,6 +65,18 @@ export class Nodes extends Context.Service<
       const nodeLink = yield* NodeLink
       const connections = yield* Connections
       const run = Effect.runForkWith(yield* Effect.context<never>())
+
+      /** The member is not here, which whoever asks hears only after it has what it needs to forget it. */
+      const gone = (end: (asked: Asked) => void): (() => void) => {
+        const closed = Exit.fail(new LinkClosed({ reason: "the member is not here" }))
+        const fiber = run(
+          Effect.andThen(
+            Effect.yieldNow,
+            Effect.sync(() => end(closed))
+          )
+        )
+        return () => fiber.interruptUnsafe()
+      }
 
       const receive: NodeReceive = {
         request: (sid, event, body, deadline, end) => {
