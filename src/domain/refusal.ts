@@ -95,6 +95,9 @@ export const goingDown = () => refuse(codes.unavailable, "The Server is going do
 /** Something is wrong on the answering side. */
 export const internal = (why: string) => refuse(codes.internal, why)
 
+/** What the request needs cannot be reached right now. */
+export const unavailable = (why: string) => refuse(codes.unavailable, why)
+
 /** The Computer has no MCP server of that name, or it is not running (spec §10.5). */
 export const mcpServerNotFound = (name: string) =>
   refuse(codes.notFound, `MCP Server '${name}' not found`, { mcp_server_name: name })

@@ -1,45 +1,75 @@
 import { Context, Data, type Duration, type Effect, type Exit, type Scope } from "effect"
 import type { Body } from "./Body.ts"
-import type { Answer, LinkClosed, NoAnswer, NotSent } from "./Transport.ts"
+import type { Answer, Asked, LinkClosed, NoAnswer, NotSent } from "./Transport.ts"
 
 /** Another node cannot be reached, or went while it was asked: whether the message arrived is unknown. */
 export class NodeAway extends Data.TaggedError("NodeAway")<{
   readonly node: string
   readonly reason: string
-}> {}
+}> {
+  override get message(): string {
+    return `Node ${this.node} cannot be reached: ${this.reason}`
+  }
+}
 
 /** How a request to a member of another node ended. */
 export type NodeAsked = Exit.Exit<Answer, LinkClosed | NoAnswer | NotSent | NodeAway>
 
 /** What a node does with what others want of its members. */
 export interface NodeReceive {
-  /** Asks a member; `end` is called exactly once unless the function that it returns is called first. */
+  /**
+   * Asks a member; `end` is called exactly once unless the function that it returns is called first. A member that is
+   * not here ends with {@link LinkClosed}.
+   */
   readonly request: (
     sid: string,
     event: string,
     body: Body,
     deadline: Duration.Duration,
-    end: (asked: Exit.Exit<Answer, LinkClosed | NoAnswer | NotSent>) => void
+    end: (asked: Asked) => void
   ) => () => void
   /** Passes a message on to some members; those that have gone miss it. */
   readonly tell: (sids: ReadonlyArray<string>, event: string, body: Body) => void
 }
 
+/** How much a node link holds and has left out. All but `ignored` and `unsent` are zero when nothing is under way. */
+export interface NodeLoad {
+  /** Requests to other nodes, and of other nodes, without an answer yet. */
+  readonly asked: number
+  readonly serving: number
+  /** Characters of bodies that wait until they may be sent, and bodies of which a part has come. */
+  readonly waiting: number
+  readonly incomplete: number
+  /** Answers that nobody waited for, and messages that could not be read. */
+  readonly ignored: number
+  /** Tells and answers that were left out, because too much waited for their node already. */
+  readonly unsent: number
+}
+
 /**
  * The way between the Servers of one cluster, point to point: a message reaches the one node it is for, and nobody
- * waits for a node that has no part in it. Messages from one node to another arrive in order or not at all.
+ * waits for a node that has no part in it. Requests and tells from one node to the same member arrive in order or not
+ * at all; short ones overtake long ones of other members, and answers overtake each other.
+ *
+ * A node that loses its way to the others gives up everything that is under way between it and them, at both ends: what
+ * it has asked and what it was asked ends with {@link NodeAway}, and it forgets what it was doing for them.
  */
 export class NodeLink extends Context.Service<
   NodeLink,
   {
     /** The name of this node, unique in the cluster and for every start of the program. */
     readonly node: string
-    /** Takes what comes from other nodes until the scope closes. */
+    /**
+     * Takes what comes from other nodes until the scope closes; then what is being done for them is forgotten, and
+     * their requests end with {@link LinkClosed}.
+     */
     readonly serve: (receive: NodeReceive) => Effect.Effect<void, never, Scope.Scope>
     /**
      * Asks a member of another node. `end` is called exactly once, never before this returns, unless the function
      * that it returns is called first: that forgets the answer and tells the node to forget it, too. Ends with
-     * {@link NodeAway} at once when the node or the way to it is known to be gone.
+     * {@link NodeAway} at once when the node or the way to it is known to be gone, with {@link NotSent} when the body
+     * is too large to go or too much waits for the node already, and with {@link NoAnswer} a few seconds after the
+     * deadline, which is the other node's to keep, at the latest.
      */
     readonly request: (
       node: string,
@@ -51,9 +81,10 @@ export class NodeLink extends Context.Service<
     ) => () => void
     /** Tells some members of another node, once for all of them; nobody hears whether it arrived. */
     readonly tell: (node: string, sids: ReadonlyArray<string>, event: string, body: Body) => void
-    /** The cluster has lost a node: what it was asked ends now. */
+    /** The cluster has lost a node: what it was asked ends now, and what it wanted is forgotten. */
     readonly lost: (node: string) => void
     /** Requests to other nodes under way. */
     readonly size: () => number
+    readonly load: () => NodeLoad
   }
 >()("a2c-smcp/application/ports/NodeLink") {}

@@ -1,0 +1,83 @@
+/** One of the nodes of bench/nodes.ts: answers with what it was asked, and asks as it is ordered. */
+import { Duration, Effect, Exit, Layer, Redacted } from "effect"
+import * as MemoryNodeLink from "../src/adapters/memory/MemoryNodeLink.ts"
+import * as RedisNodeLink from "../src/adapters/redis/RedisNodeLink.ts"
+import { type Body, jsonBody } from "../src/application/ports/Body.ts"
+import { NodeLink } from "../src/application/ports/NodeLink.ts"
+
+/** So many requests with such bodies at once, for so long. */
+export interface Order {
+  readonly bytes: number
+  readonly atOnce: number
+  readonly seconds: number
+}
+
+/** How many were answered, and the median of their times in milliseconds. */
+export interface Report {
+  readonly calls: number
+  readonly latency: number
+}
+
+const [, , kind = "redis", url = "", node = "node"] = process.argv
+const tell = (report: Report) => void process.send?.(report)
+
+const bodies = new Map<number, Body>()
+/** A body of this size, the same each time: making one is not what is measured. */
+const bodyOf = (bytes: number): Body => {
+  const known = bodies.get(bytes)
+  if (known !== undefined) return known
+  const body = jsonBody({ text: "lorem ipsum ".repeat(Math.ceil(bytes / 12)).slice(0, bytes - 11) })
+  bodies.set(bytes, body)
+  return body
+}
+
+const layer =
+  kind === "redis"
+    ? RedisNodeLink.layer({ url: Redacted.make(url), node })
+    : MemoryNodeLink.layer(MemoryNodeLink.makeCluster(), node)
+
+const host = Effect.gen(function* () {
+  const link = yield* NodeLink
+  yield* link.serve({
+    request: (_, event, __, ___, end) => {
+      queueMicrotask(() => end(Exit.succeed([bodyOf(Number(event))])))
+      return () => {}
+    },
+    tell: () => {}
+  })
+  const question = bodyOf(1024)
+  const work = ({ atOnce, bytes, seconds }: Order) => {
+    const end = performance.now() + seconds * 1000
+    const times: Array<number> = []
+    let open = 0
+    const ask = () => {
+      const begun = performance.now()
+      open++
+      link.request(
+        "answerer",
+        "some-member-of-it",
+        String(bytes),
+        question,
+        Duration.seconds(30),
+        (asked) => {
+          open--
+          if (Exit.isFailure(asked)) throw new Error(String(asked.cause))
+          times.push(performance.now() - begun)
+          if (performance.now() < end) ask()
+          else if (open === 0) {
+            tell({
+              calls: times.length,
+              latency: times.toSorted((one, other) => one - other)[times.length >> 1] ?? 0
+            })
+          }
+        }
+      )
+    }
+    for (let count = 0; count < atOnce; count++) ask()
+  }
+  process.on("message", work)
+  tell({ calls: 0, latency: 0 })
+  return yield* Effect.never
+})
+
+Effect.runFork(Effect.scoped(Effect.provide(host, Layer.fresh(layer))))

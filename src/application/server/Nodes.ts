@@ -1,0 +1,121 @@
+import { Context, Effect, Exit, Layer, Result } from "effect"
+import { type Line, lineOf } from "../../domain/protocol/lines.ts"
+import { parseVersion, type Version } from "../../domain/protocol/version.ts"
+import { unavailable } from "../../domain/refusal.ts"
+import type { Body } from "../ports/Body.ts"
+import { type NodeAsked, NodeLink, type NodeReceive } from "../ports/NodeLink.ts"
+import { type Asked, askBy, type Link, LinkClosed, NotSent } from "../ports/Transport.ts"
+import { Connections } from "./Connections.ts"
+
+/** A member that is connected to another node. */
+export interface RemoteMember {
+  readonly node: string
+  readonly sid: string
+  /** The name of its seat, for whoever is told that its node cannot be reached. */
+  readonly name: string
+  /** The version that it connected with. */
+  readonly version: string
+}
+
+/**
+ * The link of a member of another node, as far as it can be had from here. When its node cannot be reached, requests
+ * end with {@link NotSent} and the code 503, though the member may have got them. What fits it, and whether it
+ * keeps up, its own node decides.
+ */
+type RemoteLink = Omit<Link, "closed" | "close">
+
+/** A connection of another node. */
+export interface RemoteConnection {
+  readonly link: RemoteLink
+  readonly line: Line
+}
+
+const anyBytes = () => Number.POSITIVE_INFINITY
+const always = () => true
+const none = () => 0
+
+/** Members that passed the gate of another node have a version; what has none is spoken to in our oldest line. */
+const oldest: Version = { major: 0, minor: 2, patch: 0 }
+
+const toldOf =
+  (name: string) =>
+  (asked: NodeAsked): Asked =>
+    Exit.mapError(asked, (error) =>
+      error._tag === "NodeAway"
+        ? new NotSent({ refusal: unavailable(`The node of Computer '${name}' cannot be reached`) })
+        : error
+    )
+
+/** Members of other nodes, as if they were here; and the members of this node, for the others. */
+export class Nodes extends Context.Service<
+  Nodes,
+  {
+    /** The name of this node. */
+    readonly node: string
+    /** The connection of a member of another node. Making one costs nothing, and it need not be closed. */
+    readonly connection: (member: RemoteMember) => RemoteConnection
+    /** Tells some members of another node the same, once for all of them. */
+    readonly tell: (node: string, sids: ReadonlyArray<string>, event: string, body: Body) => void
+  }
+>()("a2c-smcp/application/server/Nodes") {
+  /** Serves the other nodes until the layer's scope closes. */
+  static readonly layer: Layer.Layer<Nodes, never, NodeLink | Connections> = Layer.effect(
+    Nodes,
+    Effect.gen(function* () {
+      const nodeLink = yield* NodeLink
+      const connections = yield* Connections
+      const run = Effect.runForkWith(yield* Effect.context<never>())
+
+      /** The member is not here, which whoever asks hears only after it has what it needs to forget it. */
+      const gone = (end: (asked: Asked) => void): (() => void) => {
+        const closed = Exit.fail(new LinkClosed({ reason: "the member is not here" }))
+        const fiber = run(
+          Effect.andThen(
+            Effect.yieldNow,
+            Effect.sync(() => end(closed))
+          )
+        )
+        return () => fiber.interruptUnsafe()
+      }
+
+      const receive: NodeReceive = {
+        request: (sid, event, body, deadline, end) => {
+          const connection = connections.get(sid)
+          return connection === undefined ? gone(end) : connection.link.request(event, body, deadline, end)
+        },
+        tell: (sids, event, body) => {
+          for (const sid of sids) {
+            const connection = connections.get(sid)
+            if (connection !== undefined) run(Effect.ignore(connection.link.tell(event, body)))
+          }
+        }
+      }
+      yield* nodeLink.serve(receive)
+
+      const connection = ({ name, node, sid, version }: RemoteMember): RemoteConnection => {
+        const told = toldOf(name)
+        const request: Link["request"] = (event, body, deadline, end) =>
+          nodeLink.request(node, sid, event, body, deadline, (asked) => end(told(asked)))
+        return {
+          link: {
+            id: sid,
+            ask: askBy(request),
+            request,
+            tell: (event, body) => Effect.sync(() => nodeLink.tell(node, [sid], event, body)),
+            maxBytes: anyBytes,
+            fits: always,
+            backlog: none,
+            pause: none
+          },
+          line: lineOf(Result.getOrElse(parseVersion(version), () => oldest))
+        }
+      }
+
+      return Nodes.of({
+        node: nodeLink.node,
+        connection,
+        tell: (node, sids, event, body) => nodeLink.tell(node, sids, event, body)
+      })
+    })
+  )
+}

@@ -1,0 +1,391 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Duration, Effect, Exit, Fiber, Result, Scope } from "effect"
+import { type Body, faultyBody, jsonBody } from "../../src/application/ports/Body.ts"
+import type { NodeAsked, NodeLink, NodeReceive } from "../../src/application/ports/NodeLink.ts"
+import { type Asked, LinkClosed, NoAnswer, NotSent } from "../../src/application/ports/Transport.ts"
+import { badRequest, forbidden } from "../../src/domain/refusal.ts"
+
+export type LinkOf = NodeLink["Service"]
+
+/** Makes nodes of one cluster; each lives as long as its scope. */
+export interface NodeCluster {
+  readonly node: (name: string) => Effect.Effect<LinkOf, never, Scope.Scope>
+}
+
+const minute = Duration.minutes(1)
+
+export const valueOf = (body: Body): unknown =>
+  Result.match(body.whole(), { onFailure: ({ code }) => `fault ${code}`, onSuccess: (value) => value })
+
+/** How a request ended, in one word and what matters. */
+export const outcomeOf = (asked: NodeAsked): unknown => {
+  if (Exit.isSuccess(asked)) return asked.value.map(valueOf)
+  const [reason] = asked.cause.reasons
+  if (reason?._tag !== "Fail") return "defect"
+  const { error } = reason
+  return error._tag === "NotSent" ? `NotSent ${error.refusal.code}` : error._tag
+}
+
+/** Asks, and waits for the end. */
+export const ask = (
+  link: LinkOf,
+  node: string,
+  event: string,
+  value: unknown,
+  options: { readonly sid?: string; readonly deadline?: Duration.Duration } = {}
+): Effect.Effect<unknown> =>
+  Effect.callback((resume) => {
+    const { deadline = minute, sid = "sid" } = options
+    const forget = link.request(node, sid, event, jsonBody(value), deadline, (asked) =>
+      resume(Effect.succeed(outcomeOf(asked)))
+    )
+    return Effect.sync(forget)
+  })
+
+/** Lets everything happen that needs no time but the network's, until something is so. */
+export const until = (what: () => boolean): Effect.Effect<void> =>
+  Effect.suspend(() =>
+    what()
+      ? Effect.void
+      : Effect.andThen(
+          Effect.promise(() => new Promise<void>((resolve) => setTimeout(resolve, 1))),
+          until(what)
+        )
+  )
+
+/** Answers by the name of the event, or not at all. */
+const answering = (
+  request: (event: string, body: Body) => Asked | undefined,
+  more: {
+    readonly forgotten?: () => void
+    readonly tell?: NodeReceive["tell"]
+  } = {}
+): NodeReceive & { readonly reached: () => number } => {
+  let reached = 0
+  return {
+    reached: () => reached,
+    request: (_, event, body, __, end) => {
+      reached++
+      const asked = request(event, body)
+      if (asked !== undefined) queueMicrotask(() => end(asked))
+      return () => more.forgotten?.()
+    },
+    tell: more.tell ?? (() => {})
+  }
+}
+
+export const makeEcho = () =>
+  answering((event, body) => (event === "never" ? undefined : Exit.succeed([body])))
+
+/** Nothing is under way any more. */
+export const idle = (link: LinkOf) => {
+  const { asked, incomplete, serving, waiting } = link.load()
+  return asked + incomplete + serving + waiting === 0
+}
+
+/** The promises of every link between nodes. */
+export const contract = (name: string, start: Effect.Effect<NodeCluster, never, Scope.Scope>) => {
+  const promise = (
+    title: string,
+    body: (cluster: NodeCluster) => Effect.Effect<void, unknown, Scope.Scope>
+  ) => it.live(title, () => Effect.scoped(Effect.flatMap(start, body)))
+
+  /** Two nodes, of which the second does something with what it hears. */
+  const pair = Effect.fnUntraced(function* (cluster: NodeCluster, receive: NodeReceive = makeEcho()) {
+    const one = yield* cluster.node("one")
+    const two = yield* cluster.node("two")
+    yield* two.serve(receive)
+    return { one, two }
+  })
+
+  describe(name, () => {
+    promise(
+      "the values of an answer arrive in order, whole and as they were",
+      Effect.fnUntraced(function* (cluster) {
+        const { one, two } = yield* pair(
+          cluster,
+          answering((event, body) =>
+            Exit.succeed(
+              event === "none" ? [] : event === "one" ? [body] : [body, jsonBody("ü€😀"), jsonBody(null)]
+            )
+          )
+        )
+        assert.deepStrictEqual(yield* ask(one, "two", "one", { a: ["ü", 1, null, "\u001e😀"] }), [
+          { a: ["ü", 1, null, "\u001e😀"] }
+        ])
+        assert.deepStrictEqual(yield* ask(one, "two", "three", 1), [1, "ü€😀", null])
+        assert.deepStrictEqual(yield* ask(one, "two", "none", 1), [])
+        assert.isTrue(idle(one) && idle(two))
+      })
+    )
+
+    promise(
+      "both nodes ask each other at the same time, and each request knows its own answer",
+      Effect.fnUntraced(function* (cluster) {
+        const { one, two } = yield* pair(cluster)
+        yield* one.serve(makeEcho())
+        const numbers = Array.from({ length: 200 }, (_, index) => index + 1)
+        const all = yield* Effect.forEach(
+          numbers,
+          (index) =>
+            Effect.all([ask(one, "two", "echo", index), ask(two, "one", "echo", -index)], {
+              concurrency: "unbounded"
+            }),
+          { concurrency: "unbounded" }
+        )
+        assert.deepStrictEqual(
+          all,
+          numbers.map((index) => [[index], [-index]])
+        )
+      })
+    )
+
+    promise(
+      "what the other node says about why there is no answer arrives",
+      Effect.fnUntraced(function* (cluster) {
+        const ends: { readonly [event: string]: Asked } = {
+          closed: Exit.fail(new LinkClosed({ reason: "gone" })),
+          silent: Exit.fail(new NoAnswer({ after: Duration.seconds(7) })),
+          refused: Exit.fail(new NotSent({ refusal: forbidden("no") })),
+          faulty: Exit.succeed([faultyBody(badRequest("binary"))])
+        }
+        const { one } = yield* pair(
+          cluster,
+          answering((event) => ends[event])
+        )
+        assert.strictEqual(yield* ask(one, "two", "closed", {}), "LinkClosed")
+        assert.strictEqual(yield* ask(one, "two", "silent", {}), "NoAnswer")
+        assert.strictEqual(yield* ask(one, "two", "refused", {}), "NotSent 403")
+        assert.deepStrictEqual(yield* ask(one, "two", "faulty", {}), ["fault 400"])
+      })
+    )
+
+    promise(
+      "the other node gets the session, the event and the deadline",
+      Effect.fnUntraced(function* (cluster) {
+        const heard: Array<unknown> = []
+        const { one } = yield* pair(cluster, {
+          request: (sid, event, body, deadline, end) => {
+            heard.push(sid, event, valueOf(body), Duration.toMillis(deadline))
+            queueMicrotask(() => end(Exit.succeed([])))
+            return () => {}
+          },
+          tell: () => {}
+        })
+        yield* ask(one, "two", "client:ünknown", 7, { sid: "s-é", deadline: Duration.millis(12_345) })
+        assert.deepStrictEqual(heard, ["s-é", "client:ünknown", 7, 12_345])
+      })
+    )
+
+    promise(
+      "requests and tells for a member arrive in order, however long they are",
+      Effect.fnUntraced(function* (cluster) {
+        const heard: Array<unknown> = []
+        const { one } = yield* pair(
+          cluster,
+          answering(
+            (_, body) => {
+              heard.push(valueOf(body))
+              return Exit.succeed([])
+            },
+            { tell: (_, __, body) => void heard.push(String(valueOf(body)).slice(0, 2)) }
+          )
+        )
+        const long = "x".repeat(700_000)
+        for (let count = 10; count < 30; count++) {
+          one.tell("two", ["sid"], "tell", jsonBody(`${count}${count % 3 === 0 ? long : ""}`))
+        }
+        yield* ask(one, "two", "last", 30)
+        assert.deepStrictEqual(heard, [...Array.from({ length: 20 }, (_, index) => String(index + 10)), 30])
+      })
+    )
+
+    promise(
+      "a tell names all its members at once",
+      Effect.fnUntraced(function* (cluster) {
+        const told = yield* Deferred.make<unknown>()
+        const { one } = yield* pair(
+          cluster,
+          answering(() => undefined, {
+            tell: (sids, event, body) =>
+              Deferred.doneUnsafe(told, Exit.succeed([sids.length, sids[1999], event, valueOf(body)]))
+          })
+        )
+        const sids = Array.from({ length: 2000 }, (_, index) => `member-${index}`)
+        one.tell("two", sids, "notify:x", jsonBody({ a: 1 }))
+        assert.deepStrictEqual(yield* Deferred.await(told), [2000, "member-1999", "notify:x", { a: 1 }])
+      })
+    )
+
+    promise(
+      "who forgets an answer gets none, and the other node forgets it, too",
+      Effect.fnUntraced(function* (cluster) {
+        const forgotten = yield* Deferred.make<void>()
+        const never = answering(() => undefined, {
+          forgotten: () => Deferred.doneUnsafe(forgotten, Exit.void)
+        })
+        const { one, two } = yield* pair(cluster, never)
+        let ended = false
+        const forget = one.request("two", "sid", "never", jsonBody(1), minute, () => {
+          ended = true
+        })
+        yield* until(() => never.reached() === 1)
+        forget()
+        forget()
+        yield* Deferred.await(forgotten)
+        assert.isFalse(ended)
+        assert.isTrue(idle(one) && idle(two))
+      })
+    )
+
+    promise(
+      "no request ends before it has returned, and none that was forgotten at once ends",
+      Effect.fnUntraced(function* (cluster) {
+        const { one } = yield* pair(cluster)
+        const ends: Array<string> = []
+        for (const node of ["two", "nobody"]) {
+          const forget = one.request(node, "sid", "echo", jsonBody(1), minute, () => ends.push(node))
+          assert.deepStrictEqual(ends, [])
+          forget()
+        }
+        yield* ask(one, "two", "echo", 1)
+        assert.deepStrictEqual(ends, [])
+      })
+    )
+
+    promise(
+      "a node that is not there is away at once",
+      Effect.fnUntraced(function* (cluster) {
+        const { one } = yield* pair(cluster)
+        assert.strictEqual(yield* ask(one, "nobody", "echo", 1), "NodeAway")
+        one.tell("nobody", ["sid"], "tell", jsonBody(1))
+        assert.deepStrictEqual(yield* ask(one, "two", "echo", 1), [1])
+        assert.isTrue(idle(one))
+      })
+    )
+
+    promise(
+      "a body that cannot be written is not sent",
+      Effect.fnUntraced(function* (cluster) {
+        const { one } = yield* pair(cluster)
+        const outcome = yield* Effect.callback<unknown>((resume) => {
+          one.request("two", "sid", "echo", faultyBody(badRequest("no")), minute, (asked) =>
+            resume(Effect.succeed(outcomeOf(asked)))
+          )
+        })
+        assert.strictEqual(outcome, "NotSent 400")
+      })
+    )
+
+    promise(
+      "a node that serves nobody, or no longer, answers that",
+      Effect.fnUntraced(function* (cluster) {
+        const one = yield* cluster.node("one")
+        const two = yield* cluster.node("two")
+        assert.strictEqual(yield* ask(one, "two", "echo", 1), "LinkClosed")
+        const serving = yield* Scope.make()
+        const handler = makeEcho()
+        yield* Scope.provide(two.serve(handler), serving)
+        const waiting = yield* Effect.forkChild(ask(one, "two", "never", 1), { startImmediately: true })
+        yield* until(() => handler.reached() === 1)
+        yield* Scope.close(serving, Exit.void)
+        assert.strictEqual(yield* Fiber.join(waiting), "LinkClosed")
+      })
+    )
+
+    promise(
+      "when a node ends, what it was asked ends at once, and what it asked is forgotten",
+      Effect.fnUntraced(function* (cluster) {
+        let forgotten = 0
+        const one = yield* cluster.node("one")
+        const never = answering(() => undefined, { forgotten: () => void forgotten++ })
+        yield* one.serve(never)
+        const home = yield* Scope.make()
+        const two = yield* Scope.provide(cluster.node("two"), home)
+        const handler = makeEcho()
+        yield* Scope.provide(two.serve(handler), home)
+        const ends: Array<unknown> = []
+        two.request("one", "sid", "never", jsonBody(1), minute, (asked) => ends.push(outcomeOf(asked)))
+        const asked = yield* Effect.forkChild(ask(one, "two", "never", 1), { startImmediately: true })
+        yield* until(() => never.reached() + handler.reached() === 2)
+        yield* Scope.close(home, Exit.void)
+        assert.match(String(yield* Fiber.join(asked)), /^NodeAway|LinkClosed$/)
+        yield* until(() => forgotten === 1)
+        assert.deepStrictEqual(ends, ["NodeAway"])
+        assert.isTrue(idle(one) && idle(two))
+      })
+    )
+
+    promise(
+      "a node that the cluster has lost is given up at both ends, though it may live",
+      Effect.fnUntraced(function* (cluster) {
+        let forgotten = 0
+        const never = answering(() => undefined, { forgotten: () => void forgotten++ })
+        const { one, two } = yield* pair(cluster, never)
+        yield* one.serve(never)
+        const asked = yield* Effect.forkChild(ask(one, "two", "never", 1), { startImmediately: true })
+        const back = yield* Effect.forkChild(ask(two, "one", "never", 1), { startImmediately: true })
+        yield* until(() => never.reached() === 2)
+        one.lost("two")
+        assert.strictEqual(yield* Fiber.join(asked), "NodeAway")
+        assert.strictEqual(yield* Fiber.join(back), "NodeAway")
+        yield* until(() => forgotten === 2)
+        assert.isTrue(idle(one) && idle(two))
+      })
+    )
+
+    promise(
+      "a node that keeps no deadline is not waited for: a few seconds later there is no answer",
+      Effect.fnUntraced(function* (cluster) {
+        let forgotten = 0
+        const { one, two } = yield* pair(
+          cluster,
+          answering(() => undefined, { forgotten: () => void forgotten++ })
+        )
+        const options = { deadline: Duration.millis(1) }
+        assert.strictEqual(yield* ask(one, "two", "never", 1, options), "NoAnswer")
+        yield* until(() => forgotten === 1)
+        assert.isTrue(idle(one) && idle(two))
+      })
+    )
+
+    promise(
+      "several bodies of 8 MB go both ways at once",
+      Effect.fnUntraced(function* (cluster) {
+        const { one, two } = yield* pair(cluster)
+        const text = `${"lorem ipsum 你好 😀 ".repeat(270_000)}.`
+        const large = yield* Effect.forkChild(
+          Effect.forEach(
+            [1, 2, 3, 4],
+            (count) =>
+              Effect.map(ask(one, "two", "echo", { count, text }, { sid: `s${count}` }), (answer) => {
+                assert.deepStrictEqual(answer, [{ count, text }])
+              }),
+            { concurrency: "unbounded" }
+          ),
+          { startImmediately: true }
+        )
+        assert.deepStrictEqual(yield* ask(one, "two", "echo", "short", { sid: "other" }), ["short"])
+        yield* Fiber.join(large)
+        assert.isTrue(idle(one) && idle(two))
+      })
+    )
+
+    promise(
+      "a long request that is forgotten on its way leaves nothing behind",
+      Effect.fnUntraced(function* (cluster) {
+        const { one, two } = yield* pair(cluster)
+        const body = jsonBody("x".repeat(8_000_000))
+        for (let count = 0; count < 5; count++) {
+          const forget = one.request("two", "sid", "never", body, minute, () =>
+            assert.fail("it was forgotten")
+          )
+          yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+          forget()
+        }
+        assert.deepStrictEqual(yield* ask(one, "two", "echo", 1), [1])
+        yield* until(() => idle(one) && idle(two))
+      })
+    )
+  })
+}

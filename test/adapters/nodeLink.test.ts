@@ -1,0 +1,26 @@
+import { Effect, Layer, Redacted } from "effect"
+import * as MemoryNodeLink from "../../src/adapters/memory/MemoryNodeLink.ts"
+import * as RedisNodeLink from "../../src/adapters/redis/RedisNodeLink.ts"
+import { NodeLink } from "../../src/application/ports/NodeLink.ts"
+import { startRedis } from "../fixtures/redis.ts"
+import { contract } from "./nodeLink.contract.ts"
+
+const built = <E>(layer: Layer.Layer<NodeLink, E>) =>
+  Effect.orDie(
+    Effect.flatMap(Layer.build(Layer.fresh(layer)), (context) => Effect.provideContext(NodeLink, context))
+  )
+
+contract(
+  "in memory",
+  Effect.sync(() => {
+    const cluster = MemoryNodeLink.makeCluster()
+    return { node: (name) => built(MemoryNodeLink.layer(cluster, name)) }
+  })
+)
+
+contract(
+  "over Redis",
+  Effect.map(startRedis(), ({ url }) => ({
+    node: (node) => built(RedisNodeLink.layer({ url: Redacted.make(url), node }))
+  }))
+)

@@ -1,0 +1,123 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Deferred, Duration, Effect, Exit, Fiber, Layer, Result, Scope } from "effect"
+import * as MemoryNodeLink from "../../../src/adapters/memory/MemoryNodeLink.ts"
+import { type Body, jsonBody } from "../../../src/application/ports/Body.ts"
+import { askBy, type Link } from "../../../src/application/ports/Transport.ts"
+import { Connections } from "../../../src/application/server/Connections.ts"
+import { Nodes } from "../../../src/application/server/Nodes.ts"
+import { lineOf } from "../../../src/domain/protocol/lines.ts"
+
+const minute = Duration.minutes(1)
+const valueOf = (body: Body) => Result.getOrElse(body.whole(), ({ code }) => `fault ${code}`)
+
+/** A node, and the hand on who is connected to it. */
+const start = (cluster: MemoryNodeLink.Cluster, node: string) =>
+  Effect.map(
+    Layer.build(
+      Nodes.layer.pipe(
+        Layer.provideMerge(Layer.merge(Layer.fresh(Connections.layer), MemoryNodeLink.layer(cluster, node)))
+      )
+    ),
+    (context) => ({ nodes: Context.get(context, Nodes), connections: Context.get(context, Connections) })
+  )
+
+/** A link that answers with the event and the body, unless the event is `never`. */
+const linkOf = (id: string, heard: Array<unknown>, forgotten: Deferred.Deferred<void>): Link => {
+  const request: Link["request"] = (event, body, _, end) => {
+    heard.push(event)
+    if (event !== "never") queueMicrotask(() => end(Exit.succeed([jsonBody(event), body])))
+    return () => Deferred.doneUnsafe(forgotten, Exit.void)
+  }
+  return {
+    id,
+    request,
+    ask: askBy(request),
+    tell: (event, body) => Effect.sync(() => void heard.push([id, event, valueOf(body)])),
+    maxBytes: () => 1000,
+    fits: () => true,
+    backlog: () => 0,
+    pause: () => undefined,
+    closed: Effect.never,
+    close: () => Effect.void
+  }
+}
+
+/** Two nodes; a Computer sits at the second one. */
+const world = Effect.gen(function* () {
+  const cluster = MemoryNodeLink.makeCluster()
+  const heard: Array<unknown> = []
+  const forgotten = yield* Deferred.make<void>()
+  const one = yield* start(cluster, "one")
+  const home = yield* Scope.make()
+  const two = yield* Scope.provide(start(cluster, "two"), home)
+  const line = lineOf({ major: 0, minor: 2, patch: 0 })
+  for (const sid of ["c1", "c2"]) {
+    yield* Scope.provide(two.connections.add(linkOf(sid, heard, forgotten), line), home)
+  }
+  const linkTo = (sid: string) =>
+    one.nodes.connection({ node: "two", sid, name: "pc", version: "0.2.0" }).link
+  return { forgotten, heard, home, linkTo, one }
+})
+
+describe("members of other nodes", () => {
+  it.effect("are asked and answer as if they were here", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { linkTo } = yield* world
+        const answer = yield* linkTo("c1").ask("client:x", jsonBody({ a: 1 }), minute)
+        assert.deepStrictEqual(answer.map(valueOf), ["client:x", { a: 1 }])
+      })
+    )
+  )
+
+  it.effect("that have gone are closed links", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { linkTo } = yield* world
+        const failed = yield* Effect.flip(linkTo("gone").ask("client:x", jsonBody({}), minute))
+        assert.strictEqual(failed._tag, "LinkClosed")
+      })
+    )
+  )
+
+  it.effect("whose node goes are refused with 503 and the name of the Computer", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { home, linkTo } = yield* world
+        yield* Scope.close(home, Exit.void)
+        const failed = yield* Effect.flip(linkTo("c1").ask("client:x", jsonBody({}), minute))
+        const refusal = failed._tag === "NotSent" ? failed.refusal : undefined
+        assert.strictEqual(refusal?.code, 503)
+        assert.include(refusal?.message, "'pc'")
+      })
+    )
+  )
+
+  it.effect("are told once for all of them", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { heard, linkTo, one } = yield* world
+        one.nodes.tell("two", ["c1", "gone", "c2"], "notify:x", jsonBody(1))
+        yield* linkTo("c1").tell("notify:y", jsonBody(2))
+        while (heard.length < 3) yield* Effect.yieldNow
+        assert.deepStrictEqual(heard, [
+          ["c1", "notify:x", 1],
+          ["c2", "notify:x", 1],
+          ["c1", "notify:y", 2]
+        ])
+      })
+    )
+  )
+
+  it.effect("are let go when the asker is interrupted", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { forgotten, heard, linkTo } = yield* world
+        const asking = yield* Effect.forkChild(linkTo("c1").ask("never", jsonBody({}), minute))
+        while (heard.length === 0) yield* Effect.yieldNow
+        yield* Fiber.interrupt(asking)
+        yield* Deferred.await(forgotten)
+      })
+    )
+  )
+})
