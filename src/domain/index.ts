@@ -55,11 +55,13 @@ export { buildDpeUri, checkDpeUri, type DpeUri, InvalidDpeUri, parseDpeUri } fro
 export { type FinderPage, type FinderQuery, findDocuments, summarize } from "./documents/finder.ts"
 export type { JsonObject } from "./json.ts"
 export {
+  type Capacity,
   type Command,
   computerIn,
   decide,
   type Event,
   evolve,
+  type Member,
   membersOf,
   noOffices,
   type Office,

@@ -3,6 +3,7 @@ import { Effect, Layer } from "effect"
 import * as AjvValidator from "../adapters/ajv/AjvValidator.ts"
 import type { AuthorizerOptions } from "../adapters/mcp/Authorizer.ts"
 import * as McpClient from "../adapters/mcp/McpClient.ts"
+import * as MemoryRegistry from "../adapters/memory/MemoryRegistry.ts"
 import * as FileDocuments from "../adapters/node/FileDocuments.ts"
 import * as FileCredentialStore from "../adapters/node/FileCredentialStore.ts"
 import * as NodeFolders from "../adapters/packs/NodeFolders.ts"
@@ -31,6 +32,7 @@ export const serverLayer = (
   const { settings, ...socketIo } = options
   return Server.layer.pipe(
     Layer.provide(SocketIoServer.layer(socketIo)),
+    Layer.provide(MemoryRegistry.layer()),
     Layer.provide(
       Layer.effect(
         ServerSettings,

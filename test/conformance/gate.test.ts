@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer, type Scope } from "effect"
 import { io, Manager } from "socket.io-client"
 import * as SocketIoClient from "../../src/adapters/socketio/SocketIoClient.ts"
+import * as MemoryRegistry from "../../src/adapters/memory/MemoryRegistry.ts"
 import * as SocketIoServer from "../../src/adapters/socketio/SocketIoServer.ts"
 import { AdmissionRefused, TransportClient } from "../../src/application/ports/Transport.ts"
 import { Server } from "../../src/application/server/Server.ts"
@@ -22,6 +23,7 @@ const serve = (
 ): Effect.Effect<string, never, Scope.Scope> =>
   Server.layer.pipe(
     Layer.provide(SocketIoServer.layer(options)),
+    Layer.provide(MemoryRegistry.layer()),
     Layer.provide(Layer.succeed(ServerSettings, { ...ServerSettings.defaultValue(), ...settings })),
     Layer.fresh,
     Layer.build,

@@ -77,13 +77,16 @@ export class Routing extends Context.Service<
       const { grace, routingTimeout } = yield* ServerSettings
 
       const locate = (office: string, computer: string) => {
-        const sid = Option.getOrUndefined(membership.computerIn(office, computer))
-        const connection = sid === undefined ? undefined : connections.get(sid)
+        const member = Option.getOrUndefined(membership.computerIn(office, computer))
+        const connection = member === undefined ? undefined : connections.get(member.sid)
         if (connection !== undefined) return Effect.succeed(connection)
-        if (!membership.computerAnywhere(computer)) return Effect.fail(computerNotFound(computer))
-        return Effect.andThen(
-          Effect.logWarning("request across offices refused", { office, computer }),
-          Effect.fail(otherOffice(`Computer '${computer}'`))
+        return Effect.flatMap(membership.computerAnywhere(computer), (elsewhere) =>
+          elsewhere
+            ? Effect.andThen(
+                Effect.logWarning("request across offices refused", { office, computer }),
+                Effect.fail(otherOffice(`Computer '${computer}'`))
+              )
+            : Effect.fail(computerNotFound(computer))
         )
       }
 

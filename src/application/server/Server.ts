@@ -12,8 +12,10 @@ import {
   type Receive,
   TransportServer
 } from "../ports/Transport.ts"
+import type { OfficeRegistry } from "../ports/OfficeRegistry.ts"
 import { Cancellation } from "./Cancellation.ts"
 import { Connections } from "./Connections.ts"
+import { holderOf } from "./holder.ts"
 import { Membership } from "./Membership.ts"
 import { Notifications } from "./Notifications.ts"
 import { makeReceiver } from "./Receiver.ts"
@@ -67,20 +69,22 @@ export class Server extends Context.Service<
         url,
         load: () => ({
           connections: connections.size(),
-          ...membership.size(),
+          sessions: membership.state().sessions,
+          offices: membership.state().offices,
           calls: cancellation.size()
         })
       })
     })
   )
 
-  /** {@link Server.layerBare} with everything but the transport. */
-  static readonly layer: Layer.Layer<Server, ListenFailed, TransportServer> = Server.layerBare.pipe(
-    Layer.provide(Routing.layer),
-    Layer.provide(Membership.layer),
-    Layer.provide(Notifications.layer),
-    Layer.provide(Layer.merge(Connections.layer, Cancellation.layer))
-  )
+  /** {@link Server.layerBare} with everything but the transport and the registry of its cluster. */
+  static readonly layer: Layer.Layer<Server, ListenFailed, TransportServer | OfficeRegistry> =
+    Server.layerBare.pipe(
+      Layer.provide(Routing.layer),
+      Layer.provide(Membership.layer),
+      Layer.provide(Notifications.layer),
+      Layer.provide(Layer.merge(Connections.layer, Cancellation.layer))
+    )
 }
 
 /** Lets connections in: finds out who they are, and keeps what they hold in their own scope. */
@@ -106,7 +110,16 @@ const makeAccept = Effect.gen(function* () {
     const version = formatVersion(handshake.version)
     yield* connections.add({ link, line })
     yield* Effect.acquireRelease(
-      Effect.orDie(membership.apply({ _tag: "Connect", sid, version, role })),
+      Effect.orDie(
+        membership.apply({
+          _tag: "Connect",
+          sid,
+          node: membership.node,
+          version,
+          role,
+          holder: holderOf("", handshake.auth)
+        })
+      ),
       () => Effect.orDie(membership.apply({ _tag: "Disconnect", sid }))
     )
     yield* Effect.logDebug("connected", { sid, version })

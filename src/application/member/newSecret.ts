@@ -1,0 +1,3 @@
+/** 128 random bits in hexadecimal, from the platform's source for secrets: nobody can guess them. */
+export const newSecret = (): string =>
+  [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("")
