@@ -53,8 +53,9 @@ const announce = (
   const recipients = recipientsOf(state, seat.office, sid)
   for (const [name, node] of nodes) {
     const here = recipients.get(name)
-    // The node of the member itself hears of it even when nobody else is there: calls of the member may be under way.
-    if (here !== undefined || node.sids.has(sid)) tell(node, { _tag, sid, seat, recipients: here ?? [] })
+    // Its own node hears that a member has left even when nobody else is there: its calls end.
+    const own = _tag === "Left" && node.sids.has(sid)
+    if (here !== undefined || own) tell(node, { _tag, sid, seat, recipients: here ?? [] })
   }
 }
 
