@@ -27,7 +27,7 @@ const config = Result.getOrThrow(
 
 const program = Effect.gen(function* () {
   const place = yield* Layer.build(
-    Server.layer.pipe(Layer.provide(MemoryRegistry.layer()), Layer.provideMerge(MemoryTransport.layer()))
+    Server.layer.pipe(Layer.provide(MemoryRegistry.layer), Layer.provideMerge(MemoryTransport.layer()))
   )
   const memory = yield* MemoryMcp.makeMemoryServer({
     tools: [

@@ -35,7 +35,7 @@ const program = Effect.gen(function* () {
     Layer.provideMerge(Computer.layer({ office, name: "desk", config })),
     Layer.provideMerge(Server.layer),
     Layer.provide(MemoryTransport.layer()),
-    Layer.provide(MemoryRegistry.layer()),
+    Layer.provide(MemoryRegistry.layer),
     Layer.provide(MemoryMcp.layer(new Map([["clock", clock]]))),
     Layer.provide(Inputs.layer())
   )

@@ -39,7 +39,7 @@ export const Office = Layer.unwrap(
       Layer.provideMerge(Computer.layer({ office, name: "desk", config })),
       Layer.provide(Server.layer),
       Layer.provide(MemoryTransport.layer()),
-      Layer.provide(MemoryRegistry.layer()),
+      Layer.provide(MemoryRegistry.layer),
       Layer.provide(MemoryMcp.layer(new Map([["weather", server]]))),
       Layer.provide(Inputs.layer())
     )

@@ -32,7 +32,7 @@ export const serverLayer = (
   const { settings, ...socketIo } = options
   return Server.layer.pipe(
     Layer.provide(SocketIoServer.layer(socketIo)),
-    Layer.provide(MemoryRegistry.layer()),
+    Layer.provide(MemoryRegistry.layer),
     Layer.provide(
       Layer.effect(
         ServerSettings,

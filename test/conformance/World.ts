@@ -244,7 +244,7 @@ const buildWorld = Effect.fnUntraced(function* (
       : Layer.merge(SocketIoServer.layer(options), SocketIoClient.layer({ url: "http://set.below" }))
   const context = yield* Server.layer.pipe(
     Layer.provideMerge(transports),
-    Layer.provide(MemoryRegistry.layer()),
+    Layer.provide(MemoryRegistry.layer),
     Layer.provide(Layer.succeed(ServerSettings, { ...ServerSettings.defaultValue(), ...settings })),
     Layer.provideMerge(logging),
     Layer.fresh,

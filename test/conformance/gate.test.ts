@@ -23,7 +23,7 @@ const serve = (
 ): Effect.Effect<string, never, Scope.Scope> =>
   Server.layer.pipe(
     Layer.provide(SocketIoServer.layer(options)),
-    Layer.provide(MemoryRegistry.layer()),
+    Layer.provide(MemoryRegistry.layer),
     Layer.provide(Layer.succeed(ServerSettings, { ...ServerSettings.defaultValue(), ...settings })),
     Layer.fresh,
     Layer.build,

@@ -40,7 +40,7 @@ const restartable = Effect.fnUntraced(function* (
         Layer.fresh(
           Server.layer.pipe(
             Layer.provide(transport),
-            Layer.provide(MemoryRegistry.layer()),
+            Layer.provide(MemoryRegistry.layer),
             Layer.provide(world.logging)
           )
         ),
@@ -64,7 +64,7 @@ const onMemory = Effect.gen(function* () {
 const freePort = Effect.scoped(
   Effect.gen(function* () {
     const context = yield* Layer.build(
-      Server.layer.pipe(Layer.provide(SocketIoServer.layer()), Layer.provide(MemoryRegistry.layer()))
+      Server.layer.pipe(Layer.provide(SocketIoServer.layer()), Layer.provide(MemoryRegistry.layer))
     )
     return Number(new URL(Context.get(context, Server).url).port)
   })

@@ -49,7 +49,7 @@ export const makePlace: Effect.Effect<Place, never, Scope.Scope> = Effect.gen(fu
   const logging = Layer.merge(Logger.layer([logger]), Layer.succeed(References.MinimumLogLevel, "All"))
   const context = yield* Server.layer.pipe(
     Layer.provideMerge(Memory.layer()),
-    Layer.provide(MemoryRegistry.layer()),
+    Layer.provide(MemoryRegistry.layer),
     Layer.provide(logging),
     Layer.fresh,
     Layer.build,

@@ -62,10 +62,7 @@ export const desk = (
           })
         ),
         Layer.provide(
-          Server.layer.pipe(
-            Layer.provide(MemoryRegistry.layer()),
-            Layer.provideMerge(MemoryTransport.layer())
-          )
+          Server.layer.pipe(Layer.provide(MemoryRegistry.layer), Layer.provideMerge(MemoryTransport.layer()))
         ),
         Layer.provideMerge(ConfigProvider.layer(ConfigProvider.fromEnv({ env: { A2C_SMCP_SIZE: "M" } }))),
         Layer.provide(Logger.layer([]))

@@ -95,7 +95,7 @@ export const layerIn = (cluster: MemoryCluster, node: string): Layer.Layer<Offic
         }),
         (own) =>
           Effect.sync(() => {
-            for (const sid of [...own.sids]) applyTo(cluster, { _tag: "Disconnect", sid }, undefined)
+            for (const sid of own.sids) applyTo(cluster, { _tag: "Disconnect", sid }, undefined)
             cluster.nodes.delete(node)
             for (const other of cluster.nodes.values()) tell(other, { _tag: "NodeGone", node })
           })
@@ -131,5 +131,7 @@ export const layerIn = (cluster: MemoryCluster, node: string): Layer.Layer<Offic
     })
   )
 
-/** The registry of a Server that shares its offices with nobody. */
-export const layer = (): Layer.Layer<OfficeRegistry> => Layer.suspend(() => layerIn(makeCluster(), "memory"))
+/** The registry of a Server that shares its offices with nobody: each one that is provided is its own. */
+export const layer: Layer.Layer<OfficeRegistry> = Layer.fresh(
+  Layer.suspend(() => layerIn(makeCluster(), "memory"))
+)

@@ -23,6 +23,8 @@ export interface MemoryTransportOptions {
   readonly maxMessageBytes?: number
   /** The version the Server's gate speaks. */
   readonly version?: string
+  /** What the ids of its links begin with: several Servers that share offices need different ones. */
+  readonly name?: string
 }
 
 type Accept = (link: Link, handshake: Handshake) => Effect.Effect<Receive, AdmissionRefused, Scope.Scope>
@@ -158,7 +160,11 @@ const refusalOf = ({ body }: GateRefusal): VersionRefused | AdmissionRefused =>
 export const layer = (options: MemoryTransportOptions = {}): Layer.Layer<TransportServer | TransportClient> =>
   Layer.effectContext(
     Effect.gen(function* () {
-      const { maxMessageBytes = Number.POSITIVE_INFINITY, version = PROTOCOL_VERSION } = options
+      const {
+        maxMessageBytes = Number.POSITIVE_INFINITY,
+        name = "memory",
+        version = PROTOCOL_VERSION
+      } = options
       const serverVersion = yield* Effect.orDie(Effect.fromResult(parseVersion(version)))
       let serving:
         | { readonly accept: Accept; readonly scope: Scope.Scope; readonly context: Context.Context<never> }
@@ -191,7 +197,7 @@ export const layer = (options: MemoryTransportOptions = {}): Layer.Layer<Transpo
         const { accept, context, scope } = serving
         const admitted = gate([request.version], serverVersion)
         if (Result.isFailure(admitted)) return yield* refusalOf(admitted.failure)
-        const id = `memory-${++count}`
+        const id = `${name}-${++count}`
         const here = yield* Effect.scope
         const there = yield* Scope.fork(scope)
         const lose = (reason: string) =>

@@ -40,7 +40,7 @@ import {
   readSnapshot,
   seatAt
 } from "./messages.ts"
-import { connectScripts, RedisAway, type RedisUrlInvalid, scriptPatience } from "./RedisScripts.ts"
+import { connectScripts, type RedisAway, type RedisUrlInvalid, scriptPatience } from "./RedisScripts.ts"
 
 /** What may be set about a registry in Redis. */
 export interface RedisRegistryOptions {

@@ -32,8 +32,7 @@ const Message = Schema.Union([
   Schema.Struct({ gone: Schema.String })
 ])
 
-/** What a node reads on its channel. */
-export type Message = typeof Message.Type
+/** Reads what a node hears on its channel. */
 export const readMessage = Schema.decodeUnknownResult(Schema.fromJsonString(Message))
 
 /** What the scripts give. */

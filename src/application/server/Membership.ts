@@ -70,9 +70,14 @@ export class Membership extends Context.Service<
         })
       )
 
+      const soon = (task: () => void) => void Promise.resolve().then(task)
+      const tellRest = () => {
+        if (untold.length > 0) run(tellAll)
+      }
+
       yield* registry.follow((change) => {
         // Whoever applied a command tells what came of it; others' changes are told by whoever is first.
-        if (untold.push(change) === 1) run(Effect.andThen(Effect.yieldNow, tellAll))
+        if (untold.push(change) === 1) soon(tellRest)
       })
 
       const apply = Effect.fnUntraced(function* (command: Command) {

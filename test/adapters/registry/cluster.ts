@@ -26,7 +26,7 @@ export interface TestNode {
 export type OpenNode = (name: string) => Effect.Effect<TestNode, never, Scope.Scope>
 
 /** A node on any registry. */
-export const openNode = (layer: Layer.Layer<OfficeRegistry, unknown>) =>
+const openNode = (layer: Layer.Layer<OfficeRegistry, unknown>) =>
   Effect.gen(function* (): Effect.fn.Return<TestNode, never, Scope.Scope> {
     const registry = Context.get(yield* Effect.orDie(Layer.build(Layer.fresh(layer))), OfficeRegistry)
     const heard: Array<Change> = []

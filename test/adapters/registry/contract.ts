@@ -378,12 +378,13 @@ export const registryContract = (name: string, cluster: () => OpenNode): void =>
                   const { nodes, outcomes, seated } = yield* actual(cluster(), commands)
                   assert.deepStrictEqual(outcomes, rules.outcomes)
                   const settled = () => JSON.stringify(seated().toSorted()) === JSON.stringify(rules.seats)
-                  yield* Effect.raceFirst(
+                  yield* Effect.timeoutOrElse(
                     Effect.raceFirst(nodes.n1.until(settled), nodes.n2.until(settled)),
-                    Effect.andThen(
-                      Effect.sleep("2 seconds"),
-                      Effect.sync(() => assert.deepStrictEqual(seated().toSorted(), rules.seats))
-                    )
+                    {
+                      duration: "2 seconds",
+                      orElse: () =>
+                        Effect.sync(() => assert.deepStrictEqual(seated().toSorted(), rules.seats))
+                    }
                   )
                   return true
                 })

@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect, Option, Schedule, Scope } from "effect"
+import { Duration, Effect, Option, Schedule, type Scope } from "effect"
 import { startRedis } from "../../fixtures/redis.ts"
 import { node as startProcess } from "../../main/processes.ts"
 import { outcome, redisNodes, type TestNode, told } from "./cluster.ts"
