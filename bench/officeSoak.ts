@@ -8,6 +8,7 @@ import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/
 import { Context, Effect, Layer, References, Result, Scope } from "effect"
 import { publishHttp } from "../src/adapters/mcp/publish/Http.ts"
 import * as MemoryMcp from "../src/adapters/memory/MemoryMcp.ts"
+import * as MemoryCluster from "../src/adapters/memory/MemoryCluster.ts"
 import * as MemoryTransport from "../src/adapters/memory/MemoryTransport.ts"
 import { Agent } from "../src/application/agent/Agent.ts"
 import { officeSession } from "../src/application/bridge/OfficeSession.ts"
@@ -25,7 +26,9 @@ const config = Result.getOrThrow(
 )
 
 const program = Effect.gen(function* () {
-  const place = yield* Layer.build(Server.layer.pipe(Layer.provideMerge(MemoryTransport.layer())))
+  const place = yield* Layer.build(
+    Server.layer.pipe(Layer.provide(MemoryCluster.layer), Layer.provideMerge(MemoryTransport.layer()))
+  )
   const memory = yield* MemoryMcp.makeMemoryServer({
     tools: [
       {

@@ -2,7 +2,7 @@
 import { Console, Deferred, Effect, Fiber, Layer, Result } from "effect"
 import { TestClock } from "effect/testing"
 import { Agent, Computer, Inputs, readComputerConfig, Server } from "a2c-smcp"
-import { MemoryMcp, MemoryTransport } from "a2c-smcp/testing"
+import { MemoryMcp, MemoryCluster, MemoryTransport } from "a2c-smcp/testing"
 
 const office = "team"
 
@@ -35,6 +35,7 @@ const program = Effect.gen(function* () {
     Layer.provideMerge(Computer.layer({ office, name: "desk", config })),
     Layer.provideMerge(Server.layer),
     Layer.provide(MemoryTransport.layer()),
+    Layer.provide(MemoryCluster.layer),
     Layer.provide(MemoryMcp.layer(new Map([["clock", clock]]))),
     Layer.provide(Inputs.layer())
   )

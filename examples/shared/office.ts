@@ -1,7 +1,7 @@
 /** A small office in memory, for the examples of programs that use one: a Server, a Computer with one tool, an Agent. */
 import { Effect, Layer, Result } from "effect"
 import { Agent, Computer, Inputs, readComputerConfig, Server } from "a2c-smcp"
-import { MemoryMcp, MemoryTransport } from "a2c-smcp/testing"
+import { MemoryMcp, MemoryCluster, MemoryTransport } from "a2c-smcp/testing"
 
 const office = "team"
 
@@ -39,6 +39,7 @@ export const Office = Layer.unwrap(
       Layer.provideMerge(Computer.layer({ office, name: "desk", config })),
       Layer.provide(Server.layer),
       Layer.provide(MemoryTransport.layer()),
+      Layer.provide(MemoryCluster.layer),
       Layer.provide(MemoryMcp.layer(new Map([["weather", server]]))),
       Layer.provide(Inputs.layer())
     )

@@ -57,11 +57,13 @@ export type { JsonObject } from "./json.ts"
 export { covers, mayConnect, mayJoin } from "./office/grants.ts"
 export { everything, type Grants, type Identity, type Right } from "./office/identity.ts"
 export {
+  type Capacity,
   type Command,
   computerIn,
   decide,
   type Event,
   evolve,
+  type Member,
   membersOf,
   noOffices,
   type Office,

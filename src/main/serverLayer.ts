@@ -1,5 +1,6 @@
 import { Effect, Layer } from "effect"
 import { makeServerPages } from "../adapters/http/ServerPages.ts"
+import * as MemoryCluster from "../adapters/memory/MemoryCluster.ts"
 import { isOwnHost } from "../adapters/node/network.ts"
 import * as ProcessGauges from "../adapters/node/processGauges.ts"
 import * as SocketIoServer from "../adapters/socketio/SocketIoServer.ts"
@@ -53,6 +54,7 @@ export const serverLayer = ({
   return Server.layer.pipe(
     Layer.provide(warning),
     Layer.provide(listener(socketIo, isLocal)),
+    Layer.provide(MemoryCluster.layer),
     Layer.provide(Layer.succeed(Authenticator, authenticator)),
     Layer.provide(
       Layer.effect(

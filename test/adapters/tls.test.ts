@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer, Logger, Queue, Schedule, Stream } from "effect"
+import * as MemoryCluster from "../../src/adapters/memory/MemoryCluster.ts"
 import * as SocketIoClient from "../../src/adapters/socketio/SocketIoClient.ts"
 import * as SocketIoServer from "../../src/adapters/socketio/SocketIoServer.ts"
 import type { TlsIdentity } from "../../src/adapters/socketio/tls.ts"
@@ -23,6 +24,7 @@ const serve = Effect.fnUntraced(function* (options: SocketIoServer.SocketIoServe
   const logger = Logger.make<unknown, void>(({ message }) => void logs.push(JSON.stringify(message)))
   const context = yield* Server.layer.pipe(
     Layer.provide(SocketIoServer.layer(options)),
+    Layer.provide(MemoryCluster.layer),
     Layer.provide(Logger.layer([logger])),
     Layer.fresh,
     Layer.build

@@ -16,6 +16,7 @@ import {
 } from "effect"
 import { TestClock } from "effect/testing"
 import { io } from "socket.io-client"
+import * as MemoryCluster from "../../src/adapters/memory/MemoryCluster.ts"
 import * as Memory from "../../src/adapters/memory/MemoryTransport.ts"
 import * as SocketIoClient from "../../src/adapters/socketio/SocketIoClient.ts"
 import * as SocketIoServer from "../../src/adapters/socketio/SocketIoServer.ts"
@@ -274,6 +275,7 @@ export const buildWorld = Effect.fnUntraced(function* (
       : Layer.merge(SocketIoServer.layer(options), SocketIoClient.layer({ url: "http://set.below" }))
   const context = yield* Server.layer.pipe(
     Layer.provideMerge(transports),
+    Layer.provide(MemoryCluster.layer),
     Layer.provide(Layer.succeed(ServerSettings, { ...ServerSettings.defaultValue(), ...settings })),
     Layer.provide(Layer.succeed(Limits, { ...Limits.defaultValue(), ...limits })),
     Layer.provide(Layer.succeed(Tally, tally)),

@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer, type Scope } from "effect"
 import { io, Manager } from "socket.io-client"
 import * as SocketIoClient from "../../src/adapters/socketio/SocketIoClient.ts"
+import * as MemoryCluster from "../../src/adapters/memory/MemoryCluster.ts"
 import * as SocketIoServer from "../../src/adapters/socketio/SocketIoServer.ts"
 import { anybody, Authenticator } from "../../src/application/ports/Authenticator.ts"
 import { AdmissionRefused, TransportClient } from "../../src/application/ports/Transport.ts"
@@ -22,6 +23,7 @@ const serve = (
 ): Effect.Effect<string, never, Scope.Scope> =>
   Server.layer.pipe(
     Layer.provide(SocketIoServer.layer(options)),
+    Layer.provide(MemoryCluster.layer),
     Layer.provide(Layer.succeed(Authenticator, authenticator)),
     Layer.fresh,
     Layer.build,

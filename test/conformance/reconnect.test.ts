@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Context, type Duration, Effect, Exit, Layer, References, Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
+import * as MemoryCluster from "../../src/adapters/memory/MemoryCluster.ts"
 import * as Memory from "../../src/adapters/memory/MemoryTransport.ts"
 import * as SocketIoClient from "../../src/adapters/socketio/SocketIoClient.ts"
 import * as SocketIoServer from "../../src/adapters/socketio/SocketIoServer.ts"
@@ -36,7 +37,13 @@ const restartable = Effect.fnUntraced(function* (
     start: Effect.gen(function* () {
       running = yield* Scope.fork(home)
       yield* Layer.buildWithScope(
-        Layer.fresh(Server.layer.pipe(Layer.provide(transport), Layer.provide(world.logging))),
+        Layer.fresh(
+          Server.layer.pipe(
+            Layer.provide(transport),
+            Layer.provide(MemoryCluster.layer),
+            Layer.provide(world.logging)
+          )
+        ),
         running
       )
     }).pipe(Effect.orDie),
@@ -56,7 +63,9 @@ const onMemory = Effect.gen(function* () {
 /** A port that was free a moment ago. */
 const freePort = Effect.scoped(
   Effect.gen(function* () {
-    const context = yield* Layer.build(Layer.provide(Server.layer, SocketIoServer.layer()))
+    const context = yield* Layer.build(
+      Server.layer.pipe(Layer.provide(SocketIoServer.layer()), Layer.provide(MemoryCluster.layer))
+    )
     return Number(new URL(Context.get(context, Server).url).port)
   })
 )

@@ -17,6 +17,7 @@ import {
 } from "effect"
 import * as AjvValidator from "../../src/adapters/ajv/AjvValidator.ts"
 import * as McpClient from "../../src/adapters/mcp/McpClient.ts"
+import * as MemoryCluster from "../../src/adapters/memory/MemoryCluster.ts"
 import * as Memory from "../../src/adapters/memory/MemoryTransport.ts"
 import { Computer } from "../../src/application/computer/Computer.ts"
 import { ComputerSettings } from "../../src/application/computer/ComputerSettings.ts"
@@ -48,6 +49,7 @@ export const makePlace: Effect.Effect<Place, never, Scope.Scope> = Effect.gen(fu
   const logging = Layer.merge(Logger.layer([logger]), Layer.succeed(References.MinimumLogLevel, "All"))
   const context = yield* Server.layer.pipe(
     Layer.provideMerge(Memory.layer()),
+    Layer.provide(MemoryCluster.layer),
     Layer.provide(logging),
     Layer.fresh,
     Layer.build,

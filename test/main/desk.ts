@@ -1,6 +1,7 @@
 import { ConfigProvider, Console, Duration, Effect, Layer, Logger, Result } from "effect"
 import * as AjvValidator from "../../src/adapters/ajv/AjvValidator.ts"
 import * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
+import * as MemoryCluster from "../../src/adapters/memory/MemoryCluster.ts"
 import * as MemoryTransport from "../../src/adapters/memory/MemoryTransport.ts"
 import { Computer } from "../../src/application/computer/Computer.ts"
 import { ComputerSettings } from "../../src/application/computer/ComputerSettings.ts"
@@ -60,7 +61,9 @@ export const desk = (
             changePause: Duration.zero
           })
         ),
-        Layer.provide(Server.layer.pipe(Layer.provideMerge(MemoryTransport.layer()))),
+        Layer.provide(
+          Server.layer.pipe(Layer.provide(MemoryCluster.layer), Layer.provideMerge(MemoryTransport.layer()))
+        ),
         Layer.provideMerge(ConfigProvider.layer(ConfigProvider.fromEnv({ env: { A2C_SMCP_SIZE: "M" } }))),
         Layer.provide(Logger.layer([]))
       )

@@ -29,6 +29,8 @@ export interface MemoryTransportOptions {
    * as backlog until it has ended. Without it members read at once.
    */
   readonly reading?: (id: string) => Effect.Effect<void>
+  /** What the ids of its links begin with: several Servers that share offices need different ones. */
+  readonly name?: string
 }
 
 type Accept = (link: Link, handshake: Handshake) => Effect.Effect<Receive, AdmissionRefused, Scope.Scope>
@@ -208,7 +210,12 @@ const refusalOf = ({ body }: GateRefusal): VersionRefused | AdmissionRefused =>
 export const layer = (options: MemoryTransportOptions = {}): Layer.Layer<TransportServer | TransportClient> =>
   Layer.effectContext(
     Effect.gen(function* () {
-      const { maxMessageBytes = Number.POSITIVE_INFINITY, reading, version = PROTOCOL_VERSION } = options
+      const {
+        maxMessageBytes = Number.POSITIVE_INFINITY,
+        name = "memory",
+        reading,
+        version = PROTOCOL_VERSION
+      } = options
       const serverVersion = yield* Effect.orDie(Effect.fromResult(parseVersion(version)))
       let serving:
         | { readonly accept: Accept; readonly scope: Scope.Scope; readonly context: Context.Context<never> }
@@ -241,7 +248,7 @@ export const layer = (options: MemoryTransportOptions = {}): Layer.Layer<Transpo
         const { accept, context, scope } = serving
         const admitted = gate([request.version], serverVersion)
         if (Result.isFailure(admitted)) return yield* refusalOf(admitted.failure)
-        const id = `memory-${++count}`
+        const id = `${name}-${++count}`
         const here = yield* Effect.scope
         const there = yield* Scope.fork(scope)
         const lose = (reason: string) =>

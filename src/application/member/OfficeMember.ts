@@ -3,6 +3,7 @@ import { type Line, lineOf } from "../../domain/protocol/lines.ts"
 import type { Role } from "../../domain/protocol/v0_2/office.ts"
 import { parseVersion, PROTOCOL_VERSION } from "../../domain/protocol/version.ts"
 import { type Body, jsonBody } from "../ports/Body.ts"
+import { newSecret } from "./newSecret.ts"
 import {
   type Answer,
   type ConnectFailed,
@@ -101,6 +102,8 @@ export const joinOffice = Effect.fnUntraced(function* (
   const seats = yield* Scope.fork(yield* Effect.scope)
   const line = lineOf(yield* Effect.orDie(Effect.fromResult(parseVersion(PROTOCOL_VERSION))))
   const current = yield* Ref.make(Option.none<Link>())
+  // By this the Server knows a member again that comes back before its old connection is noticed to be dead.
+  const instance = newSecret()
   const status = yield* SubscriptionRef.make<MemberStatus>({ _tag: "Lost", reason: "not connected yet" })
 
   const permitted = (event: string): Effect.Effect<Link, LinkClosed | NotPermitted> => {
@@ -146,11 +149,13 @@ export const joinOffice = Effect.fnUntraced(function* (
 
   const attempt = Effect.gen(function* () {
     const scope = yield* Scope.fork(seats)
-    const link = yield* transport.connect({ version: PROTOCOL_VERSION, auth: { role }, receive }).pipe(
-      Effect.tap(enter),
-      Scope.provide(scope),
-      Effect.onError(() => Scope.close(scope, Exit.void))
-    )
+    const link = yield* transport
+      .connect({ version: PROTOCOL_VERSION, auth: { role, instance }, receive })
+      .pipe(
+        Effect.tap(enter),
+        Scope.provide(scope),
+        Effect.onError(() => Scope.close(scope, Exit.void))
+      )
     yield* Ref.set(current, Option.some(link))
     yield* SubscriptionRef.set(status, { _tag: "Joined" })
     yield* Effect.logDebug("joined office", { office, name, role })

@@ -1,120 +1,114 @@
-import { Context, Effect, HashMap, Layer, type Option, Ref, Result } from "effect"
-import {
-  type Command,
-  computerAnywhere,
-  computerIn,
-  decide,
-  type Event,
-  evolve,
-  membersOf,
-  noOffices,
-  type OfficeRefusal,
-  type Offices,
-  type Seat,
-  type Session
-} from "../../domain/office/membership.ts"
-import type { Notice } from "../../domain/office/notice.ts"
+import { Context, Effect, FiberSet, Layer, type Option, Semaphore } from "effect"
+import type { Command, Member, OfficeRefusal, Session } from "../../domain/office/membership.ts"
 import { computerNotFound, notInOffice } from "../../domain/refusal.ts"
+import { type Change, OfficeRegistry, type RegistryState } from "../ports/OfficeRegistry.ts"
 import { Cancellation } from "./Cancellation.ts"
 import { Connections } from "./Connections.ts"
 import { EntryObservers } from "./EntryObservers.ts"
+import { Limits } from "./Limits.ts"
+import { Nodes } from "./Nodes.ts"
 import { Notifications } from "./Notifications.ts"
 
-/** A notice and the sessions that are to hear it. */
-interface Telling {
-  readonly notice: Notice
-  readonly sid: string
-  readonly recipients: ReadonlyArray<string>
-}
-
-interface Outcome {
-  readonly state: Offices
-  readonly tellings: ReadonlyArray<Telling>
-}
-
-const others = (state: Offices, office: string, sid: string): ReadonlyArray<string> =>
-  membersOf(state, office).filter((member) => member !== sid)
-
-const follow = ({ state, tellings }: Outcome, event: Event): Outcome => {
-  const next = evolve(state, event)
-  if (event._tag !== "Entered" && event._tag !== "Left") return { state: next, tellings }
-  const { _tag, seat, sid } = event
-  const telling: Telling = { notice: { _tag, seat }, sid, recipients: others(state, seat.office, sid) }
-  return { state: next, tellings: [...tellings, telling] }
-}
-
-/** Who sits in which office. Every change is told to the office it concerns. */
+/** Who sits in which office. Every change is told to the members of this node whom it concerns. */
 export class Membership extends Context.Service<
   Membership,
   {
-    /** Applies a command atomically: of any number of racing ones the rules see one after the other. */
+    /** The name of this node in its cluster. */
+    readonly node: string
+    /** Applies a command of a session of this node; when it returns its changes have been told here. */
     readonly apply: (command: Command) => Effect.Effect<void, OfficeRefusal>
+    /** A session of this node. */
     readonly session: (sid: string) => Option.Option<Session>
-    /** The session of a Computer in an office. */
-    readonly computerIn: (office: string, name: string) => Option.Option<string>
-    /** Does a Computer of this name sit in any office? */
-    readonly computerAnywhere: (name: string) => boolean
-    /** Everybody in an office. */
-    readonly list: (office: string) => ReadonlyArray<Session & { readonly place: Seat }>
-    /** The session ids of everybody in an office but one. */
-    readonly others: (office: string, sid: string) => ReadonlyArray<string>
-    /** How many sessions and offices there are. */
-    readonly size: () => { readonly sessions: number; readonly offices: number }
+    /** A Computer in an office in which this node has members, on whatever node it is. */
+    readonly computerIn: (office: string, name: string) => Option.Option<Member>
+    /** Does a Computer of this name sit in any office? May ask the other nodes' registry. */
+    readonly computerAnywhere: (name: string) => Effect.Effect<boolean>
+    /** Everybody in an office, the Agent first. */
+    readonly list: (office: string) => ReadonlyArray<Member>
+    /** Everybody in an office but one, on whatever node they are. */
+    readonly others: (office: string, sid: string) => ReadonlyArray<Member>
+    readonly state: () => RegistryState
   }
 >()("a2c-smcp/application/server/Membership") {
   static readonly layer = Layer.effect(
     Membership,
     Effect.gen(function* () {
+      const registry = yield* OfficeRegistry
       const notifications = yield* Notifications
       const cancellation = yield* Cancellation
       const connections = yield* Connections
+      const capacity = yield* Limits
       const observers = yield* EntryObservers
-      const offices = yield* Ref.make(noOffices)
-      const state = () => Ref.getUnsafe(offices)
+      const nodes = yield* Nodes
+      const run = yield* FiberSet.makeRuntime<never>()
+      const turn = yield* Semaphore.make(1)
+      // Emptied as fast as it fills: telling never waits for a member.
+      const untold: Array<Change> = []
 
-      const announce = Effect.fnUntraced(function* ({ notice, recipients, sid }: Telling) {
-        if (notice._tag === "Entered" || notice._tag === "Left") {
-          const { _tag, seat } = notice
-          const subject = connections.get(sid)?.identity?.subject
-          for (const observe of observers) observe({ _tag, sid, seat, subject })
-        }
-        if (notice._tag === "Left") {
-          const { name, role } = notice.seat
-          yield* cancellation.end(sid, role === "agent" ? notInOffice() : computerNotFound(name))
-        }
-        yield* notifications.tell(recipients, notice)
-      })
+      /** Closing a connection ends in a command of its own, so nobody here may wait for it. */
+      const close = (sid: string, reason: string) =>
+        Effect.andThen(
+          Effect.logInfo("member put out", { sid, reason }),
+          Effect.sync(() => void run(connections.get(sid)?.link.close(reason) ?? Effect.void))
+        )
 
-      const settle = (
-        current: Offices,
-        command: Command
-      ): readonly [Result.Result<ReadonlyArray<Telling>, OfficeRefusal>, Offices] => {
-        const decision = decide(current, command)
-        if (Result.isFailure(decision)) return [Result.fail(decision.failure), current]
-        const outcome = decision.success.reduce(follow, { state: current, tellings: [] })
-        return [Result.succeed(outcome.tellings), outcome.state]
+      const nodeGone = (node: string) =>
+        Effect.andThen(
+          Effect.logWarning("node gone", { node }),
+          Effect.sync(() => nodes.lost(node))
+        )
+
+      const announce = Effect.fnUntraced(
+        function* (change: Change) {
+          if (change._tag === "NodeGone") return yield* nodeGone(change.node)
+          if (change._tag === "Evicted") return yield* close(change.sid, change.reason)
+          const { _tag, recipients, seat, sid } = change
+          const connection = connections.get(sid)
+          if (connection !== undefined) {
+            const { subject } = connection.identity
+            for (const observe of observers) observe({ _tag, sid, seat, subject })
+          }
+          if (_tag === "Left") {
+            yield* cancellation.end(sid, seat.role === "agent" ? notInOffice() : computerNotFound(seat.name))
+          }
+          yield* notifications.tell(recipients, { _tag, seat })
+        },
+        Effect.catchCause((cause) => Effect.logError("a change of an office was not told", cause))
+      )
+
+      /** Tells what is untold, in order: one change reaches everybody before the next begins. */
+      const tellAll = turn.withPermit(
+        Effect.whileLoop({
+          while: () => untold.length > 0,
+          body: () => Effect.forEach(untold.splice(0), announce, { discard: true }),
+          step: () => undefined
+        })
+      )
+
+      const soon = (task: () => void) => void Promise.resolve().then(task)
+      const tellRest = () => {
+        if (untold.length > 0) run(tellAll)
       }
 
+      yield* registry.follow((change) => {
+        // Whoever applied a command tells what came of it; others' changes are told by whoever is first.
+        if (untold.push(change) === 1) soon(tellRest)
+      })
+
       const apply = Effect.fnUntraced(function* (command: Command) {
-        const tellings = yield* Ref.modify(offices, (current) => settle(current, command))
-        yield* Effect.forEach(yield* Effect.fromResult(tellings), announce, { discard: true })
+        yield* registry.apply(command, capacity)
+        yield* tellAll
       }, Effect.uninterruptible)
 
       return Membership.of({
+        node: registry.node,
         apply,
-        session: (sid) => HashMap.get(state().sessions, sid),
-        computerIn: (office, name) => computerIn(state(), office, name),
-        computerAnywhere: (name) => computerAnywhere(state(), name),
-        list: (office) =>
-          membersOf(state(), office).flatMap((sid) => {
-            const session = HashMap.getUnsafe(state().sessions, sid)
-            return session.seat._tag === "Some" ? [{ ...session, place: session.seat.value }] : []
-          }),
-        others: (office, sid) => others(state(), office, sid),
-        size: () => ({
-          sessions: HashMap.size(state().sessions),
-          offices: HashMap.size(state().offices)
-        })
+        session: registry.session,
+        computerIn: registry.computerIn,
+        computerAnywhere: registry.computerAnywhere,
+        list: registry.members,
+        others: (office, sid) => registry.members(office).filter((member) => member.sid !== sid),
+        state: registry.state
       })
     })
   )

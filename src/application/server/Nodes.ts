@@ -6,6 +6,8 @@ import type { Body } from "../ports/Body.ts"
 import { type NodeAsked, NodeLink, type NodeReceive } from "../ports/NodeLink.ts"
 import { type Asked, askBy, type Link, LinkClosed, NotSent } from "../ports/Transport.ts"
 import { Connections } from "./Connections.ts"
+import { Limits } from "./Limits.ts"
+import { Tally } from "./Tally.ts"
 
 /** A member that is connected to another node. */
 export interface RemoteMember {
@@ -56,6 +58,8 @@ export class Nodes extends Context.Service<
     readonly connection: (member: RemoteMember) => RemoteConnection
     /** Tells some members of another node the same, once for all of them. */
     readonly tell: (node: string, sids: ReadonlyArray<string>, event: string, body: Body) => void
+    /** The cluster has lost a node: what it was asked ends now. */
+    readonly lost: (node: string) => void
   }
 >()("a2c-smcp/application/server/Nodes") {
   /** Serves the other nodes until the layer's scope closes. */
@@ -64,6 +68,8 @@ export class Nodes extends Context.Service<
     Effect.gen(function* () {
       const nodeLink = yield* NodeLink
       const connections = yield* Connections
+      const { backlogNotices } = yield* Limits
+      const tally = yield* Tally
       const run = Effect.runForkWith(yield* Effect.context<never>())
 
       /** The member is not here, which whoever asks hears only after it has what it needs to forget it. */
@@ -86,7 +92,10 @@ export class Nodes extends Context.Service<
         tell: (sids, event, body) => {
           for (const sid of sids) {
             const connection = connections.get(sid)
-            if (connection !== undefined) run(Effect.ignore(connection.link.tell(event, body)))
+            if (connection === undefined || connection.dismissed) continue
+            // What comes from elsewhere cannot be reduced to its sense, so whoever reads too slowly misses it.
+            if (connections.backlog(connection) > backlogNotices) tally.dropped("notification")
+            else run(Effect.ignore(connection.link.tell(event, body)))
           }
         }
       }
@@ -114,7 +123,8 @@ export class Nodes extends Context.Service<
       return Nodes.of({
         node: nodeLink.node,
         connection,
-        tell: (node, sids, event, body) => nodeLink.tell(node, sids, event, body)
+        tell: (node, sids, event, body) => nodeLink.tell(node, sids, event, body),
+        lost: (node) => nodeLink.lost(node)
       })
     })
   )

@@ -1,10 +1,12 @@
 import { Clock, Context, Effect, Layer } from "effect"
 import { addMissed, missedNotices, nothingMissed } from "../../domain/office/missed.ts"
+import type { Member } from "../../domain/office/membership.ts"
 import type { Notice } from "../../domain/office/notice.ts"
 import type { Line } from "../../domain/protocol/lines.ts"
 import { type Body, jsonBody } from "../ports/Body.ts"
 import { type Connection, Connections } from "./Connections.ts"
 import { Limits } from "./Limits.ts"
+import { Nodes } from "./Nodes.ts"
 import { Tally } from "./Tally.ts"
 
 interface Message {
@@ -33,7 +35,10 @@ const send = ({ link }: Connection, { body, event }: Message): Effect.Effect<voi
 export class Notifications extends Context.Service<
   Notifications,
   {
+    /** Tells sessions of this node. */
     readonly tell: (recipients: ReadonlyArray<string>, notice: Notice) => Effect.Effect<void>
+    /** The same for members of an office, on whatever node they are: other nodes hear it once for all of theirs. */
+    readonly tellMembers: (members: ReadonlyArray<Member>, notice: Notice) => Effect.Effect<void>
     /** Tells a member what was put off, however much still waits for it. */
     readonly catchUp: (connection: Connection) => Effect.Effect<void>
   }
@@ -45,6 +50,7 @@ export class Notifications extends Context.Service<
       const { backlogNotices } = yield* Limits
       const clock = yield* Clock.Clock
       const tally = yield* Tally
+      const nodes = yield* Nodes
 
       const putOff = (connection: Connection, notice: Notice) => {
         const missed = (connection.missed ??= nothingMissed())
@@ -95,7 +101,37 @@ export class Notifications extends Context.Service<
             { discard: true }
           )
         })
-      return Notifications.of({ catchUp, tell })
+
+      const tellNode = (node: string, members: ReadonlyArray<Member>, notice: Notice) => {
+        const lines = Map.groupBy(members, (member) => nodes.connection({ ...member, name: "" }).line)
+        for (const [line, those] of lines) {
+          const { body, event } = write(line, notice)
+          nodes.tell(
+            node,
+            those.map(({ sid }) => sid),
+            event,
+            body
+          )
+        }
+      }
+
+      const tellMembers = (members: ReadonlyArray<Member>, notice: Notice) =>
+        Effect.suspend(() => {
+          const here: Array<string> = []
+          const elsewhere: Array<Member> = []
+          for (const member of members) {
+            if (member.node === nodes.node) here.push(member.sid)
+            else elsewhere.push(member)
+          }
+          if (elsewhere.length > 0) {
+            for (const [node, those] of Map.groupBy(elsewhere, (member) => member.node)) {
+              tellNode(node, those, notice)
+            }
+          }
+          return tell(here, notice)
+        })
+
+      return Notifications.of({ catchUp, tell, tellMembers })
     })
   )
 }

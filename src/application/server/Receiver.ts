@@ -70,11 +70,11 @@ export const makeReceiver = Effect.gen(function* () {
       yield* Effect.logWarning("listing another office refused", { sid, office: officeId })
       return yield* otherOffice(`Room '${officeId}'`)
     }
-    const sessions = membership.list(office).map(({ place, sid: id, version }) => ({
+    const sessions = membership.list(office).map(({ seat, sid: id, version }) => ({
       sid: id,
-      name: place.name,
-      role: place.role,
-      officeId: place.office,
+      name: seat.name,
+      role: seat.role,
+      officeId: seat.office,
       version
     }))
     return values(row.reply.encode({ sessions, reqId }))
@@ -87,7 +87,7 @@ export const makeReceiver = Effect.gen(function* () {
     if (Result.isFailure(seat)) return yield* dropped(sid, event, seat.failure.message)
     const { name, office } = seat.success
     if (request.success.computer !== name) return yield* dropped(sid, event, "not about the sender")
-    yield* notifications.tell(membership.others(office, sid), {
+    yield* notifications.tellMembers(membership.others(office, sid), {
       _tag: "Updated",
       part: row.part,
       computer: name
@@ -107,7 +107,7 @@ export const makeReceiver = Effect.gen(function* () {
     if (Result.isFailure(seat)) return yield* dropped(sid, event, seat.failure.message)
     const { name, office } = seat.success
     if (request.success.agent !== name) return yield* dropped(sid, event, "not about the sender")
-    yield* notifications.tell(membership.others(office, sid), {
+    yield* notifications.tellMembers(membership.others(office, sid), {
       _tag: "Cancelled",
       agent: name,
       reqId: request.success.reqId

@@ -1,5 +1,5 @@
 import { Cause, Clock, Context, Duration, Effect, Exit, Layer, Option, Result } from "effect"
-import type { Seat, Session } from "../../domain/office/membership.ts"
+import type { Member, Seat, Session } from "../../domain/office/membership.ts"
 import type { RoutedRow } from "../../domain/protocol/v0_2/events.ts"
 import {
   computerNotFound,
@@ -11,13 +11,14 @@ import {
   timedOut
 } from "../../domain/refusal.ts"
 import { type Body, decodeHead } from "../ports/Body.ts"
-import type { Answer, LinkClosed, NoAnswer, NotSent } from "../ports/Transport.ts"
+import type { Answer, Link, LinkClosed, NoAnswer, NotSent } from "../ports/Transport.ts"
 import { CallObservers, type EndedCall } from "./CallObservers.ts"
 import { makeCallLimits } from "./callLimits.ts"
 import { Cancellation, type Flight } from "./Cancellation.ts"
-import { type Connection, Connections } from "./Connections.ts"
+import { Connections } from "./Connections.ts"
 import { makeLengths } from "./lengths.ts"
 import { Membership } from "./Membership.ts"
+import { Nodes } from "./Nodes.ts"
 import { Notifications } from "./Notifications.ts"
 import { ServerSettings } from "./ServerSettings.ts"
 
@@ -77,6 +78,7 @@ export class Routing extends Context.Service<
       const connections = yield* Connections
       const cancellation = yield* Cancellation
       const notifications = yield* Notifications
+      const nodes = yield* Nodes
       const { grace, routingTimeout } = yield* ServerSettings
       const observers = yield* CallObservers
       const clock = yield* Clock.Clock
@@ -85,16 +87,22 @@ export class Routing extends Context.Service<
       const callLimit = yield* makeCallLimits
 
       const absent = (office: string, computer: string): Effect.Effect<never, Refusal> =>
-        membership.computerAnywhere(computer)
-          ? Effect.andThen(
-              Effect.logWarning("request across offices refused", { office, computer }),
-              Effect.fail(otherOffice(`Computer '${computer}'`))
-            )
-          : Effect.fail(computerNotFound(computer))
+        Effect.flatMap(membership.computerAnywhere(computer), (elsewhere) =>
+          elsewhere
+            ? Effect.andThen(
+                Effect.logWarning("request across offices refused", { office, computer }),
+                Effect.fail(otherOffice(`Computer '${computer}'`))
+              )
+            : Effect.fail(computerNotFound(computer))
+        )
 
-      const connectionOf = (office: string, computer: string): Connection | undefined => {
-        const sid = Option.getOrUndefined(membership.computerIn(office, computer))
-        return sid === undefined ? undefined : connections.get(sid)
+      /** How a Computer is reached, be it here or at another node. */
+      const linkOf = ({ node, seat, sid, version }: Member): Pick<Link, "id" | "request"> | undefined => {
+        if (node !== membership.node) return nodes.connection({ node, sid, name: seat.name, version }).link
+        const connection = connections.get(sid)
+        if (connection === undefined) return undefined
+        connection.lastAt = clock.currentTimeMillisUnsafe()
+        return connection.link
       }
 
       // No generator, no fiber of its own and no timer: this is what every call costs.
@@ -124,21 +132,20 @@ export class Routing extends Context.Service<
             }
             for (const observe of observers) observe(call)
           }
-          const connection = connectionOf(agent.office, computer)
-          if (connection === undefined) {
+          const member = Option.getOrUndefined(membership.computerIn(agent.office, computer))
+          const link = member === undefined ? undefined : linkOf(member)
+          if (member === undefined || link === undefined) {
             return resume(
               Effect.tapError(absent(agent.office, computer), (refusal) =>
                 Effect.sync(() => observed(refusal))
               )
             )
           }
-          const { link } = connection
           const crowded = callLimit(sid, link.id)
           if (crowded !== undefined) {
             observed(crowded)
             return resume(Effect.fail(crowded))
           }
-          connection.lastAt = clock.currentTimeMillisUnsafe()
           let over = false
           let forget = () => {}
           const settle = (outcome: Body | Refusal) => {
@@ -149,7 +156,7 @@ export class Routing extends Context.Service<
           /** The Computer may have begun, and is told that nobody waits any more. */
           const giveUp = () =>
             row.cancellable
-              ? notifications.tell([link.id], { _tag: "Cancelled", agent: agent.name, reqId })
+              ? notifications.tellMembers([member], { _tag: "Cancelled", agent: agent.name, reqId })
               : Effect.void
           const flight: Flight = {
             end: (reason) => {

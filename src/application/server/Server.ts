@@ -9,13 +9,17 @@ import {
   type Receive,
   TransportServer
 } from "../ports/Transport.ts"
+import type { NodeLink } from "../ports/NodeLink.ts"
+import type { OfficeRegistry } from "../ports/OfficeRegistry.ts"
 import { makeAdmission } from "./admission.ts"
 import { Cancellation } from "./Cancellation.ts"
 import { Connections } from "./Connections.ts"
 import { EntryObservers } from "./EntryObservers.ts"
 import { makeGoDown } from "./goDown.ts"
+import { holderOf } from "./holder.ts"
 import { makeIntake } from "./Intake.ts"
 import { Membership } from "./Membership.ts"
+import { Nodes } from "./Nodes.ts"
 import { Notifications } from "./Notifications.ts"
 import { Readiness } from "./Readiness.ts"
 import { makeReceiver } from "./Receiver.ts"
@@ -77,20 +81,23 @@ export class Server extends Context.Service<
         draining,
         load: () => ({
           connections: connections.size(),
-          ...membership.size(),
+          sessions: membership.state().sessions,
+          offices: membership.state().offices,
           calls: cancellation.size()
         })
       })
     })
   )
 
-  /** {@link Server.layerBare} with everything but the transport. */
-  static readonly layer: Layer.Layer<Server, ListenFailed, TransportServer> = Server.layerBare.pipe(
-    Layer.provide(Routing.layer),
-    Layer.provide(Membership.layer),
-    Layer.provide(Notifications.layer),
-    Layer.provide(Layer.merge(Connections.layer, Cancellation.layer))
-  )
+  /** {@link Server.layerBare} with everything but the transport and its way to the others of its cluster. */
+  static readonly layer: Layer.Layer<Server, ListenFailed, TransportServer | OfficeRegistry | NodeLink> =
+    Server.layerBare.pipe(
+      Layer.provide(Routing.layer),
+      Layer.provide(Membership.layer),
+      Layer.provide(Notifications.layer),
+      Layer.provide(Nodes.layer),
+      Layer.provide(Layer.merge(Connections.layer, Cancellation.layer))
+    )
 }
 
 /** Lets connections in: finds out who they are, and keeps what they hold in their own scope. */
@@ -120,7 +127,16 @@ const makeAccept = Effect.fnUntraced(function* (draining: () => boolean) {
     yield* Effect.tapError(watch(connection), refuse)
     const version = formatVersion(handshake.version)
     yield* Effect.acquireRelease(
-      Effect.orDie(membership.apply({ _tag: "Connect", sid, version, role })),
+      Effect.orDie(
+        membership.apply({
+          _tag: "Connect",
+          sid,
+          node: membership.node,
+          version,
+          role,
+          holder: holderOf(identity.subject, handshake.auth)
+        })
+      ),
       () => Effect.orDie(membership.apply({ _tag: "Disconnect", sid }))
     )
     yield* Effect.logDebug("connected", { sid, version, subject: identity.subject })

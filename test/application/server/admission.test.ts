@@ -3,6 +3,7 @@ import type { AddressInfo } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Deferred, Duration, Effect, Fiber, Layer, Logger, Queue, Ref, Result, Stream } from "effect"
 import { TestClock } from "effect/testing"
+import * as MemoryCluster from "../../../src/adapters/memory/MemoryCluster.ts"
 import * as Memory from "../../../src/adapters/memory/MemoryTransport.ts"
 import * as SocketIoClient from "../../../src/adapters/socketio/SocketIoClient.ts"
 import * as SocketIoServer from "../../../src/adapters/socketio/SocketIoServer.ts"
@@ -56,6 +57,7 @@ const serve = Effect.fnUntraced(function* (authenticator: Authenticator) {
   })
   const context = yield* Server.layer.pipe(
     Layer.provideMerge(Memory.layer()),
+    Layer.provide(MemoryCluster.layer),
     Layer.provide(Layer.succeed(Authenticator, authenticator)),
     Layer.provide(Logger.layer([logger])),
     Layer.build
@@ -220,6 +222,7 @@ describe("over Socket.IO", () => {
   const live = Effect.fnUntraced(function* (authenticator: Authenticator) {
     const context = yield* Server.layer.pipe(
       Layer.provide(SocketIoServer.layer()),
+      Layer.provide(MemoryCluster.layer),
       Layer.provide(Layer.succeed(Authenticator, authenticator)),
       Layer.provide(Logger.layer([])),
       Layer.fresh,

@@ -1,4 +1,5 @@
 import { Context, Effect, Layer, Metric, Queue, type Scope } from "effect"
+import * as MemoryCluster from "../../../src/adapters/memory/MemoryCluster.ts"
 import * as Memory from "../../../src/adapters/memory/MemoryTransport.ts"
 import { Audit, type AuditFact } from "../../../src/application/ports/Audit.ts"
 import { anybody, Authenticator } from "../../../src/application/ports/Authenticator.ts"
@@ -50,6 +51,7 @@ export const seenServer = Effect.fnUntraced(function* (
   const audit = Audit.of({ note: (fact) => void Queue.offerUnsafe(audited, fact), lost: () => 0 })
   const context = yield* Server.layer.pipe(
     Layer.provideMerge(Memory.layer()),
+    Layer.provide(MemoryCluster.layer),
     Layer.provide(Layer.succeed(ServerSettings, { ...ServerSettings.defaultValue(), ...settings })),
     Layer.provideMerge(Sight.layer),
     Layer.provide(Layer.succeed(Audit, audit)),

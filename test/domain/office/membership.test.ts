@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { HashMap, Option, Result, Schema } from "effect"
 import {
+  type Capacity,
   type Command,
   computerAnywhere,
   computerIn,
@@ -8,12 +9,15 @@ import {
   evolve,
   membersOf,
   noOffices,
-  type Offices
+  type Offices,
+  unbounded
 } from "../../../src/domain/office/membership.ts"
 
-const connect = (sid: string, role?: "agent" | "computer"): Command => ({
+const connect = (sid: string, role?: "agent" | "computer", holder = ""): Command => ({
   _tag: "Connect",
   sid,
+  node: "n",
+  holder,
   version: "0.2.0",
   role: Option.fromNullishOr(role)
 })
@@ -35,6 +39,8 @@ const apply = (state: Offices, command: Command): Offices =>
 const after = (...commands: ReadonlyArray<Command>) => commands.reduce(apply, noOffices)
 const refusal = (state: Offices, command: Command) =>
   Result.match(decide(state, command), { onFailure: ({ why }) => why, onSuccess: () => "accepted" })
+const sidOf = (state: Offices, office: string, name: string) =>
+  Option.getOrUndefined(computerIn(state, office, name))?.sid
 const told = (state: Offices, command: Command) =>
   Result.getOrThrow(decide(state, command)).map((event) =>
     "seat" in event ? `${event._tag} ${event.seat.office}` : event._tag
@@ -96,9 +102,14 @@ describe("membership", () => {
       const names = here.filter(({ role }) => role === "computer").map(({ name }) => name)
       assert.isAtMost(here.filter(({ role }) => role === "agent").length, 1)
       assert.strictEqual(new Set(names).size, names.length)
-      assert.deepStrictEqual([...membersOf(state, office)].sort(), here.map(({ sid }) => sid).sort())
+      assert.deepStrictEqual(
+        membersOf(state, office)
+          .map(({ sid }) => sid)
+          .sort(),
+        here.map(({ sid }) => sid).sort()
+      )
       for (const { name, sid } of here.filter(({ role }) => role === "computer")) {
-        assert.deepStrictEqual(computerIn(state, office, name), Option.some(sid))
+        assert.deepStrictEqual(sidOf(state, office, name), sid)
       }
     }
     for (const name of ["x", "y", "toString"]) {
@@ -159,7 +170,7 @@ describe("membership", () => {
   it("case 050: a Computer that is refused elsewhere stays where it is", () => {
     const state = after(...c1, connect("c2"), join("c2", "computer", "pc-1", "O2"))
     assert.strictEqual(refusal(state, join("c1", "computer", "pc-1", "O2")), "name taken")
-    assert.deepStrictEqual(computerIn(state, "O1", "pc-1"), Option.some("c1"))
+    assert.strictEqual(sidOf(state, "O1", "pc-1"), "c1")
   })
 
   it("case 051: the name is fixed while in an office", () => {
@@ -185,6 +196,79 @@ describe("membership", () => {
   it("cases 066 and 067: nobody leaves where nobody is", () => {
     assert.strictEqual(refusal(after(...c1), leave("c1", "O2")), "not in office")
     assert.strictEqual(refusal(after(connect("c")), leave("c", "O1")), "not in office")
+  })
+
+  describe("a member that comes back before its old connection is noticed to be dead", () => {
+    const agent = [connect("a1", "agent", "h"), join("a1", "agent", "agent-1", "O1")]
+    const computer = [connect("c1", "computer", "h"), join("c1", "computer", "pc-1", "O1")]
+
+    it("takes its seat over", () => {
+      const state = after(...computer, connect("c2", "computer", "h"))
+      assert.deepStrictEqual(told(state, join("c2", "computer", "pc-1", "O1")), ["Left O1", "Entered O1"])
+      const next = apply(state, join("c2", "computer", "pc-1", "O1"))
+      assert.deepStrictEqual(
+        [sidOf(next, "O1", "pc-1"), refusal(next, leave("c1", "O1"))],
+        ["c2", "not in office"]
+      )
+    })
+
+    it("is another Agent under another name", () => {
+      const state = after(...agent, connect("a2", "agent", "h"))
+      assert.strictEqual(refusal(state, join("a2", "agent", "agent-2", "O1")), "has an agent")
+      assert.strictEqual(refusal(state, join("a2", "agent", "agent-1", "O1")), "accepted")
+    })
+
+    it("must hold the same secret", () => {
+      const others = after(...computer, connect("c2", "computer", "other"), connect("c3", "computer"))
+      assert.strictEqual(refusal(others, join("c2", "computer", "pc-1", "O1")), "name taken")
+      assert.strictEqual(refusal(others, join("c3", "computer", "pc-1", "O1")), "name taken")
+    })
+
+    it("proves nothing without a secret", () => {
+      const state = after(...c1, connect("c2"))
+      assert.strictEqual(refusal(state, join("c2", "computer", "pc-1", "O1")), "name taken")
+    })
+  })
+
+  describe("capacity", () => {
+    const decided = (state: Offices, command: Command, capacity: Partial<Capacity>) =>
+      Result.match(decide(state, command, { ...unbounded, ...capacity }), {
+        onFailure: ({ why }) => why,
+        onSuccess: () => "accepted"
+      })
+
+    it("bounds the members of an office", () => {
+      const state = after(...a1, ...c1, connect("c2"))
+      const enter = join("c2", "computer", "pc-2", "O1")
+      assert.strictEqual(decided(state, enter, { membersPerOffice: 2 }), "office full")
+      assert.strictEqual(decided(state, enter, { membersPerOffice: 3 }), "accepted")
+    })
+
+    it("lets a member of a full office come back", () => {
+      const state = after(
+        connect("c1", "computer", "h"),
+        join("c1", "computer", "x", "O1"),
+        connect("c2", "computer", "h")
+      )
+      assert.strictEqual(
+        decided(state, join("c2", "computer", "x", "O1"), { membersPerOffice: 1 }),
+        "accepted"
+      )
+    })
+
+    it("bounds the offices", () => {
+      const state = after(...c1, connect("c2"))
+      const open = join("c2", "computer", "pc-2", "O2")
+      assert.strictEqual(decided(state, open, { offices: 1 }), "too many offices")
+      assert.strictEqual(decided(state, open, { offices: 2 }), "accepted")
+    })
+
+    it("counts an office no more whose last Computer moves on", () => {
+      assert.strictEqual(
+        decided(after(...c1), join("c1", "computer", "pc-1", "O2"), { offices: 1 }),
+        "accepted"
+      )
+    })
   })
 
   it("cases 068 and 071: a disconnect leaves, once", () => {

@@ -1,0 +1,141 @@
+import { createHash } from "node:crypto"
+import { Data, Duration, Effect, Redacted, type Scope } from "effect"
+import { createClient, ErrorReply } from "redis"
+import { type ScriptName, scripts } from "./scripts.ts"
+
+/** Redis cannot be reached, does not answer in time, or says no. Whether a script ran is unknown. */
+export class RedisAway extends Data.TaggedError("RedisAway")<{ readonly reason: string }> {}
+
+/** The URL is none that Redis has. It is not repeated, since it may hold a password. */
+export class RedisUrlInvalid extends Data.TaggedError("RedisUrlInvalid") {
+  override get message(): string {
+    return "The URL of Redis cannot be read: it looks like redis://user:password@host:6379"
+  }
+}
+
+/** Two connections to Redis: one runs scripts, one listens. Both come back by themselves. */
+export interface RedisScripts {
+  /** True while both connections stand. */
+  readonly ready: () => boolean
+  /** Runs a script on the keys behind the prefix. Scripts run in the order in which they were started. */
+  readonly run: (
+    name: ScriptName,
+    args: ReadonlyArray<string>,
+    patience?: Duration.Duration
+  ) => Effect.Effect<unknown, RedisAway>
+}
+
+export interface RedisScriptsOptions {
+  readonly url: Redacted.Redacted<string>
+  readonly prefix: string
+  readonly channel: string
+  /** Both connections stand, for the first time or again: what was said in between is lost. */
+  readonly onReady: () => void
+  readonly onMessage: (text: string) => void
+}
+
+/** How long Redis may take for a script; one takes a fraction of a millisecond. */
+export const scriptPatience = Duration.seconds(1)
+
+/** Milliseconds after which a connection counts as dead on which nothing came, not even the answer to a ping. */
+const silence = 5000
+const pingInterval = 1000
+
+/** Milliseconds between attempts to connect: soon, since members wait, and not all nodes at once. */
+const longestPause = 250
+const pauseBefore = (attempt: number): number =>
+  Math.min(25 * 2 ** Math.min(attempt, 10), longestPause) * (0.75 + Math.random() / 2)
+
+const shas = new Map(
+  Object.values(scripts).map((text) => [text, createHash("sha1").update(text).digest("hex")])
+)
+
+const reasonOf = (cause: unknown): string => {
+  if (cause instanceof AggregateError) return cause.errors.map(reasonOf).join(", ")
+  return cause instanceof Error ? cause.message : String(cause)
+}
+
+/** Connects for as long as the scope. Redis need not be there yet. */
+export const connectScripts = Effect.fnUntraced(function* (
+  options: RedisScriptsOptions
+): Effect.fn.Return<RedisScripts, RedisUrlInvalid, Scope.Scope> {
+  const { channel, onMessage, onReady, prefix, url } = options
+  const log = Effect.runForkWith(yield* Effect.context<never>())
+  let subscribed = false
+  let outage: string | undefined
+
+  const shared = {
+    url: Redacted.value(url),
+    pingInterval,
+    commandOptions: { timeout: 0 },
+    socket: { reconnectStrategy: pauseBefore, connectTimeout: 1000, socketTimeout: silence }
+  }
+  const open = (more: { readonly disableOfflineQueue?: boolean }) =>
+    Effect.acquireRelease(
+      Effect.try({
+        try: () => createClient({ ...shared, ...more }),
+        catch: () => new RedisUrlInvalid()
+      }),
+      (one) =>
+        Effect.sync(() => {
+          if (one.isOpen) one.destroy()
+        })
+    )
+  // Members are told at once when Redis is away, rather than made to wait.
+  const commands = yield* open({ disableOfflineQueue: true })
+  const listening = yield* open({})
+
+  const ready = () => commands.isReady && listening.isReady && subscribed
+  const stood = () => {
+    if (!ready()) return
+    if (outage !== undefined) log(Effect.logInfo("Redis is back"))
+    outage = undefined
+    onReady()
+  }
+  const failed = (cause: unknown) => {
+    if (outage === undefined) log(Effect.logWarning("Redis is away", { reason: reasonOf(cause) }))
+    outage = reasonOf(cause)
+  }
+  for (const client of [commands, listening]) {
+    client.on("error", failed)
+    client.on("ready", stood)
+    client.connect().catch(failed)
+  }
+  listening
+    .subscribe(channel, (message) => onMessage(message))
+    .then(() => {
+      subscribed = true
+      stood()
+    }, failed)
+
+  const call = async (name: ScriptName, args: ReadonlyArray<string>): Promise<unknown> => {
+    const text = scripts[name]
+    const given = { keys: [prefix], arguments: [...args] }
+    try {
+      return await commands.evalSha(shas.get(text) ?? "", given)
+    } catch (cause) {
+      if (cause instanceof ErrorReply && cause.message.startsWith("NOSCRIPT")) {
+        return await commands.eval(text, given)
+      }
+      throw cause
+    }
+  }
+
+  const run: RedisScripts["run"] = (name, args, patience = scriptPatience) =>
+    Effect.suspend(() =>
+      ready()
+        ? Effect.tryPromise({
+            try: () => call(name, args),
+            catch: (cause) => new RedisAway({ reason: reasonOf(cause) })
+          })
+        : Effect.fail(new RedisAway({ reason: outage ?? "not connected" }))
+    ).pipe(
+      Effect.timeoutOrElse({
+        duration: patience,
+        orElse: () =>
+          Effect.fail(new RedisAway({ reason: `no answer within ${Duration.toMillis(patience)} ms` }))
+      })
+    )
+
+  return { ready, run }
+})

@@ -1,0 +1,399 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Arbitrary, Effect, Exit, HashMap, Option, Result, Schema, Scope } from "effect"
+import { type Command, decide, evolve, noOffices, unbounded } from "../../../src/domain/office/membership.ts"
+import { type OpenNode, outcome, type TestNode, told } from "./cluster.ts"
+
+const sidsIn = ({ registry }: TestNode, office: string) => registry.members(office).map(({ sid }) => sid)
+
+/** A node with some sessions that have joined nothing yet. */
+const nodeWith = Effect.fnUntraced(function* (open: OpenNode, name: string, ...sids: ReadonlyArray<string>) {
+  const node = yield* open(name)
+  yield* Effect.forEach(sids, (sid) => node.connect(sid), { discard: true })
+  return node
+})
+
+const count = (outcomes: ReadonlyArray<string>, what: string) => outcomes.filter((one) => one === what).length
+
+/** Two nodes with an Agent and a Computer in one office, who know of each other. */
+const pair = Effect.fnUntraced(function* (open: OpenNode) {
+  const n1 = yield* nodeWith(open, "n1", "a")
+  const n2 = yield* nodeWith(open, "n2", "c")
+  yield* n1.join("a", "agent", "thinker", "O")
+  yield* n2.join("c", "computer", "desk", "O")
+  yield* n1.until(() => n1.heard.length === 1)
+  return { n1, n2 }
+})
+
+const Sid = Schema.Literals(["1", "2", "3", "4"])
+const Steps = Schema.Array(
+  Schema.Union([
+    Schema.Struct({ do: Schema.Literal("connect"), sid: Sid, holder: Schema.Literals(["", "h"]) }),
+    Schema.Struct({
+      do: Schema.Literal("join"),
+      sid: Sid,
+      role: Schema.Literals(["agent", "computer"]),
+      name: Schema.Literals(["x", "__proto__"]),
+      office: Schema.Literals(["O1", 'O"2\n'])
+    }),
+    Schema.Struct({ do: Schema.Literal("leave"), sid: Sid, office: Schema.Literals(["O1", 'O"2\n']) }),
+    Schema.Struct({ do: Schema.Literal("disconnect"), sid: Sid })
+  ])
+)
+const capacity = { offices: 2, membersPerOffice: 2 }
+
+/** Whose session it is: odd ones are the first node's. */
+const nodeOf = (sid: string): string => (Number(sid) % 2 === 1 ? "n1" : "n2")
+
+const toCommand = (step: (typeof Steps.Type)[number]): Command => {
+  switch (step.do) {
+    case "connect": {
+      const { holder, sid } = step
+      return { _tag: "Connect", sid, node: nodeOf(sid), version: "0.2.0", role: Option.none(), holder }
+    }
+    case "join": {
+      const { name, office, role, sid } = step
+      return { _tag: "Join", sid, role, name, office }
+    }
+    case "leave":
+      return { _tag: "Leave", sid: step.sid, office: step.office }
+    case "disconnect":
+      return { _tag: "Disconnect", sid: step.sid }
+  }
+}
+
+/** Connects happen once per session, as on a real transport. */
+const sane = (commands: ReadonlyArray<Command>) => {
+  const alive = new Set<string>()
+  return commands.filter((command) => {
+    if (command._tag === "Connect") return !alive.has(command.sid) && alive.add(command.sid)
+    if (command._tag === "Disconnect") alive.delete(command.sid)
+    return true
+  })
+}
+
+/** What the rules themselves say: each outcome, and who sits where at the end. */
+const expected = (commands: ReadonlyArray<Command>) => {
+  let state = noOffices
+  const outcomes = commands.map((command) => {
+    const decision = decide(state, command, capacity)
+    if (Result.isFailure(decision)) return decision.failure.why
+    state = decision.success.reduce(evolve, state)
+    return "ok"
+  })
+  const seats = [...HashMap.values(state.sessions)].flatMap(({ seat, sid }) =>
+    Option.isSome(seat) ? [`${sid} ${seat.value.role} ${seat.value.name} ${seat.value.office}`] : []
+  )
+  return { outcomes, seats: seats.toSorted() }
+}
+
+/** The same on a registry, each command at the node of its session. */
+const actual = Effect.fnUntraced(function* (open: OpenNode, commands: ReadonlyArray<Command>) {
+  const nodes = { n1: yield* open("n1"), n2: yield* open("n2") }
+  const outcomes = yield* Effect.forEach(commands, (command) =>
+    outcome(nodes[nodeOf(command.sid) === "n1" ? "n1" : "n2"].registry.apply(command, capacity))
+  )
+  // A member that has lost its seat to itself hears of it from another node: not before that is known here.
+  const seated = () =>
+    ["1", "2", "3", "4"].flatMap((sid) => {
+      const { registry } = nodes[nodeOf(sid) === "n1" ? "n1" : "n2"]
+      const seat = Option.flatMap(registry.session(sid), (session) => session.seat)
+      return Option.isSome(seat) ? [`${sid} ${seat.value.role} ${seat.value.name} ${seat.value.office}`] : []
+    })
+  return { outcomes, seated, nodes }
+})
+
+/** What every registry does, whatever its nodes share. */
+export const registryContract = (name: string, cluster: () => OpenNode): void => {
+  const check = (title: string, body: (open: OpenNode) => Effect.Effect<void, unknown, Scope.Scope>) =>
+    it.live(title, () => Effect.scoped(Effect.suspend(() => body(cluster()))))
+
+  describe(`an office registry in ${name}`, () => {
+    check("shows who sits in an office on whatever node", (open) =>
+      Effect.gen(function* () {
+        const { n1, n2 } = yield* pair(open)
+        const expectedMembers = ["a n1", "c n2"]
+        for (const { registry } of [n1, n2]) {
+          assert.deepStrictEqual(
+            registry.members("O").map(({ node, sid }) => `${sid} ${node}`),
+            expectedMembers
+          )
+          assert.strictEqual(Option.getOrUndefined(registry.computerIn("O", "desk"))?.sid, "c")
+        }
+      })
+    )
+
+    check("lists Computers in the order of their arrival", (open) =>
+      Effect.gen(function* () {
+        const n1 = yield* nodeWith(open, "n1", "a", "b", "c", "d")
+        yield* Effect.forEach(["c", "a", "d"], (sid) => n1.join(sid, "computer", sid, "O"))
+        yield* n1.join("b", "agent", "thinker", "O")
+        assert.deepStrictEqual(sidsIn(n1, "O"), ["b", "c", "a", "d"])
+      })
+    )
+
+    check("tells who comes and goes to all others in the office, on every node, and to nobody else", (open) =>
+      Effect.gen(function* () {
+        const { n1, n2 } = yield* pair(open)
+        yield* n2.connect("d")
+        yield* n2.join("d", "computer", "shelf", "O")
+        yield* n1.connect("e")
+        yield* n1.join("e", "computer", "elsewhere", "P")
+        yield* n2.disconnect("c")
+        yield* n1.until(() => n1.heard.length === 3)
+        yield* n1.leave("a", "O")
+        yield* n2.until(() => n2.heard.length === 3)
+        assert.deepStrictEqual(told(n1), [
+          "+c desk@O → a",
+          "+d shelf@O → a",
+          "-c desk@O → a",
+          "-a thinker@O → "
+        ])
+        assert.deepStrictEqual(told(n2), ["+d shelf@O → c", "-c desk@O → d", "-a thinker@O → d"])
+      })
+    )
+
+    check("of 200 Agents that race for an office on three nodes exactly one gets in", (open) =>
+      Effect.gen(function* () {
+        const nodes = yield* Effect.forEach(["n1", "n2", "n3"], open)
+        const outcomes = yield* Effect.forEach(
+          Array.from({ length: 200 }, (_, index) => index),
+          (index) => {
+            const node = nodes[index % 3] as TestNode
+            const sid = `a${index}`
+            return Effect.andThen(node.connect(sid), outcome(node.join(sid, "agent", sid, "O")))
+          },
+          { concurrency: "unbounded" }
+        )
+        assert.deepStrictEqual([count(outcomes, "ok"), count(outcomes, "has an agent")], [1, 199])
+      })
+    )
+
+    check("of 40 Computers that race for a name exactly one gets it", (open) =>
+      Effect.gen(function* () {
+        const nodes = yield* Effect.forEach(["n1", "n2", "n3"], open)
+        const outcomes = yield* Effect.forEach(
+          Array.from({ length: 40 }, (_, index) => index),
+          (index) => {
+            const node = nodes[index % 3] as TestNode
+            const sid = `c${index}`
+            return Effect.andThen(node.connect(sid), outcome(node.join(sid, "computer", "desk", "O")))
+          },
+          { concurrency: "unbounded" }
+        )
+        assert.deepStrictEqual([count(outcomes, "ok"), count(outcomes, "name taken")], [1, 39])
+      })
+    )
+
+    check("lets no more in than an office holds, however many race", (open) =>
+      Effect.gen(function* () {
+        const nodes = yield* Effect.forEach(["n1", "n2"], open)
+        const outcomes = yield* Effect.forEach(
+          Array.from({ length: 30 }, (_, index) => index),
+          (index) => {
+            const node = nodes[index % 2] as TestNode
+            const sid = `c${index}`
+            return Effect.andThen(
+              node.connect(sid),
+              outcome(node.join(sid, "computer", sid, "O", { ...unbounded, membersPerOffice: 7 }))
+            )
+          },
+          { concurrency: "unbounded" }
+        )
+        assert.deepStrictEqual([count(outcomes, "ok"), count(outcomes, "office full")], [7, 23])
+      })
+    )
+
+    check("opens no more offices than there may be", (open) =>
+      Effect.gen(function* () {
+        const n1 = yield* nodeWith(open, "n1", "1", "2")
+        const n2 = yield* nodeWith(open, "n2", "3")
+        const one = { ...unbounded, offices: 1 }
+        yield* n1.join("1", "computer", "x", "O", one)
+        assert.strictEqual(yield* outcome(n2.join("3", "agent", "x", "P", one)), "too many offices")
+        assert.strictEqual(yield* outcome(n2.join("3", "agent", "x", "O", one)), "ok")
+      })
+    )
+
+    check("a free seat can be taken on another node as soon as the leave is acknowledged", (open) =>
+      Effect.gen(function* () {
+        const n1 = yield* nodeWith(open, "n1", "1")
+        const n2 = yield* nodeWith(open, "n2", "2")
+        yield* n1.join("1", "agent", "x", "O")
+        yield* n1.leave("1", "O")
+        assert.strictEqual(yield* outcome(n2.join("2", "agent", "x", "O")), "ok")
+        yield* n2.disconnect("2")
+        assert.strictEqual(yield* outcome(n1.join("1", "agent", "x", "O")), "ok")
+      })
+    )
+
+    check("a Computer that moves leaves first", (open) =>
+      Effect.gen(function* () {
+        const { n1, n2 } = yield* pair(open)
+        yield* n1.connect("e")
+        yield* n1.join("e", "computer", "e", "P")
+        yield* n2.join("c", "computer", "desk", "P")
+        yield* n1.until(() => n1.heard.length === 3)
+        assert.deepStrictEqual(told(n1), ["+c desk@O → a", "-c desk@O → a", "+c desk@P → e"])
+        assert.deepStrictEqual([sidsIn(n1, "O"), sidsIn(n2, "P")], [["a"], ["e", "c"]])
+      })
+    )
+
+    check("a member that comes back on another node takes its seat over", (open) =>
+      Effect.gen(function* () {
+        const n1 = yield* nodeWith(open, "n1", "a")
+        const [n2, n3] = [yield* open("n2"), yield* open("n3")]
+        yield* n1.join("a", "agent", "thinker", "O")
+        yield* n2.connect("old", "subject\u0000secret")
+        yield* n2.join("old", "computer", "desk", "O")
+        yield* n3.connect("new", "subject\u0000secret")
+        yield* n3.join("new", "computer", "desk", "O")
+        yield* n1.until(() => n1.heard.length === 3)
+        yield* n2.until(() => told(n2).includes("evicted old"))
+        assert.deepStrictEqual(told(n1), ["+old desk@O → a", "-old desk@O → a", "+new desk@O → a"])
+        assert.strictEqual(yield* outcome(n2.leave("old", "O")), "not in office")
+        yield* n2.disconnect("old")
+        assert.deepStrictEqual(sidsIn(n3, "O"), ["a", "new"])
+      })
+    )
+
+    check("a member that comes back on the same node takes its seat over", (open) =>
+      Effect.gen(function* () {
+        const n1 = yield* open("n1")
+        yield* n1.connect("old", "h")
+        yield* n1.join("old", "agent", "thinker", "O")
+        yield* n1.connect("new", "h")
+        yield* n1.join("new", "agent", "thinker", "O")
+        yield* n1.until(() => n1.heard.length === 2)
+        assert.deepStrictEqual(told(n1), ["-old thinker@O → ", "evicted old"])
+        assert.deepStrictEqual(sidsIn(n1, "O"), ["new"])
+      })
+    )
+
+    check("another member does not", (open) =>
+      Effect.gen(function* () {
+        const n1 = yield* open("n1")
+        const n2 = yield* open("n2")
+        yield* n1.connect("old", "h")
+        yield* n1.join("old", "agent", "thinker", "O")
+        yield* n2.connect("new", "other")
+        yield* n2.connect("none")
+        yield* n2.connect("renamed", "h")
+        assert.strictEqual(yield* outcome(n2.join("new", "agent", "thinker", "O")), "has an agent")
+        assert.strictEqual(yield* outcome(n2.join("none", "agent", "thinker", "O")), "has an agent")
+        assert.strictEqual(yield* outcome(n2.join("renamed", "agent", "another", "O")), "has an agent")
+      })
+    )
+
+    check("knows a Computer's name wherever it sits, until it has gone", (open) =>
+      Effect.gen(function* () {
+        const n1 = yield* nodeWith(open, "n1", "1", "2")
+        const n2 = yield* open("n2")
+        yield* n1.join("1", "computer", "desk", "O")
+        yield* n1.join("2", "computer", "desk", "P")
+        yield* n1.disconnect("1")
+        assert.isTrue(yield* n2.registry.computerAnywhere("desk"))
+        yield* n1.disconnect("2")
+        assert.isFalse(yield* n2.registry.computerAnywhere("desk"))
+      })
+    )
+
+    check("a node that ends takes its members along", (open) =>
+      Effect.gen(function* () {
+        const n1 = yield* nodeWith(open, "n1", "a")
+        yield* n1.join("a", "agent", "thinker", "O")
+        const scope = yield* Scope.make()
+        const n2 = yield* Scope.provide(nodeWith(open, "n2", "c"), scope)
+        yield* n2.join("c", "computer", "desk", "O")
+        yield* Scope.close(scope, Exit.void)
+        yield* n1.until(() => n1.heard.length === 3)
+        assert.deepStrictEqual(told(n1), ["+c desk@O → a", "-c desk@O → a", "gone n2"])
+        assert.deepStrictEqual(sidsIn(n1, "O"), ["a"])
+      })
+    )
+
+    check("every node hears of a storm once and in an order that can be followed", (open) =>
+      Effect.gen(function* () {
+        const nodes = yield* Effect.forEach(["n1", "n2", "n3"], open)
+        yield* Effect.forEach(nodes, (node, index) =>
+          Effect.andThen(
+            node.connect(`w${index}`),
+            node.join(`w${index}`, "computer", `watcher ${index}`, "O")
+          )
+        )
+        const storm = Array.from({ length: 60 }, (_, index) => index)
+        yield* Effect.forEach(
+          storm,
+          (index) => {
+            const node = nodes[index % 3] as TestNode
+            const sid = `c${index}`
+            return Effect.all(
+              [node.connect(sid), node.join(sid, "computer", sid, "O"), node.disconnect(sid)],
+              { discard: true }
+            )
+          },
+          { concurrency: "unbounded" }
+        )
+        for (const [index, node] of nodes.entries()) {
+          const forWatcher = () =>
+            node.heard.filter(
+              (change) => "recipients" in change && change.recipients.includes(`w${index}`)
+            ) as ReadonlyArray<Extract<TestNode["heard"][number], { recipients: unknown }>>
+          const left = () => forWatcher().filter(({ _tag, sid }) => _tag === "Left" && sid.startsWith("c"))
+          yield* node.until(() => left().length === 60)
+          for (const sid of storm.map((one) => `c${one}`)) {
+            const own = forWatcher().filter((change) => change.sid === sid)
+            assert.deepStrictEqual(
+              own.map(({ _tag }) => _tag),
+              ["Entered", "Left"]
+            )
+          }
+          assert.deepStrictEqual(sidsIn(node, "O"), ["w0", "w1", "w2"])
+        }
+      })
+    )
+
+    check("forgets everything when everybody has gone", (open) =>
+      Effect.gen(function* () {
+        const { n1, n2 } = yield* pair(open)
+        yield* n1.disconnect("a")
+        yield* n2.disconnect("c")
+        for (const { registry } of [n1, n2]) {
+          const { offices, sessions } = registry.state()
+          assert.deepStrictEqual([offices, sessions], [0, 0])
+        }
+      })
+    )
+
+    it.live(
+      "gives the outcomes of the rules, whatever happens in whatever order",
+      () =>
+        Effect.gen(function* () {
+          const result = yield* Arbitrary.checkEffect(
+            Arbitrary.schema(Steps),
+            (steps) =>
+              Effect.scoped(
+                Effect.gen(function* () {
+                  const commands = sane(steps.map(toCommand))
+                  const rules = expected(commands)
+                  const { nodes, outcomes, seated } = yield* actual(cluster(), commands)
+                  assert.deepStrictEqual(outcomes, rules.outcomes)
+                  const settled = () => JSON.stringify(seated().toSorted()) === JSON.stringify(rules.seats)
+                  yield* Effect.timeoutOrElse(
+                    Effect.raceFirst(nodes.n1.until(settled), nodes.n2.until(settled)),
+                    {
+                      duration: "2 seconds",
+                      orElse: () =>
+                        Effect.sync(() => assert.deepStrictEqual(seated().toSorted(), rules.seats))
+                    }
+                  )
+                  return true
+                })
+              ),
+            { runs: name === "memory" ? 200 : 40, size: 30 }
+          )
+          assert.strictEqual(result._tag, "Passed", JSON.stringify(result))
+        }),
+      60_000
+    )
+  })
+}

@@ -1,0 +1,205 @@
+import { fileURLToPath } from "node:url"
+import { assert, describe, it } from "@effect/vitest"
+import { Duration, Effect, Option, Schedule, type Scope } from "effect"
+import { startRedis } from "../../fixtures/redis.ts"
+import { node as startProcess } from "../../main/processes.ts"
+import { outcome, redisNodes, type TestNode, told } from "./cluster.ts"
+
+const seats = ({ registry }: TestNode, office = "O") => registry.members(office).map(({ sid }) => sid)
+
+/** Waits until a node can talk to Redis, and Redis knows everything it knows. */
+const up = ({ registry }: TestNode) =>
+  Effect.sync(() => registry.state().up).pipe(
+    Effect.repeat({ schedule: Schedule.spaced("20 millis"), until: (is) => is }),
+    Effect.timeout("10 seconds"),
+    Effect.orDie
+  )
+
+const millis = (effect: Effect.Effect<unknown, unknown>) =>
+  Effect.map(Effect.timed(Effect.exit(effect)), ([duration]) => Duration.toMillis(duration))
+
+/** Two nodes with an Agent and a Computer in one office. */
+const pair = Effect.fnUntraced(function* (settle: Duration.Duration = Duration.seconds(1)) {
+  const redis = yield* startRedis()
+  const open = redisNodes(redis.url, "{test}:", { settle })
+  const [n1, n2] = [yield* open("n1"), yield* open("n2")]
+  yield* n1.connect("a")
+  yield* n2.connect("c")
+  yield* n1.join("a", "agent", "thinker", "O")
+  yield* n2.join("c", "computer", "desk", "O")
+  yield* n1.until(() => n1.heard.length === 1)
+  return { redis, open, n1, n2 }
+})
+
+const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
+  it.live(title, () => Effect.scoped(body), 30_000)
+
+describe("without Redis", () => {
+  live(
+    "a join is refused at once, in words that say what to do",
+    Effect.gen(function* () {
+      const { n1, redis } = yield* pair()
+      yield* redis.kill
+      yield* n1.connect("b")
+      const join = n1.join("b", "computer", "shelf", "O")
+      assert.isBelow(yield* millis(join), 1000)
+      const { message, why } = yield* Effect.flip(join)
+      assert.deepStrictEqual([why, message], ["unavailable", "The office registry is unavailable, try again"])
+    })
+  )
+
+  live(
+    "who leaves is told here at once, and everywhere when it is back",
+    Effect.gen(function* () {
+      const { n1, n2, redis } = yield* pair()
+      yield* n1.connect("b")
+      yield* n1.join("b", "computer", "shelf", "O")
+      yield* n2.until(() => n2.heard.length === 1)
+      yield* redis.kill
+      yield* n1.disconnect("b")
+      assert.strictEqual(told(n1).at(-1), "-b shelf@O → a")
+      assert.deepStrictEqual(seats(n2), ["a", "c", "b"])
+      yield* redis.restart
+      yield* n2.until(() => told(n2).includes("-b shelf@O → c"))
+    })
+  )
+
+  live(
+    "a node starts, and its members join when Redis comes",
+    Effect.gen(function* () {
+      const redis = yield* startRedis()
+      yield* redis.kill
+      const node = yield* redisNodes(redis.url, "{test}:")("n1")
+      yield* node.connect("a")
+      assert.strictEqual(yield* outcome(node.join("a", "agent", "x", "O")), "unavailable")
+      yield* redis.restart
+      yield* up(node)
+      assert.strictEqual(yield* outcome(node.join("a", "agent", "x", "O")), "ok")
+    })
+  )
+})
+
+describe("when Redis comes back empty", () => {
+  live(
+    "everybody still sits where they sat, and nobody hears of anything",
+    Effect.gen(function* () {
+      const { n1, n2, redis } = yield* pair()
+      const before = [told(n1), told(n2)]
+      yield* redis.restart
+      yield* Effect.all([up(n1), up(n2)])
+      yield* n2.connect("d")
+      yield* n2.join("d", "computer", "shelf", "O")
+      yield* n1.until(() => told(n1).includes("+d shelf@O → a"))
+      assert.deepStrictEqual(
+        [told(n1), told(n2)],
+        [[...(before[0] ?? []), "+d shelf@O → a"], ["+d shelf@O → c"]]
+      )
+      assert.deepStrictEqual([seats(n1), seats(n2)], [seats(n2), seats(n1)])
+      assert.strictEqual(seats(n1).length, 3)
+    })
+  )
+
+  live(
+    "no newcomer gets the seat of an Agent that was there",
+    Effect.gen(function* () {
+      const { n1, n2, redis } = yield* pair()
+      yield* n2.connect("b")
+      yield* redis.restart
+      const trying = outcome(n2.join("b", "agent", "newcomer", "O")).pipe(
+        Effect.repeat({ schedule: Schedule.spaced("20 millis"), until: (why) => why !== "unavailable" })
+      )
+      assert.strictEqual(yield* trying, "has an agent")
+      assert.deepStrictEqual(seats(n1), ["a", "c"])
+    })
+  )
+
+  live(
+    "of 40 Agents that race for an office while it does exactly one gets in",
+    Effect.gen(function* () {
+      const { n1, n2, redis } = yield* pair()
+      const sids = Array.from({ length: 40 }, (_, index) => `r${index}`)
+      const owner = (sid: string) => (Number(sid.slice(1)) % 2 === 0 ? n1 : n2)
+      yield* Effect.forEach(sids, (sid) => owner(sid).connect(sid))
+      yield* redis.restart
+      const outcomes = yield* Effect.forEach(
+        sids,
+        (sid) =>
+          outcome(owner(sid).join(sid, "agent", sid, "P")).pipe(
+            Effect.repeat({ schedule: Schedule.spaced("50 millis"), until: (why) => why !== "unavailable" })
+          ),
+        { concurrency: "unbounded" }
+      )
+      assert.strictEqual(outcomes.filter((one) => one === "ok").length, 1)
+    })
+  )
+})
+
+describe("a Redis that stands still", () => {
+  live(
+    "keeps nobody waiting for much longer than a second, and loses nobody",
+    Effect.gen(function* () {
+      const { n1, n2, redis } = yield* pair()
+      yield* n1.connect("b")
+      yield* redis.pause
+      assert.isBelow(yield* millis(n1.join("b", "computer", "shelf", "O")), 1500)
+      yield* Effect.sleep("4 seconds")
+      yield* redis.resume
+      yield* Effect.all([up(n1), up(n2)])
+      assert.deepStrictEqual(told(n1), ["+c desk@O → a"])
+      assert.deepStrictEqual(
+        [seats(n1), seats(n2)],
+        [
+          ["a", "c"],
+          ["a", "c"]
+        ]
+      )
+      assert.strictEqual(yield* outcome(n1.join("b", "computer", "shelf", "O")), "ok")
+    })
+  )
+})
+
+describe("a node that is lost", () => {
+  const file = fileURLToPath(new URL("../../fixtures/registryNode.ts", import.meta.url))
+
+  /** A node here, and one in a process of its own. */
+  const here = Effect.gen(function* () {
+    const redis = yield* startRedis()
+    const n1 = yield* redisNodes(redis.url, "{test}:", {})("here")
+    yield* n1.connect("c")
+    yield* n1.join("c", "computer", "desk", "O")
+    const there = yield* startProcess(["--conditions=a2c-source", file, redis.url, "{test}:"])
+    yield* there.says("joined")
+    yield* n1.until(() => n1.heard.length === 2)
+    return { redis, n1, there }
+  })
+  const gone = ["-there-agent there-agent@O → c", "-there-computer there-computer@O → c", "gone there"]
+  const lost = (node: TestNode) => node.until(() => gone.every((line) => told(node).includes(line)))
+
+  live(
+    "is told within four seconds after kill -9",
+    Effect.gen(function* () {
+      const { n1, there } = yield* here
+      yield* there.signal("SIGKILL")
+      assert.isBelow(yield* millis(lost(n1)), 4000)
+      assert.deepStrictEqual(seats(n1), ["c"])
+    })
+  )
+
+  live(
+    "comes back after a standstill, and who lost its seat meanwhile is put out",
+    Effect.gen(function* () {
+      const { n1, there } = yield* here
+      yield* there.signal("SIGSTOP")
+      yield* lost(n1)
+      yield* n1.connect("a")
+      yield* n1.join("a", "agent", "thinker", "O")
+      yield* there.signal("SIGCONT")
+      yield* n1.until(() => told(n1).at(-1) === "+there-computer there-computer@O → a,c")
+      yield* there.says('"_tag":"Evicted","sid":"there-agent"')
+      yield* there.says('"_tag":"Entered","sid":"a"')
+      assert.deepStrictEqual(seats(n1), ["a", "c", "there-computer"])
+      assert.isTrue(Option.isSome(n1.registry.computerIn("O", "there-computer")))
+      assert.notInclude(there.stdout(), '"Evicted","sid":"there-computer"')
+    })
+  )
+})

@@ -1,0 +1,107 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Duration, Effect, Exit, Layer, Queue, Result, Scope } from "effect"
+import * as MemoryCluster from "../../../src/adapters/memory/MemoryCluster.ts"
+import * as MemoryTransport from "../../../src/adapters/memory/MemoryTransport.ts"
+import { jsonBody } from "../../../src/application/ports/Body.ts"
+import { TransportClient } from "../../../src/application/ports/Transport.ts"
+import { Server } from "../../../src/application/server/Server.ts"
+import { PROTOCOL_VERSION } from "../../../src/domain/protocol/version.ts"
+
+/** One Server of a cluster in memory, and the means to connect to it. */
+const startServer = Effect.fnUntraced(function* (cluster: MemoryCluster.MemoryCluster, name: string) {
+  const context = yield* Server.layer.pipe(
+    Layer.provideMerge(MemoryTransport.layer({ name })),
+    Layer.provide(MemoryCluster.layerIn(cluster, name)),
+    Layer.fresh,
+    Layer.build
+  )
+  const transport = Context.get(context, TransportClient)
+  const member = Effect.fnUntraced(function* (role: "agent" | "computer", instance?: string) {
+    const heard = yield* Queue.unbounded<string>()
+    const link = yield* transport.connect({
+      version: PROTOCOL_VERSION,
+      auth: { role, ...(instance !== undefined && { instance }) },
+      receive: (event, body) =>
+        Effect.as(Queue.offer(heard, `${event} ${Result.getOrElse(body.text(), () => "?")}`), [])
+    })
+    const join = (as: string, office: string) =>
+      Effect.map(
+        link.ask("server:join_office", jsonBody({ role, name: as, office_id: office }), Duration.hours(1)),
+        (answer) => answer.map((body) => Result.getOrElse(body.whole(), () => "?"))
+      )
+    return { link, heard, join }
+  })
+  return { member, server: Context.get(context, Server) }
+})
+
+const inCluster = (
+  title: string,
+  body: (open: (name: string) => ReturnType<typeof startServer>) => Effect.Effect<void, unknown, Scope.Scope>
+) =>
+  it.effect(title, () => {
+    const cluster = MemoryCluster.makeCluster()
+    return body((name) => startServer(cluster, name))
+  })
+
+describe("offices that several Servers share", () => {
+  inCluster("members hear who comes and goes at another Server", (open) =>
+    Effect.gen(function* () {
+      const [one, two] = [yield* open("one"), yield* open("two")]
+      const agent = yield* one.member("agent")
+      yield* agent.join("thinker", "O")
+      const scope = yield* Scope.make()
+      const computer = yield* Scope.provide(two.member("computer"), scope)
+      assert.deepStrictEqual(yield* computer.join("desk", "O"), [true, null])
+      assert.strictEqual(
+        yield* Queue.take(agent.heard),
+        'notify:enter_office {"office_id":"O","computer":"desk"}'
+      )
+      yield* Scope.close(scope, Exit.void)
+      assert.strictEqual(
+        yield* Queue.take(agent.heard),
+        'notify:leave_office {"office_id":"O","computer":"desk"}'
+      )
+    })
+  )
+
+  inCluster("an office has one Agent, whichever Server it comes to", (open) =>
+    Effect.gen(function* () {
+      const [one, two] = [yield* open("one"), yield* open("two")]
+      yield* (yield* one.member("agent")).join("thinker", "O")
+      const other = yield* two.member("agent")
+      assert.deepStrictEqual(yield* other.join("another", "O"), [false, "Room already has an agent"])
+    })
+  )
+
+  inCluster("a member that comes back at another Server takes its seat over", (open) =>
+    Effect.gen(function* () {
+      const [one, two] = [yield* open("one"), yield* open("two")]
+      const ghost = yield* one.member("agent", "secret")
+      yield* ghost.join("thinker", "O")
+      const back = yield* two.member("agent", "secret")
+      assert.deepStrictEqual(yield* back.join("thinker", "O"), [true, null])
+      assert.strictEqual(yield* ghost.link.closed, "replaced by a new connection of the same member")
+      const sessions = Effect.sync(() => [one.server.load().sessions, two.server.load().sessions])
+      yield* Effect.repeat(Effect.andThen(Effect.yieldNow, sessions), { until: ([left]) => left === 0 })
+      assert.deepStrictEqual(yield* sessions, [0, 1])
+    })
+  )
+
+  inCluster("the members of a Server that ends leave", (open) =>
+    Effect.gen(function* () {
+      const one = yield* open("one")
+      const agent = yield* one.member("agent")
+      yield* agent.join("thinker", "O")
+      const scope = yield* Scope.make()
+      const two = yield* Scope.provide(open("two"), scope)
+      const computer = yield* two.member("computer")
+      yield* computer.join("desk", "O")
+      yield* Queue.take(agent.heard)
+      yield* Scope.close(scope, Exit.void)
+      assert.strictEqual(
+        yield* Queue.take(agent.heard),
+        'notify:leave_office {"office_id":"O","computer":"desk"}'
+      )
+    })
+  )
+})
