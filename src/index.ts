@@ -147,4 +147,4 @@ export {
   packHostLayer,
   type PackHostLayerOptions
 } from "./main/layers.ts"
-export { serverLayer, type ServerLayerOptions } from "./main/serverLayer.ts"
+export { type ServerFailed, serverLayer, type ServerLayerOptions } from "./main/serverLayer.ts"

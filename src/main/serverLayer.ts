@@ -3,6 +3,8 @@ import { makeServerPages } from "../adapters/http/ServerPages.ts"
 import * as MemoryCluster from "../adapters/memory/MemoryCluster.ts"
 import { isOwnHost } from "../adapters/node/network.ts"
 import * as ProcessGauges from "../adapters/node/processGauges.ts"
+import type { RedisClusterOptions } from "../adapters/redis/RedisCluster.ts"
+import type { RedisUrlInvalid } from "../adapters/redis/RedisScripts.ts"
 import * as SocketIoServer from "../adapters/socketio/SocketIoServer.ts"
 import { anybody, Authenticator } from "../application/ports/Authenticator.ts"
 import type { ListenFailed } from "../application/ports/Transport.ts"
@@ -17,7 +19,23 @@ export interface ServerLayerOptions extends SocketIoServer.SocketIoServerOptions
   readonly limits?: Partial<Limits>
   /** Who finds out who connects; without one everybody may, which is right for loopback only. */
   readonly authenticator?: Authenticator
+  /** The Redis by which it shares its offices with other Servers; without one they are its own. */
+  readonly redis?: RedisClusterOptions
 }
+
+/** Alone, or one of many; what only those need is not loaded before. */
+const cluster = (redis: RedisClusterOptions | undefined) =>
+  redis === undefined
+    ? MemoryCluster.layer
+    : Layer.unwrap(
+        Effect.map(
+          Effect.promise(() => import("../adapters/redis/RedisCluster.ts")),
+          (adapter) => adapter.layer(redis)
+        )
+      )
+
+/** Why a Server does not start: nothing can listen there, or the address of Redis is none. */
+export type ServerFailed = ListenFailed | RedisUrlInvalid
 
 /** The listener of a Server: Socket.IO, and pages for those who operate it. */
 const listener = (socketIo: SocketIoServer.SocketIoServerOptions, isLocal: boolean) =>
@@ -40,9 +58,10 @@ const listener = (socketIo: SocketIoServer.SocketIoServerOptions, isLocal: boole
 export const serverLayer = ({
   authenticator = anybody,
   limits,
+  redis,
   settings,
   ...socketIo
-}: ServerLayerOptions = {}): Layer.Layer<Server, ListenFailed> => {
+}: ServerLayerOptions = {}): Layer.Layer<Server, ServerFailed> => {
   const { host = "127.0.0.1" } = socketIo
   const isLocal = isOwnHost(host)
   const warning =
@@ -54,7 +73,7 @@ export const serverLayer = ({
   return Server.layer.pipe(
     Layer.provide(warning),
     Layer.provide(listener(socketIo, isLocal)),
-    Layer.provide(MemoryCluster.layer),
+    Layer.provide(cluster(redis)),
     Layer.provide(Layer.succeed(Authenticator, authenticator)),
     Layer.provide(
       Layer.effect(

@@ -5,7 +5,7 @@ import type { AlreadySeated } from "../application/computer/Seat.ts"
 import type { UnknownServer } from "../application/computer/SessionPool.ts"
 import type { JoinFailed } from "../application/member/OfficeMember.ts"
 import type { DocumentUnreadable } from "../application/ports/DocumentReader.ts"
-import type { ListenFailed } from "../application/ports/Transport.ts"
+import type { ServerFailed } from "../main/serverLayer.ts"
 import type { JsonObject } from "../domain/json.ts"
 import { codes } from "../domain/refusal.ts"
 
@@ -18,7 +18,7 @@ export type Foreseen =
   | OwnerUnclear
   | DocumentUnreadable
   | JoinFailed
-  | ListenFailed
+  | ServerFailed
   | AlreadySeated
   | UnknownServer
   | ConfigInvalid
@@ -35,6 +35,7 @@ const words = {
   Unreachable: "unreachable",
   JoinRefused: "join_refused",
   ListenFailed: "listen_failed",
+  RedisUrlInvalid: "redis_url_invalid",
   AlreadySeated: "already_seated",
   UnknownServer: "unknown_server",
   ConfigInvalid: "config_invalid"

@@ -1,4 +1,4 @@
-import { Duration, Effect } from "effect"
+import { Duration, Effect, Redacted } from "effect"
 import type { SocketIoServerOptions } from "../adapters/socketio/SocketIoServer.ts"
 import { anybody, type Authenticator, refusedFor } from "../application/ports/Authenticator.ts"
 import type { Handshake } from "../application/ports/Transport.ts"
@@ -35,6 +35,8 @@ export interface ServerOptions extends SocketIoServerOptions {
     readonly joinTime?: number
     readonly idleTime?: number
   }
+  /** The Redis by which it shares its offices with other Servers; without one they are its own. */
+  readonly redis?: { readonly url: string; readonly prefix?: string }
   /** Takes the log; without it, what is a warning or worse goes to stderr. */
   readonly log?: Log
 }
@@ -91,7 +93,7 @@ const limitsOf = ({
 
 /** Runs a Server on Socket.IO. Loopback and a free port unless told otherwise. */
 export const runServer = async (
-  { limits = {}, log, settings = {}, ...options }: ServerOptions = {},
+  { limits = {}, log, redis, settings = {}, ...options }: ServerOptions = {},
   cancellable?: Cancellable
 ): Promise<RunningServer> => {
   const { authenticate } = settings
@@ -99,6 +101,7 @@ export const runServer = async (
     ...options,
     limits: limitsOf(limits),
     settings: settingsOf(settings),
+    ...(redis !== undefined && { redis: { ...redis, url: Redacted.make(redis.url) } }),
     ...(authenticate !== undefined && { authenticator: authenticatorOf(authenticate) })
   })
   const { close, run, [Symbol.asyncDispose]: dispose } = await start(Server, layer, log, cancellable)

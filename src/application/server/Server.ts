@@ -65,6 +65,14 @@ export class Server extends Context.Service<
         help: "Bytes that wait for members to take them",
         read: connections.totalBacklog
       })
+      yield* gauge({
+        name: "nodes",
+        help: "Servers that share their offices",
+        read: () => membership.state().nodes
+      })
+      yield* readiness.part("registry", () =>
+        membership.state().up ? undefined : "what the nodes share cannot be reached: nobody can join"
+      )
       yield* sweeping
       // A scope of its own, and the finalizer after it: the last one runs first, and members are still served meanwhile.
       const listening = yield* Scope.fork(yield* Effect.scope)

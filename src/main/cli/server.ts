@@ -1,7 +1,12 @@
 import { Config, Duration, Effect } from "effect"
 import { Command, Flag } from "effect/cli"
 import { usualRotation } from "../../adapters/node/auditRotation.ts"
-import { defaultMaxMessageBytes, defaultPath, mostMessageBytes } from "../../adapters/socketio/limits.ts"
+import {
+  defaultMaxMessageBytes,
+  defaultPath,
+  defaultValidateBytes,
+  mostMessageBytes
+} from "../../adapters/socketio/limits.ts"
 import { admission, key } from "./admission.ts"
 import { count } from "./flags.ts"
 import { limitFlags, limitsOf } from "./limits.ts"
@@ -60,6 +65,31 @@ export const server = Command.make(
       Flag.withDescription("refuse connections that do not state their role"),
       Flag.withDefault(false)
     ),
+    validate: Flag.Boolean("validate").pipe(
+      Flag.withDescription(
+        `read every message in full before it is passed on, not only those up to ${defaultValidateBytes} bytes ` +
+          "[env A2C_VALIDATE]"
+      ),
+      Flag.withFallbackConfig(Config.Boolean("A2C_VALIDATE")),
+      Flag.withDefault(false)
+    ),
+    redis: Flag.Redacted("redis").pipe(
+      Flag.withMetavar("URL"),
+      Flag.withDescription(
+        "Redis by which this Server shares its offices with others, like redis://host:6379; " +
+          "a password is better given by the variable [env A2C_REDIS]"
+      ),
+      Flag.withFallbackConfig(Config.Redacted("A2C_REDIS")),
+      Flag.optional
+    ),
+    redisPrefix: Flag.String("redis-prefix").pipe(
+      Flag.withDescription(
+        "what all keys and channels in Redis begin with: Servers with different ones share nothing " +
+          "[env A2C_REDIS_PREFIX; default: {a2c}]"
+      ),
+      Flag.withFallbackConfig(Config.String("A2C_REDIS_PREFIX")),
+      Flag.withDefault("{a2c}")
+    ),
     grace: Flag.Int("grace").pipe(
       Flag.withMetavar("SECONDS"),
       Flag.withDescription(
@@ -105,6 +135,10 @@ export const server = Command.make(
   Command.withDescription("Run a Server: the place where Agents and Computers meet"),
   Command.withExamples([
     { command: "a2c server", description: "Listen on http://127.0.0.1:7070" },
+    {
+      command: "a2c server --redis redis://localhost:6379",
+      description: "Share the offices with other Servers on the same Redis"
+    },
     { command: "a2c server --port 0", description: "Listen on a free port and print it" },
     {
       command: "a2c server --host 0.0.0.0 --api-keys keys.json --tls-cert cert.pem --tls-key key.pem",

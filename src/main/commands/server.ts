@@ -1,4 +1,4 @@
-import { Console, Context, type Duration, Effect, Layer, Option } from "effect"
+import { Console, Context, type Duration, Effect, Layer, Option, type Redacted } from "effect"
 import * as AuditFile from "../../adapters/node/AuditFile.ts"
 import type { SocketIoServerOptions } from "../../adapters/socketio/SocketIoServer.ts"
 import type { Limits } from "../../application/server/Limits.ts"
@@ -17,6 +17,8 @@ export interface ServerCommand extends Omit<SocketIoServerOptions, "host" | "tls
   readonly drainTime: Duration.Duration
   readonly tlsCert: Option.Option<string>
   readonly tlsKey: Option.Option<string>
+  readonly redis: Option.Option<Redacted.Redacted<string>>
+  readonly redisPrefix: string
   readonly audit: Option.Option<string>
   readonly auditMaxBytes: number
   readonly auditKeep: number
@@ -44,6 +46,8 @@ const serve = Effect.fnUntraced(function* (command: ServerCommand, stopped: Effe
     auditMaxBytes: _maxBytes,
     drainTime,
     limits,
+    redis,
+    redisPrefix: prefix,
     requireRole,
     ...socketIo
   } = command
@@ -53,6 +57,7 @@ const serve = Effect.fnUntraced(function* (command: ServerCommand, stopped: Effe
     ...socketIo,
     limits,
     settings: { requireRole, drainTime },
+    ...(Option.isSome(redis) && { redis: { url: redis.value, prefix } }),
     ...(tls !== undefined && { tls }),
     ...(authenticator !== undefined && { authenticator })
   })

@@ -196,7 +196,7 @@ describe("what the audit is given", () => {
         type: "call",
         office: "O1",
         agent: "agent-1",
-        subject: undefined,
+        subject: "anybody",
         computer: "pc-1",
         event: "client:tool_call",
         tool: "good",

@@ -1,0 +1,34 @@
+import { randomUUID } from "node:crypto"
+import { Effect, Layer, Redacted } from "effect"
+import type { NodeLink } from "../../application/ports/NodeLink.ts"
+import type { OfficeRegistry } from "../../application/ports/OfficeRegistry.ts"
+import { isRedisUrl } from "./RedisConnection.ts"
+import * as RedisNodeLink from "./RedisNodeLink.ts"
+import * as RedisRegistry from "./RedisRegistry.ts"
+import { RedisUrlInvalid } from "./RedisScripts.ts"
+
+/** The Redis by which Servers share their offices. */
+export interface RedisClusterOptions {
+  /** `redis://` or `rediss://`; it may hold a password. */
+  readonly url: Redacted.Redacted<string>
+  /** What all keys and channels begin with: clusters with different ones know nothing of each other. */
+  readonly prefix?: string
+}
+
+/** A node of the cluster of all Servers with the same Redis and prefix. Redis need not be there when it starts. */
+export const layer = ({
+  prefix = "{a2c}",
+  url
+}: RedisClusterOptions): Layer.Layer<OfficeRegistry | NodeLink, RedisUrlInvalid> =>
+  Layer.unwrap(
+    Effect.suspend(() => {
+      if (!isRedisUrl(Redacted.value(url))) return Effect.fail(new RedisUrlInvalid())
+      const node = randomUUID()
+      return Effect.succeed(
+        Layer.merge(
+          RedisRegistry.layer({ node, prefix: `${prefix}:`, url }),
+          Layer.orDie(RedisNodeLink.layer({ node, prefix, url }))
+        )
+      )
+    })
+  )
