@@ -1,12 +1,15 @@
-/** Our own Server, on its real transport and as a host program composes it. */
+/** Our own Server, on its real transport, as a host program composes it and as the command line runs it. */
 import { Context, Effect, Layer, References } from "effect"
 import { Server } from "../../../src/application/server/Server.ts"
+import { tuneForRelay } from "../../../src/adapters/node/relayMemory.ts"
 import { serverLayer } from "../../../src/main/serverLayer.ts"
 import { obeyOrders } from "../host.ts"
 import { maxMessageBytes, path } from "../limits.ts"
 
 /** Everything about the measured Server that is not as a host program gets it by itself. */
 const options: Parameters<typeof serverLayer>[0] = { port: 0, path, maxMessageBytes }
+
+tuneForRelay()
 
 const program = Effect.gen(function* () {
   const { url } = Context.get(yield* Layer.build(serverLayer(options)), Server)

@@ -12,6 +12,9 @@ class TextBody implements Body {
     this.#text = Result.succeed(text)
     this.isObject = text.startsWith("{") && text.endsWith("}")
   }
+  get isRead(): boolean {
+    return this.#value !== undefined
+  }
   get head(): Result.Result<unknown, Refusal> {
     return this.whole()
   }

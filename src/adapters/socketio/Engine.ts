@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http"
-import { Server, type Transport, transports } from "engine.io"
+import { Server, type Socket as Connection, type Transport, transports } from "engine.io"
 import { type RawData, WebSocketServer } from "ws"
 import { Outgoing, TextFrame } from "./frames.ts"
 import { envelopeBytes } from "./limits.ts"
@@ -23,9 +23,22 @@ const handOver = (packet: Packet, as: (outgoing: Outgoing) => Partial<Packet>): 
   return { ...packet, ...as(outgoing) }
 }
 
-/** WebSocket whose messages come and go as bytes. */
+/** Longer messages go the way of Engine.IO, for which they are a sign of life. */
+const shortMessage = 64 * 1024
+
+/** What `ws` has for frames that are made already, as Engine.IO itself uses it. */
+interface Sender {
+  readonly sendFrame: (frame: ReadonlyArray<Buffer>, done: (error?: Error | null) => void) => void
+}
+
+/**
+ * WebSocket whose messages come and go as bytes. Short ones do not pass the events and buffers of Engine.IO, which
+ * would cost more than all the rest of passing them on.
+ */
 class ByteWebSocket extends transports.websocket {
   readonly #socket: Request["websocket"]
+  /** Takes short messages once the connection is on this transport. */
+  listener: ((bytes: Buffer) => void) | undefined
   constructor(request: Request) {
     super(request)
     this.#socket = request.websocket
@@ -34,10 +47,25 @@ class ByteWebSocket extends transports.websocket {
       // Unless told otherwise it is one Buffer.
       if (!Buffer.isBuffer(data)) return
       if (!isBinary && data[0] === message) {
+        if (this.listener !== undefined && data.length <= shortMessage && this.readyState === "open") {
+          this.listener(data.subarray(1))
+          return
+        }
         // Engine.IO only hands the data of a message on.
         this.onPacket({ type: "message", data: new TextFrame(data.subarray(1)) as unknown as string })
       } else this.onData(isBinary ? data : data.toString())
     })
+  }
+  /** Sends a message at once; false when it has to wait for its turn. */
+  sendNow(outgoing: Outgoing): boolean {
+    // The types of `ws` do not know it.
+    const { _sender: sender } = (this.#socket ?? {}) as { readonly _sender?: Sender }
+    if (sender === undefined || !this.writable || this.#socket?.readyState !== 1) return false
+    sender.sendFrame(outgoing.frame(), this.#sent)
+    return true
+  }
+  readonly #sent = (error?: Error | null): void => {
+    if (error) this.onError("write error", error.stack)
   }
   /** Bytes that the network has not taken. */
   get waiting(): number {
@@ -113,6 +141,29 @@ export class Engine extends Server {
     return name === "websocket" ? new ByteWebSocket(request as Request) : textPolling(request as Request)
   }
 }
+
+/** Gives short messages of a connection straight to a listener, for as long as it lives. */
+export const hearShort = (connection: Connection, listener: (bytes: Buffer) => void): void => {
+  const attach = (transport: unknown) => {
+    if (transport instanceof ByteWebSocket) transport.listener = listener
+  }
+  attach(connection.transport)
+  connection.on("upgrade", attach)
+}
+
+/** Sends a message on a connection: at once where nothing is before it, else when its turn comes. */
+export const send = (connection: Connection, outgoing: Outgoing): void => {
+  const { readyState, transport } = connection
+  const alone = readyState === "open" && isIdle(connection)
+  if (alone && transport instanceof ByteWebSocket && transport.sendNow(outgoing))
+    outgoing.taken(outgoing.size)
+  // Engine.IO only hands the data of a message to its transports, which are ours.
+  else connection.send(outgoing as unknown as string)
+}
+
+/** Does nothing wait in the buffer of Engine.IO, which its types hide? */
+const isIdle = (connection: object): boolean =>
+  "writeBuffer" in connection && Array.isArray(connection.writeBuffer) && connection.writeBuffer.length === 0
 
 /** Holds a sender back, where its transport can. */
 export const pauseReading = (transport: unknown, millis: number): void => {

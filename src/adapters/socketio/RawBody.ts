@@ -36,6 +36,9 @@ export class RawBody implements Body {
   static unread(tail: Buffer): RawBody {
     return new RawBody(tail, undefined, undefined, true)
   }
+  get isRead(): boolean {
+    return this.#head !== undefined
+  }
   get head(): Result.Result<unknown, Refusal> {
     this.#head ??= this.whole()
     return this.#head

@@ -1,5 +1,6 @@
 import type { Socket as Connection } from "engine.io"
 import type { AdmissionRefused } from "../../application/ports/Transport.ts"
+import { hearShort } from "./Engine.ts"
 import { TextFrame } from "./frames.ts"
 import { namespace } from "./limits.ts"
 import { type Incoming, type ReadLimits, readPacket } from "./packets.ts"
@@ -42,7 +43,8 @@ export class ServerConnection {
     this.connection = connection
     this.#door = door
     this.#await()
-    connection.on("message", (data: unknown) => this.#message(data))
+    connection.on("message", (data: unknown) => this.#message(bytesOf(data)))
+    hearShort(connection, (bytes) => this.#message(bytes))
     connection.once("close", (reason: string) => {
       clearTimeout(this.#timer)
       this.#leave(reason)
@@ -79,8 +81,8 @@ export class ServerConnection {
     if (socket !== undefined) this.#door.gone(socket, reason)
   }
 
-  #message(data: unknown): void {
-    const bytes = bytesOf(data)
+  /** Bytes of a text; anything else is binary. */
+  #message(bytes: Buffer | undefined): void {
     if (bytes === undefined) {
       this.#unwanted -= 1
       if (this.#unwanted < 0) this.#fault()

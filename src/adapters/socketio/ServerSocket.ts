@@ -11,7 +11,7 @@ import {
   NotSent,
   type Receive
 } from "../../application/ports/Transport.ts"
-import { pauseReading, waitingBytes } from "./Engine.ts"
+import { pauseReading, send, waitingBytes } from "./Engine.ts"
 import { answerPacket, eventPacket, type Outgoing, unwritable } from "./frames.ts"
 import type { Incoming } from "./packets.ts"
 
@@ -198,8 +198,7 @@ export class ServerSocket implements Link {
 
   #send(outgoing: Outgoing): void {
     this.#queued += outgoing.size
-    // Engine.IO only hands the data of a message to its transports, which are ours.
-    this.#connection.send(outgoing as unknown as string)
+    send(this.#connection, outgoing)
   }
 
   readonly #taken = (size: number): void => {

@@ -59,7 +59,7 @@ export class Outgoing {
     return this.#tail === undefined ? this.#head : this.#head + this.#tail.toString("utf8")
   }
   /** For WebSocket: the whole frame in one piece or two. */
-  frame(): Array<Buffer> {
+  frame(): ReadonlyArray<Buffer> {
     const tail = this.#tail
     const headLength = 1 + Buffer.byteLength(this.#head)
     const length = headLength + (tail?.length ?? 0)

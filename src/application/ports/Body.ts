@@ -14,6 +14,8 @@ export interface Body {
    * inside may be empty stand-ins of the same kind.
    */
   readonly head: Result.Result<unknown, Refusal>
+  /** Is the head at hand? Where it is not, looking at it costs a parse. */
+  readonly isRead: boolean
   /** Is it a JSON object, as far as can be seen without a parse? */
   readonly isObject: boolean
   /** The complete value. May cost a parse. */
@@ -26,6 +28,7 @@ export interface Body {
 
 class JsonBody implements Body {
   readonly head: Result.Result<unknown, Refusal>
+  readonly isRead = true
   readonly isObject: boolean
   #text: Result.Result<string, Refusal> | undefined
   constructor(value: unknown) {
@@ -58,7 +61,7 @@ export const jsonBody = (value: unknown): Body => new JsonBody(value)
 /** A body that cannot be used, and what its sender is told. */
 export const faultyBody = (refusal: Refusal): Body => {
   const fault = Result.fail(refusal)
-  return { head: fault, isObject: false, whole: () => fault, text: () => fault, bytes: () => 0 }
+  return { head: fault, isRead: true, isObject: false, whole: () => fault, text: () => fault, bytes: () => 0 }
 }
 
 /** A body of a value that a peer sent: binary, hostile nesting and the like make it a faulty one. */

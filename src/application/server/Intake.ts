@@ -68,13 +68,7 @@ export const makeIntake = Effect.gen(function* () {
 
   const call = (connection: Connection, row: ServerRow, receiving: Effect.Effect<Answer>) => {
     const backlog = connections.backlog(connection)
-    if (backlog <= backlogBytes / 2) {
-      // Answers are never dropped, so whoever collects them without reading is found out here.
-      return Effect.map(receiving, (answer) => {
-        connections.backlog(connection)
-        return answer
-      })
-    }
+    if (backlog <= backlogBytes / 2) return receiving
     const refusal = tooMany(
       `${backlog} bytes wait for you: read them first`,
       spellLimit("backlogBytes"),

@@ -115,7 +115,8 @@ export class Routing extends Context.Service<
           const { computer, reqId, seconds } = routing.success
           const agent = seat.success
           const startedAt = observers.length === 0 ? 0 : now()
-          const subject = connections.get(sid)?.identity.subject
+          const own = connections.get(sid)
+          const subject = own?.identity.subject
           const observed = (outcome: Body | Refusal) => {
             if (observers.length === 0) return
             const call: EndedCall = {
@@ -178,6 +179,8 @@ export class Routing extends Context.Service<
               ? checked(asked.value)
               : Result.fail(failureOf(computer, asked.cause))
             settle(Result.merge(outcome))
+            // Answers are never dropped, so whoever collects them without reading is found out here.
+            if (own !== undefined) connections.backlog(own)
             if (Result.isSuccess(outcome)) resume(Effect.succeed(outcome.success))
             else resume(Effect.andThen(giveUp(), Effect.fail(outcome.failure)))
           })

@@ -11,10 +11,12 @@ export const labelOf = (code: number): string => (known.has(code) ? String(code)
 
 /**
  * How a call ended, in one word of few: `ok`, `tool_error` for a tool that ran and failed, else the code of the
- * protocol, or `other` where there is no such code.
+ * protocol, or `other` where there is no such code. Large answers that nobody has read count as `ok`: reading them
+ * would cost more than passing them on.
  */
 export const outcomeOf = ({ outcome }: Pick<EndedCall, "outcome">): string => {
   if ("_tag" in outcome) return labelOf(outcome.code)
+  if (!outcome.isRead) return "ok"
   const head = Result.getOrElse(outcome.head, () => undefined)
   if (!isJsonObject(head)) return "other"
   if (head["isError"] === true) return "tool_error"

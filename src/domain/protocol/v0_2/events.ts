@@ -1,8 +1,10 @@
 import { Result, Schema } from "effect"
 import { type Codec, codec } from "../../explain.ts"
 import type { Part } from "../../office/notice.ts"
+import { isJsonObject } from "../../json.ts"
 import * as C from "./calls.ts"
 import { ComputerConfig } from "./config.ts"
+import { mostIdentifierLength, mostTimeoutSeconds } from "./fields.ts"
 import * as O from "./office.ts"
 import { ToolResult } from "./tools.ts"
 
@@ -42,6 +44,8 @@ const call = <Request extends Addressed, RequestWire, Reply, ReplyWire>(row: {
   readonly request: Schema.Codec<Request, RequestWire>
   readonly reply: Schema.Codec<Reply, ReplyWire>
   readonly seconds?: (request: Request) => number
+  /** The routing of a request that the schema would take; `undefined` leaves it to the schema. */
+  readonly quick?: (head: unknown) => Routing | undefined
   readonly cancellable?: boolean
 }): CallRow<Request, Reply> => {
   const request = codec(row.request)
@@ -53,18 +57,44 @@ const call = <Request extends Addressed, RequestWire, Reply, ReplyWire>(row: {
     from: "agent",
     request,
     reply: codec(row.reply),
-    routing: (head) =>
-      Result.map(request.decode(head), (decoded) => ({
+    routing: (head) => {
+      const quick = row.quick?.(head)
+      if (quick !== undefined) return Result.succeed(quick)
+      return Result.map(request.decode(head), (decoded) => ({
         computer: decoded.computer,
         reqId: decoded.reqId,
         seconds: row.seconds?.(decoded)
-      })),
+      }))
+    },
     cancellable: row.cancellable ?? false
   }
 }
 
 /** How long a Computer may take to resolve a document when the request does not say, in seconds. */
 const dpeSeconds = 60
+
+const isIdentifier = (value: unknown): value is string =>
+  typeof value === "string" && value.length > 0 && value.length <= mostIdentifierLength
+
+/**
+ * What {@link C.ToolCallReq} says, without a schema: every call of every tool comes by here, and the schema takes
+ * longer than all the rest of the routing. Whatever it does not know for good is left to the schema.
+ */
+const quickToolCall = (head: unknown): Routing | undefined => {
+  if (!isJsonObject(head)) return undefined
+  const { agent, computer, params, req_id: reqId, timeout, tool_name: tool } = head
+  return isIdentifier(agent) &&
+    isIdentifier(reqId) &&
+    isIdentifier(computer) &&
+    isIdentifier(tool) &&
+    isJsonObject(params) &&
+    typeof timeout === "number" &&
+    Number.isInteger(timeout) &&
+    timeout >= 1 &&
+    timeout <= mostTimeoutSeconds
+    ? { computer, reqId, seconds: timeout }
+    : undefined
+}
 
 /** Requests to a Computer (spec §5.1). The Server routes them; Agent and Computer take their codecs from here. */
 export const calls = {
@@ -74,6 +104,7 @@ export const calls = {
     request: C.ToolCallReq,
     reply: ToolResult,
     seconds: ({ timeout }) => timeout,
+    quick: quickToolCall,
     cancellable: true
   }),
   getTools: call({

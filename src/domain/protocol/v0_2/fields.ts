@@ -12,8 +12,11 @@ const maxTextLength = 8192
 /** A string that is not an identifier: a URI, a cursor, a filter. */
 export const Text = Schema.String.check(Schema.isMaxLength(maxTextLength))
 
+/** Longest time that a tool call may be given, in seconds. */
+export const mostTimeoutSeconds = 3600
+
 /** How long a tool call may take: whole seconds, at most an hour (spec §4.3). */
-export const TimeoutSeconds = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 3600 }))
+export const TimeoutSeconds = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: mostTimeoutSeconds }))
 
 /** An optional wire field: absent and `null` mean the same, and only a present value is ever sent (spec §1). */
 export const optional = <S extends Schema.Constraint>(schema: S) =>
