@@ -21,6 +21,7 @@ export { publishStdio, type PublishStdioOptions } from "./adapters/mcp/publish/S
 export { byToken, byTokens } from "./adapters/node/deviceTokens.ts"
 export * as AuditFile from "./adapters/node/AuditFile.ts"
 export * as FileCredentialStore from "./adapters/node/FileCredentialStore.ts"
+export { tuneForRelay } from "./adapters/node/relayMemory.ts"
 export { tokenFile, TokenUnreadable } from "./adapters/node/tokenFile.ts"
 export { serveTools, type ServeToolsOptions } from "./adapters/packs/http/ToolServer.ts"
 export * as SocketIoClient from "./adapters/socketio/SocketIoClient.ts"

@@ -9,4 +9,5 @@ import { setFlagsFromString } from "node:v8"
 export const tuneForRelay = (): void => {
   if (Number(process.versions.node.split(".")[0]) < 24) return
   setFlagsFromString("--external-memory-accounted-in-global-limit")
+  setFlagsFromString("--semi-space-growth-factor=1")
 }

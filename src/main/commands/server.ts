@@ -1,5 +1,6 @@
 import { Console, Context, type Duration, Effect, Layer, Option, type Redacted } from "effect"
 import * as AuditFile from "../../adapters/node/AuditFile.ts"
+import { tuneForRelay } from "../../adapters/node/relayMemory.ts"
 import type { SocketIoServerOptions } from "../../adapters/socketio/SocketIoServer.ts"
 import type { Limits } from "../../application/server/Limits.ts"
 import { Server } from "../../application/server/Server.ts"
@@ -69,6 +70,7 @@ const serve = Effect.fnUntraced(function* (command: ServerCommand, stopped: Effe
 /** Runs a Server until it is told to stop; says where on stdout as soon as members can connect. */
 export const runServer = (command: ServerCommand) =>
   Effect.gen(function* () {
+    tuneForRelay()
     yield* serve(command, yield* stopSignal)
     yield* Effect.logInfo("stopped: nobody listens any more")
   }).pipe(Effect.scoped, Effect.mapError(failed))
