@@ -113,6 +113,7 @@ const make = Effect.fnUntraced(function* ({
   // Open while what this node has told Redis and what Redis has told this node can be trusted.
   const steady = yield* Latch.make(false)
   const refreshing = new Map<string, { again: boolean }>()
+  let trusted = false
   let dirty = true
   let recovering = false
   let recoveries = 0
@@ -121,6 +122,7 @@ const make = Effect.fnUntraced(function* ({
   /** Something may be missing there or here: compare everything as soon as Redis answers. */
   const distrust = Effect.sync(() => {
     dirty = true
+    trusted = false
     steady.closeUnsafe()
     Queue.offerUnsafe(wake, undefined)
   })
@@ -148,11 +150,14 @@ const make = Effect.fnUntraced(function* ({
       }
       const state = { again: false }
       refreshing.set(office, state)
-      const read = Effect.flatMap(scriptsOf.run("snapshot", [office]), readSnapshot).pipe(
-        Effect.map(([asOf, revision, members]) => {
-          if (local.offices().includes(office))
-            heard(office, local.replace(office, { asOf, revision, members }))
-        })
+      const read = Effect.flatMap(
+        Effect.flatMap(scriptsOf.run("snapshot", [node, office]), readSnapshot),
+        ([known, asOf, revision, members]) => {
+          // Our members are missing there because this node was taken for dead, and not because they have left.
+          if (known === "gone") return distrust
+          if (local.follows(office)) heard(office, local.replace(office, { asOf, revision, members }))
+          return Effect.void
+        }
       )
       const again = Effect.suspend((): Effect.Effect<void, Unread> => {
         state.again = false
@@ -198,6 +203,25 @@ const make = Effect.fnUntraced(function* ({
   })
   const { ready } = scriptsOf
 
+  const renew = Effect.gen(function* () {
+    const renewed = Effect.flatMap(
+      scriptsOf.run("renew", [node, String(Duration.toMillis(lease))]),
+      readRenewed
+    )
+    const [state, count] = yield* distrusting(renewed)
+    if (state === "ok") nodes = count
+    else
+      yield* Effect.andThen(Effect.logWarning("the other nodes took this one for dead", { node }), distrust)
+  })
+
+  /** Waits some milliseconds and stays alive for the others. */
+  const lingering = Effect.fnUntraced(function* (millis: number) {
+    for (let left = millis; left > 0; left -= Duration.toMillis(pulse)) {
+      yield* Effect.sleep(Math.min(left, Duration.toMillis(pulse)))
+      yield* renew
+    }
+  })
+
   /** Puts into Redis what this node knows of its members, then learns what Redis knows of the others'. */
   const recover = Effect.gen(function* () {
     dirty = false
@@ -228,10 +252,11 @@ const make = Effect.fnUntraced(function* ({
     )
     nodes = count
     for (const sid of losers) local.evict(sid)
-    yield* Effect.sleep(left)
+    yield* lingering(left)
     recovering = false
     yield* Effect.forEach(local.offices(), refresh, { concurrency: readers, discard: true })
     if (!dirty) {
+      trusted = true
       yield* steady.open
       yield* Effect.logDebug("the office registry is up", { node, nodes })
     }
@@ -243,17 +268,6 @@ const make = Effect.fnUntraced(function* ({
       })
     )
   )
-
-  const renew = Effect.gen(function* () {
-    const renewed = Effect.flatMap(
-      scriptsOf.run("renew", [node, String(Duration.toMillis(lease))]),
-      readRenewed
-    )
-    const [state, count] = yield* distrusting(renewed)
-    if (state === "ok") nodes = count
-    else
-      yield* Effect.andThen(Effect.logWarning("the other nodes took this one for dead", { node }), distrust)
-  })
 
   const beat = Effect.suspend(() => {
     if (!ready()) return Effect.void
@@ -273,8 +287,7 @@ const make = Effect.fnUntraced(function* ({
         textOf(session, seat),
         known(session.holder),
         whole(capacity.offices),
-        whole(capacity.membersPerOffice),
-        settling
+        whole(capacity.membersPerOffice)
       ]),
       readJoined
     )
@@ -305,15 +318,12 @@ const make = Effect.fnUntraced(function* ({
       if (!ready()) return yield* unavailable
       const waited = yield* Effect.timeoutOption(steady.await, Duration.sum(scriptPatience, settle))
       if (Option.isNone(waited)) return yield* unavailable
-      const [outcome, left] = yield* joinOnce(session, seat, capacity)
+      const outcome = yield* joinOnce(session, seat, capacity)
       switch (outcome) {
         case "in":
           return yield* echo(session.sid, seat.office, entered)
         case "gone":
           yield* distrust
-          break
-        case "settling":
-          yield* Effect.sleep(left)
           break
         case "taken":
           return yield* seatTaken(seat)
@@ -413,7 +423,7 @@ const make = Effect.fnUntraced(function* ({
         onSuccess: (found) => found === 1,
         onFailure: () => local.offices().some((office) => Option.isSome(local.computerIn(office, name)))
       }),
-    state: () => ({ up: ready() && !dirty, nodes, ...local.size() })
+    state: () => ({ up: ready() && trusted, nodes, ...local.size() })
   })
 })
 
