@@ -7,11 +7,14 @@ import { connectText, eventText } from "../wire.ts"
 /** More than twice what one may send at once. */
 const many = 8000
 
+/** Sooner than anybody is closed for sitting outside. */
+const soon = "2500 millis"
+
 /** Sends something again and again until the Server has had enough. */
 const flood = (client: Raw, frames: (round: number) => ReadonlyArray<string>) =>
   Effect.gen(function* () {
     for (let round = 0; round < many; round += 1) client.send(...frames(round))
-    yield* client.closed
+    yield* Effect.timeout(client.closed, soon)
   })
 
 const tooMany = (texts: ReadonlyArray<string>) => texts.filter((text) => text.includes('"code":429'))
@@ -61,7 +64,7 @@ export const floods: ReadonlyArray<Attack> = [
       yield* flood(yield* stranger, () => ["6"])
       const pinging = yield* guest("agent")
       for (let round = 0; round < many; round += 1) pinging.socket.ping()
-      yield* pinging.closed
+      yield* Effect.timeout(pinging.closed, soon)
     })
   },
   {
@@ -107,6 +110,10 @@ export const floods: ReadonlyArray<Attack> = [
       const endless = yield* polling
       yield* endless.post("3\u001e".repeat(30_000))
       assert.strictEqual((yield* endless.get).status, 400)
+      // So many that taking them apart would be noticed.
+      const huge = yield* pollingGuest("agent")
+      yield* huge.post("6\u001e".repeat(4_000_000))
+      assert.strictEqual((yield* huge.get).status, 400)
     })
   },
   {
