@@ -74,7 +74,7 @@ const mostReadInFull = 64 * 1024
 
 /** What stands for larger ones: reading millions of values only to refuse them keeps everybody else waiting. */
 const unread = faultyBody(
-  badRequest("Bad message: a large body must be one JSON object, of not too many members and levels")
+  badRequest("Bad message: a large body must be one text or JSON object, of not too many members and levels")
 )
 
 const parse = (text: string): unknown => {
@@ -106,6 +106,10 @@ const allArguments = (bytes: Buffer, at: number, end: number): ReadonlyArray<unk
   return Array.isArray(values) ? values : undefined
 }
 
+/** Would reading these arguments in full take long? One text is soon read, whatever its length. */
+const isLong = (bytes: Buffer, from: number, end: number): boolean =>
+  end - from > mostReadInFull && !(bytes[from] === quote && skipSpace(bytes, stringEnd(bytes, from)) === end)
+
 type Read<A> = A | "malformed"
 
 /** The name of an event and the only body we take, from the array that begins at `at`. */
@@ -132,7 +136,7 @@ const readEvent = (
     if (scanned !== undefined && skipSpace(bytes, scanned.end) === end) {
       return { event, body: RawBody.scanned(bytes.subarray(from, end + 1), scanned.head) }
     }
-    if (end - from > mostReadInFull) return { event, body: unread }
+    if (isLong(bytes, from, end)) return { event, body: unread }
   }
   const values = allArguments(bytes, at, end)
   const event = values?.[0]
@@ -151,7 +155,7 @@ const readAnswer = (bytes: Buffer, at: number, limits: ReadLimits): Read<Readonl
     if (bytes[from] === openBrace && bytes[end - 1] === closeBrace) {
       return [RawBody.unread(bytes.subarray(from, end + 1))]
     }
-    if (end - from > mostReadInFull) return [unread]
+    if (isLong(bytes, from, end)) return [unread]
   }
   const values = allArguments(bytes, at, end)
   if (values === undefined) return "malformed"
