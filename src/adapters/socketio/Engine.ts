@@ -1,8 +1,9 @@
-import type { IncomingMessage } from "node:http"
+import type { IncomingMessage, ServerResponse } from "node:http"
 import { Server, type Socket as Connection, type Transport, transports } from "engine.io"
 import { type RawData, WebSocketServer } from "ws"
 import { Outgoing, TextFrame } from "./frames.ts"
-import { envelopeBytes } from "./limits.ts"
+import { envelopeBytes, strangerBytes } from "./limits.ts"
+import { Patience } from "./patience.ts"
 
 type Request = ConstructorParameters<typeof transports.websocket>[0]
 type Packets = Parameters<Transport["send"]>[0]
@@ -10,6 +11,24 @@ type Packet = Packets[number]
 
 /** The digit by which Engine.IO marks a message. */
 const message = 0x34
+
+/** What stands between the packets of a payload of polling. */
+const separator = "\u001e"
+
+/**
+ * Packets that one payload of polling may hold: nobody else has a turn before the last of them is done. More than a
+ * member may send at once as it is.
+ */
+const mostPackets = 16 * 1024
+
+/**
+ * Bytes of messages that one answer of polling takes, if there is more than one message: all that may wait for a slow
+ * reader in one piece of text would take so long to make that others notice.
+ */
+const mostPayload = 1024 * 1024
+
+/** How long whoever is closed has to agree, and to read what was sent before, in milliseconds. */
+const closeTime = 1000
 
 /** The message of a packet, which stands where Engine.IO keeps a string. */
 const outgoingOf = ({ data }: { readonly data?: unknown }): Outgoing | undefined =>
@@ -39,9 +58,18 @@ class ByteWebSocket extends transports.websocket {
   readonly #socket: Request["websocket"]
   /** Takes short messages once the connection is on this transport. */
   listener: ((bytes: Buffer) => void) | undefined
+  readonly #patience = new Patience()
+  #trusted = false
   constructor(request: Request) {
     super(request)
     this.#socket = request.websocket
+    this.#limitStranger(request)
+    // Answered where they are read, and seen by nobody else.
+    const control = () => {
+      if (!this.#patience.spend()) this.onError("too many pings")
+    }
+    this.#socket?.on("ping", control)
+    this.#socket?.on("pong", control)
     this.#socket?.removeAllListeners("message")
     this.#socket?.on("message", (data: RawData, isBinary: boolean) => {
       // Unless told otherwise it is one Buffer.
@@ -71,6 +99,20 @@ class ByteWebSocket extends transports.websocket {
   get waiting(): number {
     return this.#socket?.bufferedAmount ?? 0
   }
+  /** Takes messages of any allowed size from now on. */
+  trust(): void {
+    this.#trusted = true
+  }
+  /** What has arrived is held as long as its message is not complete, so it is counted as it arrives. */
+  #limitStranger({ socket }: IncomingMessage): void {
+    let arrived = 0
+    const count = (chunk: Buffer) => {
+      arrived += chunk.length
+      if (this.#trusted) socket.off("data", count)
+      else if (arrived > strangerBytes) this.onError("too much before being let in")
+    }
+    socket.on("data", count)
+  }
   /** Reads nothing for some milliseconds: the network holds the sender back. */
   pause(millis: number): void {
     const socket = this.#socket
@@ -80,6 +122,8 @@ class ByteWebSocket extends transports.websocket {
   }
   /** Whoever takes nothing is not waited for. */
   override doClose(done?: () => void): void {
+    // What comes while the far end has not agreed yet is of no use.
+    this.#socket?.removeAllListeners("message")
     if (this.waiting > 0) this.#socket?.terminate()
     super.doClose(done)
   }
@@ -94,14 +138,73 @@ class ByteWebSocket extends transports.websocket {
   }
 }
 
-/** Polling takes messages as text. */
+/** The parts of the transport of polling that are needed here, as Engine.IO has them. */
+interface Polling {
+  maxHttpBufferSize: number
+  send(packets: Packets): void
+  onRequest(request: Request): void
+  onData(payload: string): void
+  onError(why: string): void
+  once(event: "close", listener: () => void): unknown
+  /** Puts back what is to be sent next, and first; missing until the connection is open. */
+  putBack?: (packets: Packets) => void
+}
+
+/** The packets for one answer; what is too much goes back to where it came from. */
+const firstOf = (packets: Packets, putBack: Polling["putBack"]): Packets => {
+  let bytes = 0
+  const end = packets.findIndex((packet, index) => {
+    bytes += outgoingOf(packet)?.size ?? 0
+    return index > 0 && bytes > mostPayload
+  })
+  if (end === -1 || putBack === undefined) return packets
+  putBack(packets.slice(end))
+  return packets.slice(0, end)
+}
+
+const isPolling = (transport: object): transport is Polling => "maxHttpBufferSize" in transport
+
+const packetsIn = (payload: string): number => {
+  let count = 1
+  for (let at = payload.indexOf(separator); at !== -1; at = payload.indexOf(separator, at + 1)) count += 1
+  return count
+}
+
+/** The answers in which polling members take what waits for them, as long as they read. */
+const responses = new WeakMap<object, ServerResponse>()
+
+/** Polling takes messages as text, and no more at once than others can wait for. */
 const textPolling = (request: Request): Transport => {
+  // The form for scripts of other sites would hide how many packets there are; no client speaks it any more.
+  delete request._query["j"]
   // Engine.IO declares it as a function, and calls it as one, too.
-  const transport: Transport = (transports.polling as unknown as (request: Request) => Transport)(request)
+  const transport = (transports.polling as unknown as (request: Request) => Polling)(request)
+  const onData = transport.onData.bind(transport)
+  const onRequest = transport.onRequest.bind(transport)
   const send = transport.send.bind(transport)
   transport.send = (packets) =>
-    send(packets.map((packet) => handOver(packet, (outgoing) => ({ data: outgoing.text() }))))
-  return transport
+    send(
+      firstOf(packets, transport.putBack).map((packet) =>
+        handOver(packet, (outgoing) => ({ data: outgoing.text() }))
+      )
+    )
+  transport.onData = (payload) => {
+    if (packetsIn(payload) > mostPackets) transport.onError("too many packets at once")
+    else onData(payload)
+  }
+  transport.onRequest = (next) => {
+    if (next.method === "GET" && next.res !== undefined) responses.set(transport, next.res)
+    onRequest(next)
+  }
+  transport.once("close", () => {
+    const response = responses.get(transport)
+    if (response === undefined || response.writableFinished) return
+    // It outlives the session, with all that waits in it.
+    setTimeout(() => {
+      if (!response.writableFinished) response.destroy()
+    }, closeTime).unref()
+  })
+  return transport as unknown as Transport
 }
 
 /** What an engine is made of. */
@@ -117,6 +220,7 @@ export interface EngineOptions {
  * come over WebSocket. It still reads messages somewhat over the limit, so that their senders can be told.
  */
 export class Engine extends Server {
+  readonly #cutOff: number
   constructor({ allowedOrigins, maxMessageBytes, pingInterval, pingTimeout }: EngineOptions) {
     const cutOff = 2 * maxMessageBytes + envelopeBytes
     super({
@@ -126,16 +230,27 @@ export class Engine extends Server {
       pingTimeout,
       wsEngine: class extends WebSocketServer {
         constructor(given: ConstructorParameters<typeof WebSocketServer>[0]) {
-          super({ ...given, maxPayload: cutOff })
+          const more = { maxPayload: cutOff, closeTimeout: closeTime }
+          super({ ...given, ...more })
         }
       },
       ...(allowedOrigins.length > 0 && {
         cors: { origin: allowedOrigins.includes("*") ? true : [...allowedOrigins] }
       })
     })
-    this.on("connection", ({ transport }: { transport: { name: string; maxHttpBufferSize?: number } }) => {
-      if (transport.name === "polling") transport.maxHttpBufferSize = cutOff
+    this.#cutOff = cutOff
+    this.on("connection", (connection: { readonly transport: object; writeBuffer: Packets }) => {
+      const { transport } = connection
+      if (!isPolling(transport)) return
+      transport.maxHttpBufferSize = strangerBytes
+      // Whatever transport comes next takes it from there, be it by another answer or a WebSocket.
+      transport.putBack = (packets) => connection.writeBuffer.unshift(...packets)
     })
+  }
+  /** Takes messages of any allowed size on a transport, whose member has been let in. */
+  trust(transport: object): void {
+    if (transport instanceof ByteWebSocket) transport.trust()
+    else if (isPolling(transport)) transport.maxHttpBufferSize = this.#cutOff
   }
   protected override createTransport(name: string, request: IncomingMessage): Transport {
     return name === "websocket" ? new ByteWebSocket(request as Request) : textPolling(request as Request)
@@ -171,5 +286,5 @@ export const pauseReading = (transport: unknown, millis: number): void => {
 }
 
 /** Bytes that the transport of a connection has taken and the network has not. */
-export const waitingBytes = (transport: unknown): number =>
-  transport instanceof ByteWebSocket ? transport.waiting : 0
+export const waitingBytes = (transport: object): number =>
+  transport instanceof ByteWebSocket ? transport.waiting : (responses.get(transport)?.writableLength ?? 0)

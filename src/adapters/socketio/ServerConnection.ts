@@ -2,8 +2,9 @@ import type { Socket as Connection } from "engine.io"
 import type { AdmissionRefused } from "../../application/ports/Transport.ts"
 import { hearShort } from "./Engine.ts"
 import { TextFrame } from "./frames.ts"
-import { namespace } from "./limits.ts"
+import { mostForeignName, namespace } from "./limits.ts"
 import { type Incoming, type ReadLimits, readPacket } from "./packets.ts"
+import { Patience } from "./patience.ts"
 import { type Run, ServerSocket } from "./ServerSocket.ts"
 
 /** How often one connection may ask for our namespace: every time is work for whoever admits. */
@@ -19,6 +20,10 @@ export interface Door {
   /** Ends with {@link ServerConnection.welcome} or {@link ServerConnection.refuse}. */
   readonly admit: (connection: ServerConnection, socket: ServerSocket, auth: unknown) => void
   readonly gone: (socket: ServerSocket, reason: string) => void
+  /** Messages of any allowed size may come from now on. */
+  readonly trust: (transport: object) => void
+  /** The connections that have not asked to be let in, whoever waits longest first. */
+  readonly strangers: Set<ServerConnection>
 }
 
 const bytesOf = (data: unknown): Buffer | undefined => {
@@ -36,6 +41,8 @@ export class ServerConnection {
   #socket: ServerSocket | undefined
   #timer: ReturnType<typeof setTimeout> | undefined
   #sessions = 0
+  #trusted = false
+  readonly #patience = new Patience()
   /** Binary frames still to come that belong to packets which have been answered. */
   #unwanted = 0
 
@@ -45,15 +52,24 @@ export class ServerConnection {
     this.#await()
     connection.on("message", (data: unknown) => this.#message(bytesOf(data)))
     hearShort(connection, (bytes) => this.#message(bytes))
+    connection.on("packet", ({ type }: { readonly type: string }) => {
+      if (type !== "message" && !this.#patience.spend()) this.#fault()
+    })
+    connection.on("upgrade", (transport: object) => {
+      if (this.#trusted) door.trust(transport)
+    })
     connection.once("close", (reason: string) => {
-      clearTimeout(this.#timer)
+      this.#stopWaiting()
       this.#leave(reason)
     })
   }
 
   /** The member is let in. */
   welcome(socket: ServerSocket): void {
-    if (socket === this.#socket) this.#say(`0${namespace},${JSON.stringify({ sid: socket.id })}`)
+    if (socket !== this.#socket) return
+    this.#trusted = true
+    this.#door.trust(this.connection.transport)
+    this.#say(`0${namespace},${JSON.stringify({ sid: socket.id })}`)
   }
 
   /** The member is not let in, and may try again. */
@@ -65,10 +81,21 @@ export class ServerConnection {
     this.#await()
   }
 
+  /** Ends a connection that has not asked to be let in. */
+  turnAway(): void {
+    this.connection.close(true)
+  }
+
   #await(): void {
-    clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => this.connection.close(true), connectTime)
+    this.#stopWaiting()
+    this.#timer = setTimeout(() => this.turnAway(), connectTime)
     this.#timer.unref()
+    this.#door.strangers.add(this)
+  }
+
+  #stopWaiting(): void {
+    clearTimeout(this.#timer)
+    this.#door.strangers.delete(this)
   }
 
   #say(text: string): void {
@@ -100,7 +127,8 @@ export class ServerConnection {
 
   #take(packet: Incoming): boolean {
     if (packet.namespace !== namespace) {
-      if (packet.type !== "connect") return false
+      if (packet.type !== "connect" || packet.namespace.length > mostForeignName) return false
+      if (!this.#patience.spend()) return false
       this.#say(`4${packet.namespace === "/" ? "" : `${packet.namespace},`}{"message":"Invalid namespace"}`)
       return true
     }
@@ -109,18 +137,28 @@ export class ServerConnection {
       case "connect":
         this.#sessions += 1
         if (socket !== undefined || this.#sessions > mostSessions) return false
-        clearTimeout(this.#timer)
+        this.#stopWaiting()
         this.#socket = new ServerSocket(this.connection, this.#door.run)
         this.#door.admit(this, this.#socket, packet.auth)
         return true
       case "disconnect":
+        // Nobody gets more time by leaving what nobody is in.
+        if (socket === undefined) return this.#patience.spend()
         this.#leave("left by the member")
         this.#await()
         return true
       case "event":
       case "ack":
         this.#unwanted = packet.attachments
-        return socket?.take(packet) ?? false
+        switch (socket?.take(packet)) {
+          case "taken":
+            return true
+          case "unasked":
+            return this.#patience.spend()
+          case "too early":
+          case undefined:
+            return false
+        }
     }
   }
 }

@@ -38,6 +38,7 @@ export class ServerSocket implements Link {
   readonly #waiting = new Map<number, Waiting>()
   readonly #handlers = new Set<Fiber.Fiber<Answer>>()
   #asked = 0
+  #answered = 0
   #queued = 0
   #receive: Receive | undefined
   #lost: string | undefined
@@ -129,31 +130,33 @@ export class ServerSocket implements Link {
     this.#receive = receive
   }
 
-  /** Takes what the member sends. False when it may not send yet. */
-  take(packet: Extract<Incoming, { readonly type: "event" | "ack" }>): boolean {
+  /** Takes what the member sends, and says what it was: more answers than questions are not asked for. */
+  take(packet: Extract<Incoming, { readonly type: "event" | "ack" }>): "taken" | "unasked" | "too early" {
     if (packet.type === "ack") {
+      this.#answered += 1
       const waiting = this.#waiting.get(packet.id)
-      if (waiting === undefined) return true
+      // Late answers are nobody's fault: an Agent may ask and cancel as often as it likes.
+      if (waiting === undefined) return this.#answered > this.#asked ? "unasked" : "taken"
       this.#waiting.delete(packet.id)
       clearTimeout(waiting.timer)
       waiting.end(Exit.succeed(packet.answer))
-      return true
+      return "taken"
     }
-    if (this.#lost !== undefined) return true
-    if (this.#receive === undefined) return false
+    if (this.#lost !== undefined) return "taken"
+    if (this.#receive === undefined) return "too early"
     const { body, event, id } = packet
     const fiber = this.#run(this.#receive(event, body))
     const exit = fiber.pollUnsafe()
     if (exit !== undefined) {
       this.#answer(id, event, exit)
-      return true
+      return "taken"
     }
     this.#handlers.add(fiber)
     fiber.addObserver((ended) => {
       this.#handlers.delete(fiber)
       this.#answer(id, event, ended)
     })
-    return true
+    return "taken"
   }
 
   /** The member is gone: everything that waits ends, handlers are interrupted. */

@@ -8,6 +8,7 @@ import {
   ListenFailed,
   TransportServer
 } from "../../application/ports/Transport.ts"
+import { Limits } from "../../application/server/Limits.ts"
 import { Tally } from "../../application/server/Tally.ts"
 import { parseVersion, PROTOCOL_VERSION, versionParameter } from "../../domain/protocol/version.ts"
 import { codes } from "../../domain/refusal.ts"
@@ -46,6 +47,12 @@ export interface SocketIoServerOptions {
   /** Answers requests that are not for Socket.IO, and says whether it does; what it leaves is not found. */
   readonly pages?: (request: IncomingMessage, response: ServerResponse) => boolean
 }
+
+/**
+ * Connections beyond their limit that may still ask to be let in, so that they can be told that there is no room. When
+ * more come, whoever has waited longest goes: honest members ask as soon as they are connected.
+ */
+const mostToldSo = 256
 
 type Accept = Parameters<TransportServer["Service"]["serve"]>[0]
 
@@ -89,7 +96,8 @@ const serve = Effect.fnUntraced(function* (
   const serverVersion = yield* Effect.orDie(Effect.fromResult(parseVersion(version)))
   const links = new Map<ServerSocket, Scope.Closeable>()
   const run = yield* FiberSet.makeRuntime<never>()
-  const { turnedAway } = yield* Tally
+  const { gauge, refused, turnedAway } = yield* Tally
+  const { connections: mostConnections } = yield* Limits
 
   const http = yield* makeHttpServer(tls)
   const engine = new Engine({
@@ -165,9 +173,23 @@ const serve = Effect.fnUntraced(function* (
         )
       )
     },
-    gone: (socket, reason) => void run(end(socket, reason))
+    gone: (socket, reason) => void run(end(socket, reason)),
+    trust: (transport) => engine.trust(transport),
+    strangers: new Set()
   }
-  engine.on("connection", (connection: Connection) => void new ServerConnection(connection, door))
+  yield* gauge({
+    name: "strangers",
+    help: "Connections that have not asked to be let in",
+    read: () => door.strangers.size
+  })
+  engine.on("connection", (connection: Connection) => {
+    new ServerConnection(connection, door)
+    if (engine.clientsCount <= mostConnections + mostToldSo) return
+    const [longest] = door.strangers
+    if (longest === undefined) return
+    refused("connections")
+    longest.turnAway()
+  })
 
   yield* Effect.addFinalizer(() =>
     Effect.gen(function* () {

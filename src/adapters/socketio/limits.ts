@@ -15,3 +15,9 @@ export const envelopeBytes = 1024
 
 /** Bodies up to this many bytes are read in full before they are passed on, unless an operator chooses otherwise. */
 export const defaultValidateBytes = 16 * 1024
+
+/** Bytes that somebody may send at once before being let in: room for credentials, and little to hold for strangers. */
+export const strangerBytes = 64 * 1024
+
+/** Characters of a namespace that is not ours and that is answered all the same. */
+export const mostForeignName = 256

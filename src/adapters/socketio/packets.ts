@@ -1,9 +1,9 @@
 import { type Body, faultyBody, receivedBody } from "../../application/ports/Body.ts"
 import { bodyFault } from "../../domain/json.ts"
 import { badRequest, tooLarge } from "../../domain/refusal.ts"
-import { envelopeBytes, namespace } from "./limits.ts"
+import { envelopeBytes, namespace, strangerBytes } from "./limits.ts"
 import { RawBody } from "./RawBody.ts"
-import { scanObject, skipSpace, stringEnd } from "./scan.ts"
+import { isSpace, scanObject, skipSpace, stringEnd } from "./scan.ts"
 
 /** What a packet reader must know. */
 export interface ReadLimits {
@@ -69,6 +69,14 @@ const numberAt = (
 /** A body of a packet whose attachments, had they been wanted, would have stood in it. */
 const binary = faultyBody(badRequest("Bad message: binary data where JSON is expected"))
 
+/** Bodies that routing cannot be read from are read in full up to this size, to find out what is wrong with them. */
+const mostReadInFull = 64 * 1024
+
+/** What stands for larger ones: reading millions of values only to refuse them keeps everybody else waiting. */
+const unread = faultyBody(
+  badRequest("Bad message: a large body must be one text or JSON object, of not too many members and levels")
+)
+
 const parse = (text: string): unknown => {
   try {
     return JSON.parse(text)
@@ -80,7 +88,7 @@ const parse = (text: string): unknown => {
 /** The place before the bracket that ends a packet, white space after it left out; -1 when there is none. */
 const closing = (bytes: Buffer): number => {
   let end = bytes.length - 1
-  while (end > 0 && bytes[end] !== closeBracket && skipSpace(bytes, end) !== end) end -= 1
+  while (end > 0 && bytes[end] !== closeBracket && isSpace(bytes[end])) end -= 1
   return bytes[end] === closeBracket ? end : -1
 }
 
@@ -97,6 +105,10 @@ const allArguments = (bytes: Buffer, at: number, end: number): ReadonlyArray<unk
   const values = parse(bytes.toString("utf8", at, end + 1))
   return Array.isArray(values) ? values : undefined
 }
+
+/** Would reading these arguments in full take long? One text is soon read, whatever its length. */
+const isLong = (bytes: Buffer, from: number, end: number): boolean =>
+  end - from > mostReadInFull && !(bytes[from] === quote && skipSpace(bytes, stringEnd(bytes, from)) === end)
 
 type Read<A> = A | "malformed"
 
@@ -124,6 +136,7 @@ const readEvent = (
     if (scanned !== undefined && skipSpace(bytes, scanned.end) === end) {
       return { event, body: RawBody.scanned(bytes.subarray(from, end + 1), scanned.head) }
     }
+    if (isLong(bytes, from, end)) return { event, body: unread }
   }
   const values = allArguments(bytes, at, end)
   const event = values?.[0]
@@ -142,6 +155,7 @@ const readAnswer = (bytes: Buffer, at: number, limits: ReadLimits): Read<Readonl
     if (bytes[from] === openBrace && bytes[end - 1] === closeBrace) {
       return [RawBody.unread(bytes.subarray(from, end + 1))]
     }
+    if (isLong(bytes, from, end)) return [unread]
   }
   const values = allArguments(bytes, at, end)
   if (values === undefined) return "malformed"
@@ -176,6 +190,7 @@ export const readPacket = (bytes: Buffer, limits: ReadLimits): Incoming | undefi
   const { end, name } = namespaceAt(bytes, announced === undefined ? 1 : announced.end + 1)
   switch (kind) {
     case 0: {
+      if (bytes.length > strangerBytes) return undefined
       const text = bytes.toString("utf8", end)
       const auth = text === "" ? undefined : parse(text)
       return text !== "" && auth === undefined ? undefined : { type: "connect", namespace: name, auth }

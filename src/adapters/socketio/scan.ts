@@ -15,7 +15,8 @@ const closeBracket = 0x5d
 const openBrace = 0x7b
 const closeBrace = 0x7d
 
-const isSpace = (byte: number | undefined): boolean =>
+/** Is this white space of JSON? */
+export const isSpace = (byte: number | undefined): boolean =>
   byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
 
 /** The first place from `at` on that holds no white space. */
@@ -34,6 +35,9 @@ export const stringEnd = (bytes: Buffer, at: number): number => {
   }
   return -1
 }
+
+/** Members of one object that are read one by one: more than any message has, and few enough to take no time. */
+const mostMembers = 1000
 
 /** What closes the containers that are open: reused, since scanning never waits. */
 const closers = new Uint8Array(maxDepth)
@@ -82,7 +86,8 @@ const scalar = (bytes: Buffer, from: number, to: number): unknown =>
 /**
  * Reads the outermost members of the JSON object that begins at `at`: scalars complete, objects and arrays as empty
  * stand-ins that are skipped with no more than their brackets and strings checked. Of equal names the last counts, as
- * for `JSON.parse`. `undefined` for what is no object, does not close, is nested too deep or has a `__proto__`.
+ * for `JSON.parse`. `undefined` for what is no object, does not close, is nested too deep, has more than 1000 members or
+ * a `__proto__`.
  */
 export const scanObject = (bytes: Buffer, at: number): Scanned | undefined => {
   try {
@@ -98,7 +103,7 @@ const members = (bytes: Buffer, at: number): Scanned | undefined => {
   if (bytes[place] !== openBrace) return undefined
   place = skipSpace(bytes, place + 1)
   if (bytes[place] === closeBrace) return { head, end: place + 1 }
-  for (;;) {
+  for (let count = 0; count < mostMembers; count += 1) {
     if (bytes[place] !== quote) return undefined
     const afterName = stringEnd(bytes, place)
     if (afterName === -1) return undefined
@@ -120,4 +125,5 @@ const members = (bytes: Buffer, at: number): Scanned | undefined => {
     if (bytes[place] !== comma) return undefined
     place = skipSpace(bytes, place + 1)
   }
+  return undefined
 }

@@ -15,6 +15,12 @@ export interface TlsOptions extends TlsIdentity {
   readonly updates?: Stream.Stream<TlsIdentity>
 }
 
+/**
+ * How long a request may take to arrive, its head and all of it, and how often that is looked at, in milliseconds: who
+ * sends byte by byte holds a connection, and the largest message needs its time on a slow line.
+ */
+const times = { headersTimeout: 15_000, requestTimeout: 120_000, connectionsCheckingInterval: 5000 }
+
 /** What OpenSSL means by its codes, where its own words say nothing. */
 const words: { readonly [code: string]: string } = {
   ERR_OSSL_PEM_NO_START_LINE: "it is no PEM",
@@ -30,10 +36,10 @@ const whyOf = (error: unknown): string => {
 export const makeHttpServer = Effect.fnUntraced(function* (
   tls: TlsOptions | undefined
 ): Effect.fn.Return<Server, ListenFailed, Scope.Scope> {
-  if (tls === undefined) return createHttpServer()
+  if (tls === undefined) return createHttpServer(times)
   const { cert, key, updates = Stream.never } = tls
   const server = yield* Effect.try({
-    try: () => createHttpsServer({ cert, key }),
+    try: () => createHttpsServer({ cert, key, ...times }),
     catch: (error) => new ListenFailed({ message: `The certificate cannot be used: ${whyOf(error)}` })
   })
   const renew = (next: TlsIdentity) =>

@@ -1,0 +1,86 @@
+import { type ChildProcess, fork } from "node:child_process"
+import { generateKeyPairSync, type KeyObject } from "node:crypto"
+import { once } from "node:events"
+import { fileURLToPath } from "node:url"
+import { Context, Effect, Layer, type Scope } from "effect"
+import { parsePrometheus } from "../prometheus.ts"
+import { type Holdings, type Order, order, type Testimony } from "./children/orders.ts"
+import { goodKey } from "./credentials.ts"
+
+/** A Server in a process of its own, and an office of witnesses in another. */
+export class Site extends Context.Service<
+  Site,
+  {
+    readonly url: string
+    /** Signs tokens that the Server takes. */
+    readonly signer: KeyObject
+    /** The public half, which everybody may know. */
+    readonly publicKey: string
+    readonly holdings: (collect: boolean) => Effect.Effect<Holdings>
+    /** Connections that have not asked to be let in. */
+    readonly strangers: Effect.Effect<number>
+    /** Takes the doomed key back. */
+    readonly revoke: Effect.Effect<void>
+    /** Has the witnesses talk for as long as something takes, and gives what they saw. */
+    readonly witnessed: <E, R>(attack: Effect.Effect<unknown, E, R>) => Effect.Effect<Testimony, E, R>
+    /** What the Server has logged. */
+    readonly log: () => string
+  }
+>()("test/attacks/Site") {
+  static readonly layer = Layer.effect(
+    Site,
+    Effect.gen(function* () {
+      const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 })
+      const pem = publicKey.export({ type: "spki", format: "pem" }).toString()
+      const server = yield* start("children/server.ts", pem)
+      const url = String(server.ready)
+      const witness = yield* start("children/witness.ts", url)
+      const holdings = (collect: boolean) =>
+        server.order({ _tag: "Holdings", collect }) as Effect.Effect<Holdings>
+      return Site.of({
+        url,
+        signer: privateKey,
+        publicKey: pem,
+        holdings,
+        strangers: Effect.promise(async () => {
+          const page = await fetch(`${url}/metrics`, { headers: { "x-api-key": goodKey } })
+          return parsePrometheus(await page.text()).get("a2c_strangers") ?? Number.NaN
+        }),
+        revoke: Effect.asVoid(server.order({ _tag: "Revoke" })),
+        witnessed: (attack) =>
+          Effect.gen(function* () {
+            yield* witness.order({ _tag: "Begin" })
+            const exit = yield* Effect.exit(attack)
+            const seen = (yield* witness.order({ _tag: "End" })) as Testimony
+            yield* exit
+            return seen
+          }),
+        log: server.log
+      })
+    })
+  )
+}
+
+interface Child {
+  /** What it said first. */
+  readonly ready: unknown
+  readonly order: (what: Order) => Effect.Effect<unknown>
+  readonly log: () => string
+}
+
+const start = (file: string, argument: string): Effect.Effect<Child, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const path = fileURLToPath(new URL(file, import.meta.url))
+    const child: ChildProcess = yield* Effect.acquireRelease(
+      Effect.sync(() =>
+        fork(path, [argument], { stdio: ["ignore", "pipe", "inherit", "ipc"], execArgv: [] })
+      ),
+      (running) => Effect.sync(() => running.kill("SIGKILL"))
+    )
+    let logged = ""
+    child.stdout?.on("data", (chunk: Buffer) => {
+      logged += chunk.toString()
+    })
+    const [ready] = yield* Effect.promise(() => once(child, "message"))
+    return { ready, order: (what) => Effect.promise(() => order(child, what)), log: () => logged }
+  })

@@ -1,0 +1,106 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect, Layer, Schedule } from "effect"
+import { afterAll } from "vitest"
+import type { Attack } from "./Attack.ts"
+import type { Testimony } from "./children/orders.ts"
+import { doomedKey, goodKey, staleKey, wrongKey } from "./credentials.ts"
+import { credentials } from "./rows/credentials.ts"
+import { floods } from "./rows/floods.ts"
+import { handshakes } from "./rows/handshakes.ts"
+import { places } from "./rows/places.ts"
+import { shapes } from "./rows/shapes.ts"
+import { sizes } from "./rows/sizes.ts"
+import { slow } from "./rows/slow.ts"
+import { Site } from "./Site.ts"
+import { SlowHeads } from "./SlowHeads.ts"
+
+/** What 99 of 100 calls of the witnesses take at most, in milliseconds, on a machine that has other things to do, too. */
+const mostLatency = 500
+
+/** What a Server may hold more after an attack than before them all, in bytes: code that has been compiled, caches. */
+const mostGrowth = 16 * 1024 * 1024
+
+/** How long an attack may take, and how long it takes until nothing is left of it. */
+const attackTime = "40 seconds"
+const recoveryTime = "10 seconds"
+
+const alone = { connections: 2, sessions: 2, offices: 1, calls: 0 }
+
+const rows: Array<{
+  readonly row: Attack
+  readonly seen: Testimony
+  readonly heap: number
+  readonly turn: number
+}> = []
+let heapBefore: number | undefined
+
+/** Waits until the Server holds nobody but the witnesses. */
+const recovered = Effect.gen(function* () {
+  const site = yield* Site
+  const { load } = yield* site.holdings(false)
+  const strangers = yield* site.strangers
+  assert.deepStrictEqual({ ...load, strangers }, { ...alone, strangers: 0 })
+}).pipe(
+  Effect.catchDefect(Effect.fail),
+  Effect.retry(Schedule.spaced("50 millis").pipe(Schedule.upTo({ duration: recoveryTime })))
+)
+
+const withstood = (row: Attack) =>
+  Effect.gen(function* () {
+    const site = yield* Site
+    heapBefore ??= (yield* site.holdings(true)).heap
+    const seen = yield* site.witnessed(Effect.timeout(Effect.scoped(row.run), attackTime))
+    yield* recovered
+    const after = yield* site.holdings(true)
+    const heap = after.heap - heapBefore
+    rows.push({ row, seen, heap, turn: after.longestTurn })
+    assert.deepStrictEqual(seen.failed, [])
+    assert.isBelow(seen.p99, mostLatency)
+    assert.isBelow(heap, mostGrowth)
+  })
+
+const table = (): string => {
+  const line = (cells: ReadonlyArray<string>) => `${cells.join("  ")}\n`
+  const title = (text: string) => text.padEnd(92).slice(0, 92)
+  const number = (value: number, digits = 1) => value.toFixed(digits).padStart(7)
+  return [
+    line([
+      title("attack: witnessed by calls every 5 ms"),
+      "  calls",
+      "p50, ms",
+      "p99, ms",
+      "max, ms",
+      "   turn",
+      "+ MiB"
+    ]),
+    ...rows.map(({ heap, row, turn, seen: { calls, max, p50, p99 } }) =>
+      line([
+        title(row.attack),
+        number(calls, 0),
+        ...[p50, p99, max, turn].map((one) => number(one)),
+        number(heap / 2 ** 20)
+      ])
+    )
+  ].join("")
+}
+
+afterAll(() => void process.stdout.write(`\n${table()}\n`))
+
+layer(Layer.provideMerge(SlowHeads.layer, Site.layer), { excludeTestServices: true, timeout: "30 seconds" })(
+  "under attack",
+  (it) => {
+    for (const row of [...sizes, ...floods, ...places, ...slow, ...credentials, ...shapes, ...handshakes]) {
+      it.effect(`${row.attack}: ${row.answer}`, () => withstood(row), 60_000)
+    }
+
+    it.effect("nothing of what anybody showed is in the log, and nothing has failed", () =>
+      Effect.gen(function* () {
+        const { log } = yield* Site
+        const text = log()
+        assert.include(text, "connection refused")
+        for (const secret of [goodKey, wrongKey, staleKey, doomedKey]) assert.notInclude(text, secret)
+        assert.notMatch(text, /ERROR|handler failed|request failed/)
+      })
+    )
+  }
+)

@@ -1,0 +1,75 @@
+/** A Server under attack, as a host program composes it. It writes its log to stdout. */
+import { monitorEventLoopDelay } from "node:perf_hooks"
+import { setFlagsFromString } from "node:v8"
+import { runInNewContext } from "node:vm"
+import { Context, Effect, Layer, Queue, References, Stream } from "effect"
+import * as ApiKeys from "../../../src/adapters/auth/ApiKeys.ts"
+import type { KeyEntry } from "../../../src/adapters/auth/keyEntries.ts"
+import * as Jwt from "../../../src/adapters/auth/Jwt.ts"
+import { bySchemes } from "../../../src/adapters/auth/schemes.ts"
+import { Server } from "../../../src/application/server/Server.ts"
+import { serverLayer } from "../../../src/main/serverLayer.ts"
+import { allKeys, lastingKeys } from "../credentials.ts"
+import { limits, maxMessageBytes, pings } from "../limits.ts"
+import { type Holdings, obey } from "./orders.ts"
+
+setFlagsFromString("--expose-gc")
+const gc: () => void = runInNewContext("gc")
+
+const collected = (): number => {
+  // What the first collection finalises is only free after the second.
+  gc()
+  gc()
+  const { arrayBuffers, heapUsed } = process.memoryUsage()
+  return heapUsed + arrayBuffers
+}
+
+const delays = monitorEventLoopDelay({ resolution: 5 })
+delays.enable()
+
+/** The longest turn of the event loop since somebody asked. */
+const longestTurn = (): number => {
+  const { max } = delays
+  delays.reset()
+  return max / 1e6
+}
+
+const program = Effect.gen(function* () {
+  const updates = yield* Queue.unbounded<ReadonlyArray<KeyEntry>>()
+  const keys = yield* ApiKeys.make(allKeys, Stream.fromQueue(updates))
+  const source = { _tag: "PublicKey", text: process.argv[2] ?? "" } as const
+  const tokens = yield* Jwt.make({ source })
+  const authenticator = bySchemes([tokens, keys])
+  const { load, url } = Context.get(
+    yield* Layer.build(
+      serverLayer({
+        authenticator,
+        limits,
+        maxMessageBytes,
+        allowedOrigins: ["http://friend.test"],
+        ...pings
+      })
+    ),
+    Server
+  )
+  obey(url, (order): Holdings | boolean => {
+    switch (order._tag) {
+      case "Holdings":
+        return {
+          load: load(),
+          longestTurn: order.collect ? longestTurn() : 0,
+          heap: order.collect ? collected() : 0
+        }
+      case "Revoke":
+        return Queue.offerUnsafe(updates, lastingKeys)
+      case "Begin":
+      case "End":
+        return false
+    }
+  })
+  return yield* Effect.never
+})
+
+await Effect.runPromise(
+  program.pipe(Effect.scoped, Effect.provideService(References.MinimumLogLevel, "Info"))
+)

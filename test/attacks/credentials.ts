@@ -1,0 +1,33 @@
+import { hashOf, type KeyEntry } from "../../src/adapters/auth/keyEntries.ts"
+import { everything } from "../../src/domain/office/identity.ts"
+
+/** What everybody shows who is to be let in. */
+export const goodKey = "a good key of thirty-two characters."
+
+/** A key that is taken back in the middle. */
+export const doomedKey = "a doomed key of thirty-two character"
+
+/** A key whose time is over. */
+export const staleKey = "a stale key of thirty-two characters"
+
+/** A key that may only be used for a Computer in one office. */
+export const narrowKey = "a narrow key of thirty-two character"
+
+/** What a wrong key looks like. */
+export const wrongKey = "a wrong key of thirty-two characters"
+
+const entry = (subject: string, key: string, more: Partial<KeyEntry> = {}): KeyEntry => ({
+  subject,
+  hash: hashOf(key),
+  grants: everything,
+  expiresAt: undefined,
+  ...more
+})
+
+/** The keys that a Server under attack knows, without and with the doomed one. */
+export const lastingKeys: ReadonlyArray<KeyEntry> = [
+  entry("good", goodKey),
+  entry("stale", staleKey, { expiresAt: 1000 }),
+  entry("narrow", narrowKey, { grants: { rights: ["computer"], offices: ["narrow"], names: ["*"] } })
+]
+export const allKeys: ReadonlyArray<KeyEntry> = [...lastingKeys, entry("doomed", doomedKey)]

@@ -1,0 +1,26 @@
+import { Duration } from "effect"
+import type { Limits } from "../../src/application/server/Limits.ts"
+
+/** The limits of a Server under attack: small enough to be exceeded in a moment, the rest as usual. */
+export const limits = {
+  messagesPerSecond: 1000,
+  messageBurst: 2000,
+  callsPerAgent: 300,
+  callsPerComputer: 200,
+  connections: 40,
+  offices: 8,
+  membersPerOffice: 5,
+  nameLength: 64,
+  officeLength: 64,
+  requestIdLength: 64,
+  joinTime: Duration.seconds(3),
+  idleTime: Duration.seconds(5),
+  backlogNotices: 256 * 1024,
+  backlogBytes: 64 * 1024 * 1024
+} satisfies Limits
+
+/** Bytes of a message. */
+export const maxMessageBytes = 4 * 1024 * 1024
+
+/** How soon the Server misses a sign of life, in milliseconds: after both together. */
+export const pings = { pingInterval: 700, pingTimeout: 1800 }

@@ -1,0 +1,180 @@
+import { connect as connectTcp, type Socket } from "node:net"
+import { Deferred, Effect, Exit, Queue, type Scope } from "effect"
+import type { WebSocket } from "ws"
+import { goodKey } from "./credentials.ts"
+import { Site } from "./Site.ts"
+import { connectText, eventText, openSocket } from "./wire.ts"
+
+/** A client that sends whatever it likes. */
+export interface Raw {
+  readonly socket: WebSocket
+  readonly send: (...frames: ReadonlyArray<string | Buffer>) => void
+  /** The next message, without the digit of Engine.IO. */
+  readonly next: Effect.Effect<string>
+  /** The next message that begins like this; others are left out. */
+  readonly hear: (start: string) => Effect.Effect<string>
+  /** Everything heard and not taken yet. */
+  readonly rest: Effect.Effect<ReadonlyArray<string>>
+  readonly closed: Effect.Effect<void>
+  /** Sends an event and gives the values of its answer. */
+  readonly ask: (event: string, body: unknown) => Effect.Effect<ReadonlyArray<unknown>>
+}
+
+/** Opens a WebSocket, and asks for nothing. */
+export const stranger: Effect.Effect<Raw, never, Scope.Scope | Site> = Effect.gen(function* () {
+  const { url } = yield* Site
+  const heard = yield* Queue.unbounded<string>()
+  const closed = yield* Deferred.make<void>()
+  const socket = yield* Effect.acquireRelease(
+    Effect.promise(() => openSocket(url)),
+    (open) => Effect.sync(() => open.terminate())
+  )
+  socket.on("message", (data: Buffer) => {
+    const text = data.toString()
+    if (text.startsWith("4")) Queue.offerUnsafe(heard, text.slice(1))
+    else if (text === "2") socket.send("3")
+  })
+  socket.on("error", () => socket.terminate())
+  socket.on("close", () => Deferred.doneUnsafe(closed, Exit.void))
+  const next = Queue.take(heard)
+  const hear = (start: string): Effect.Effect<string> =>
+    Effect.repeat(next, { until: (text) => text.startsWith(start) })
+  let asked = 0
+  const send: Raw["send"] = (...frames) => {
+    for (const frame of frames) socket.send(frame)
+  }
+  return {
+    socket,
+    send,
+    next,
+    hear,
+    rest: Queue.clear(heard),
+    closed: Deferred.await(closed),
+    ask: (event, body) =>
+      Effect.suspend(() => {
+        asked += 1
+        const start = `3/smcp,${asked}`
+        send(eventText(asked, event, body))
+        return Effect.map(hear(`${start}[`), (text) => JSON.parse(text.slice(start.length)) as Array<unknown>)
+      })
+  }
+})
+
+/** Asks to be let in, and gives what the Server says. */
+export const asking = (client: Raw, auth: unknown): Effect.Effect<string> =>
+  Effect.suspend(() => {
+    client.send(connectText(auth))
+    return client.next
+  })
+
+/** Somebody who has been let in. */
+export const guest = Effect.fnUntraced(function* (role: string, more: object = {}) {
+  const client = yield* stranger
+  const said = yield* asking(client, { role, token: goodKey, ...more })
+  if (!said.startsWith("0/smcp,")) return yield* Effect.die(new Error(`not let in: ${said}`))
+  return client
+})
+
+/** Joins an office; what the Server answers. */
+export const joining = (client: Raw, role: string, name: string, office: string) =>
+  client.ask("server:join_office", { role, name, office_id: office })
+
+/** Somebody who sits in an office. */
+export const member = Effect.fnUntraced(function* (
+  role: "agent" | "computer",
+  name: string,
+  office: string,
+  more: object = {}
+) {
+  const client = yield* guest(role, more)
+  const [joined, why] = yield* joining(client, role, name, office)
+  if (joined !== true) return yield* Effect.die(new Error(`not joined: ${String(why)}`))
+  return client
+})
+
+/** An Agent's request to a Computer of the given name. */
+export const request = (computer: string, more: object = {}) => ({
+  agent: "mallory",
+  req_id: "r",
+  computer,
+  ...more
+})
+
+/** A session of polling. */
+export interface Polling {
+  readonly sid: string
+  /** Where its requests go. */
+  readonly path: string
+  /** Sends a payload; the status of the answer, 0 when the connection was closed instead. */
+  readonly post: (payload: string) => Effect.Effect<number>
+  /** Takes what waits; its status and text. */
+  readonly get: Effect.Effect<{ readonly status: number; readonly text: string }>
+}
+
+/** Opens a session of polling, and asks for nothing. */
+export const polling: Effect.Effect<Polling, never, Site> = Effect.gen(function* () {
+  const { url } = yield* Site
+  const start = "/smcp/?EIO=4&transport=polling&a2c_version=0.2.0"
+  const opened = yield* Effect.promise(async () => (await fetch(`${url}${start}`)).text())
+  const { sid } = JSON.parse(opened.slice(1)) as { readonly sid: string }
+  const path = `${start}&sid=${sid}`
+  return {
+    sid,
+    path,
+    post: (payload) =>
+      Effect.promise(async () => {
+        try {
+          const response = await fetch(`${url}${path}`, { method: "POST", body: payload })
+          await response.text()
+          return response.status
+        } catch {
+          return 0
+        }
+      }),
+    get: Effect.promise(async () => {
+      const response = await fetch(`${url}${path}`)
+      return { status: response.status, text: await response.text() }
+    })
+  }
+})
+
+/** Takes what waits for a session of polling until there is something that holds a text, or the session is gone. */
+export const until = ({ get }: Polling, text: string) =>
+  Effect.repeat(get, { until: (got) => got.status !== 200 || got.text.includes(text) })
+
+/** Somebody who has been let in by polling. */
+export const pollingGuest = Effect.fnUntraced(function* (role: string) {
+  const session = yield* polling
+  yield* session.post(connectText({ role, token: goodKey }))
+  yield* until(session, "40/smcp,")
+  return session
+})
+
+/** A bare connection. */
+export interface Bare {
+  readonly socket: Socket
+  readonly closed: Effect.Effect<string>
+}
+
+/** Connects, writes some text, and gives all that was read when the far end closes. */
+export const bare = Effect.fnUntraced(function* (
+  text: string
+): Effect.fn.Return<Bare, never, Scope.Scope | Site> {
+  const { url } = yield* Site
+  const { hostname, port } = new URL(url)
+  const closed = yield* Deferred.make<string>()
+  const socket = yield* Effect.acquireRelease(
+    Effect.callback<Socket>((resume) => {
+      const opened = connectTcp({ host: hostname, port: Number(port) }, () => resume(Effect.succeed(opened)))
+    }),
+    (open) => Effect.sync(() => open.destroy())
+  )
+  let read = ""
+  socket.on("data", (chunk: Buffer) => {
+    if (read.length < 100_000) read += chunk.toString("latin1")
+  })
+  socket.on("error", () => socket.destroy())
+  socket.on("close", () => Deferred.doneUnsafe(closed, Exit.succeed(read)))
+  socket.write(text)
+  return { socket, closed: Deferred.await(closed) }
+})

@@ -1,0 +1,119 @@
+import { assert } from "@effect/vitest"
+import { Effect } from "effect"
+import type { Attack } from "../Attack.ts"
+import { goodKey } from "../credentials.ts"
+import { limits } from "../limits.ts"
+import { asking, guest, joining, member, type Raw, request, stranger } from "../raw.ts"
+import { eventText } from "../wire.ts"
+
+const times = <A, E, R>(count: number, effect: (index: number) => Effect.Effect<A, E, R>) =>
+  Effect.forEach(
+    Array.from({ length: count }, (_, index) => index),
+    effect
+  )
+
+/** Begins calls that nobody answers. */
+const begin = (agent: Raw, computer: string, count: number) => {
+  for (let call = 0; call < count; call += 1) {
+    agent.send(eventText(1000 + call, "client:get_tools", request(computer)))
+  }
+}
+
+const tooLong = "x".repeat(limits.nameLength + 1)
+
+/** Taking more than one's share of what there is a number of. */
+export const places: ReadonlyArray<Attack> = [
+  {
+    attack: "more calls than one Computer, and one Agent, may have",
+    answer: "429 calls_per_computer, 429 calls_per_agent",
+    run: Effect.gen(function* () {
+      const agent = yield* member("agent", "mallory", "busy")
+      yield* member("computer", "pc-1", "busy")
+      yield* member("computer", "pc-2", "busy")
+      begin(agent, "pc-1", limits.callsPerComputer)
+      const [first] = yield* agent.ask("client:get_tools", request("pc-1"))
+      const most = limits.callsPerComputer
+      assert.deepInclude(first, { code: 429, limit: "calls_per_computer", most })
+      begin(agent, "pc-2", limits.callsPerAgent - limits.callsPerComputer)
+      const [second] = yield* agent.ask("client:get_tools", request("pc-2"))
+      assert.deepInclude(second, { code: 429, limit: "calls_per_agent", most: limits.callsPerAgent })
+    })
+  },
+  {
+    attack: "more connections than there may be",
+    answer: "connect_error with 503 and too_many_connections",
+    run: Effect.gen(function* () {
+      // The two witnesses are there already.
+      yield* times(limits.connections - 2, () => guest("agent"))
+      const said = yield* asking(yield* stranger, { role: "agent", token: goodKey })
+      assert.match(said, /^4\/smcp,\{.*"code":503,.*"reason":"too_many_connections"/)
+    })
+  },
+  {
+    attack: "1500 connections that never ask to be let in",
+    answer: "those that wait longest are closed, the limit and 256 stay; newcomers come in",
+    run: Effect.gen(function* () {
+      const silent = yield* times(1500, () => stranger)
+      // Whoever comes later than the last of them finds their number kept.
+      yield* guest("agent")
+      const [first, , , last] = [silent[0], silent[1], silent[2], silent.at(-1)]
+      yield* first?.closed ?? Effect.die(new Error("nobody came"))
+      assert.strictEqual(last?.socket.readyState, last?.socket.OPEN)
+      const open = () => silent.filter(({ socket }) => socket.readyState === socket.OPEN).length
+      yield* Effect.repeat(Effect.sleep("10 millis"), { until: () => open() <= limits.connections + 256 })
+      assert.isAbove(open(), 200)
+    })
+  },
+  {
+    attack: "more offices than there may be",
+    answer: "[false, reason]",
+    run: Effect.gen(function* () {
+      yield* times(limits.offices - 1, (index) => member("computer", "pc", `many-${index}`))
+      const computer = yield* guest("computer")
+      assert.deepStrictEqual(yield* joining(computer, "computer", "pc", "one-more"), [
+        false,
+        "The Server has as many rooms as it may: try again later"
+      ])
+    })
+  },
+  {
+    attack: "more members than an office may have",
+    answer: "[false, reason]",
+    run: Effect.gen(function* () {
+      yield* times(limits.membersPerOffice, (index) => member("computer", `pc-${index}`, "crowded"))
+      const computer = yield* guest("computer")
+      const [joined, why] = yield* joining(computer, "computer", "pc", "crowded")
+      assert.deepStrictEqual([joined, why], [false, "Room 'crowded' is full"])
+    })
+  },
+  {
+    attack: "names, office ids and request ids that are too long, or hold control characters",
+    answer: "[false, reason]; 400",
+    run: Effect.gen(function* () {
+      const computer = yield* guest("computer")
+      for (const [name, office] of [
+        [tooLong, "o"],
+        ["pc", tooLong],
+        ["a\nb", "o"],
+        ["pc", "\u001b[2J"],
+        ["", "o"],
+        ["\u2028", "o"]
+      ] as const) {
+        const [joined, why] = yield* joining(computer, "computer", name, office)
+        assert.deepStrictEqual([joined, typeof why], [false, "string"])
+      }
+      const agent = yield* member("agent", "mallory", "long")
+      const [refused] = yield* agent.ask("client:get_tools", request("pc", { req_id: tooLong }))
+      assert.deepInclude(refused, { code: 400 })
+    })
+  },
+  {
+    attack: "sitting in no office, and saying nothing in one",
+    answer: "closed after joinTime, and after idleTime",
+    run: Effect.gen(function* () {
+      const outside = yield* guest("agent")
+      const silent = yield* member("computer", "pc", "silent")
+      yield* Effect.all([outside.closed, silent.closed], { concurrency: 2 })
+    })
+  }
+]

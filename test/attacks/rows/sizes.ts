@@ -1,0 +1,55 @@
+import { assert } from "@effect/vitest"
+import { Effect } from "effect"
+import type { Attack } from "../Attack.ts"
+import { maxMessageBytes } from "../limits.ts"
+import { member, polling, pollingGuest, request, stranger } from "../raw.ts"
+
+/** A request whose body has about so many bytes. */
+const large = (bytes: number) => request("nobody", { padding: "x".repeat(bytes) })
+
+/** What is too large, as a whole or so early. */
+export const sizes: ReadonlyArray<Attack> = [
+  {
+    attack: "a message over the limit",
+    answer: "413, the member stays",
+    run: Effect.gen(function* () {
+      const agent = yield* member("agent", "mallory", "large")
+      const [refused] = yield* agent.ask("client:get_tools", large(maxMessageBytes))
+      assert.deepInclude(refused, { code: 413, message: `Message larger than ${maxMessageBytes} bytes` })
+      const [answer] = yield* agent.ask("client:get_tools", request("nobody"))
+      assert.deepInclude(answer, { code: 404 })
+    })
+  },
+  {
+    attack: "a message of more than twice the limit",
+    answer: "closed; by polling 413 as HTTP",
+    run: Effect.gen(function* () {
+      const agent = yield* member("agent", "mallory", "large")
+      agent.send(`42/smcp,1["client:get_tools",${JSON.stringify(large(2 * maxMessageBytes + 5000))}]`)
+      yield* agent.closed
+      const session = yield* pollingGuest("agent")
+      assert.include([413, 0], yield* session.post("4".padEnd(2 * maxMessageBytes + 5000, "x")))
+      yield* session.post("1")
+    })
+  },
+  {
+    attack: "more than 64 KiB before being let in",
+    answer: "closed; by polling 413 as HTTP",
+    run: Effect.gen(function* () {
+      const impatient = yield* stranger
+      impatient.send(`40/smcp,{"role":"agent","token":"${"x".repeat(100_000)}"}`)
+      yield* impatient.closed
+      // The head of a frame that announces four million bytes, and a part of them.
+      const trickling = yield* stranger
+      const part = Buffer.alloc(14 + 80_000)
+      part.set([0x81, 0xff])
+      part.writeBigUInt64BE(4_000_000n, 2)
+      // The socket below is the only one that can send a part of a frame.
+      ;(trickling.socket as unknown as { _socket: { write: (bytes: Buffer) => void } })._socket.write(part)
+      yield* trickling.closed
+      const session = yield* polling
+      assert.include([413, 0], yield* session.post("4".padEnd(100_000, "x")))
+      yield* session.post("1")
+    })
+  }
+]

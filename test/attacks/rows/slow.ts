@@ -1,0 +1,103 @@
+import { assert } from "@effect/vitest"
+import { Effect } from "effect"
+import type { Attack } from "../Attack.ts"
+import { bare, member, pollingGuest, type Raw, request, until } from "../raw.ts"
+import { eventText } from "../wire.ts"
+
+const mebibyte = 1024 * 1024
+const padding = "x".repeat(3 * mebibyte)
+
+/** Makes a Computer that answers every call with three million bytes. */
+const generous = (computer: Raw) => {
+  computer.socket.on("message", (data: Buffer) => {
+    const [, id] = /^42\/smcp,(\d+)\["client:get_tools"/.exec(data.toString("utf8", 0, 100)) ?? []
+    if (id !== undefined)
+      computer.socket.send(`43/smcp,${id}[{"tools":[],"req_id":"r","padding":"${padding}"}]`)
+  })
+}
+
+/** Calls that ask for more than may wait for one member. */
+const calls = Array.from({ length: 30 }, (_, id) => eventText(100 + id, "client:get_tools", request("pc")))
+
+/** Waits until somebody has left the office of a member. */
+const hearsLeave = (peer: Raw, what: string) =>
+  peer.hear(`2/smcp,["notify:leave_office",{"office_id":"slow","${what}`)
+
+/** Those who do not read, and those who are not there any more. */
+export const slow: ReadonlyArray<Attack> = [
+  {
+    attack: "not reading 90 MB of answers",
+    answer: "closed beyond 64 MiB, the memory is free again",
+    run: Effect.gen(function* () {
+      const computer = yield* member("computer", "pc", "slow")
+      generous(computer)
+      const agent = yield* member("agent", "mallory", "slow")
+      agent.socket.pause()
+      agent.send(...calls)
+      yield* hearsLeave(computer, "agent")
+    })
+  },
+  {
+    attack: "not reading 90 MB of answers by polling",
+    answer: "closed beyond 64 MiB, the memory is free again",
+    run: Effect.gen(function* () {
+      const computer = yield* member("computer", "pc", "slow")
+      generous(computer)
+      const session = yield* pollingGuest("agent")
+      yield* session.post(
+        eventText(1, "server:join_office", { role: "agent", name: "mallory", office_id: "slow" })
+      )
+      yield* until(session, "43/smcp,1[true")
+      const reader = yield* bare(
+        `GET ${session.path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`
+      )
+      reader.socket.pause()
+      yield* session.post(calls.join("\u001e"))
+      yield* hearsLeave(computer, "agent")
+    })
+  },
+  {
+    attack: "not reading notifications",
+    answer: "told later, and each only once",
+    run: Effect.gen(function* () {
+      const computer = yield* member("computer", "pc", "slow")
+      generous(computer)
+      const agent = yield* member("agent", "mallory", "slow")
+      agent.socket.pause()
+      agent.send(...calls.slice(0, 8))
+      // They have been answered when the Computer hears what comes after them.
+      for (let sent = 0; sent < 8; sent += 1) yield* computer.hear("2/smcp,")
+      for (let sent = 0; sent < 500; sent += 1) {
+        computer.send(eventText(undefined, "server:update_desktop", { computer: "pc" }))
+      }
+      yield* computer.ask("server:join_office", { role: "computer", name: "pc", office_id: "slow" })
+      agent.socket.resume()
+      yield* agent.hear('2/smcp,["notify:update_desktop"')
+      const [again] = yield* agent.ask("client:get_tools", request("nobody"))
+      assert.deepInclude(again, { code: 404 })
+      const [office] = yield* agent.ask("server:list_room", {
+        agent: "mallory",
+        req_id: "r",
+        office_id: "slow"
+      })
+      assert.deepInclude(JSON.stringify(office), "pc")
+    })
+  },
+  {
+    attack: "a link that is half open: nothing arrives any more, and nobody says so",
+    answer: "gone when a sign of life is missing; whoever is the same takes over at once",
+    run: Effect.gen(function* () {
+      const auth = { instance: "the secret that I made up for myself" }
+      const watcher = yield* member("computer", "watcher", "slow")
+      const mute = yield* member("computer", "mute", "slow", auth)
+      const other = yield* member("computer", "other", "slow")
+      mute.socket.pause()
+      other.socket.pause()
+      const before = performance.now()
+      yield* member("computer", "mute", "slow", auth)
+      assert.isBelow(performance.now() - before, 500)
+      yield* hearsLeave(watcher, 'computer":"mute')
+      yield* hearsLeave(watcher, 'computer":"other')
+    })
+  }
+]
