@@ -24,7 +24,7 @@ describe("the routing of a tool call", () => {
     assert.deepStrictEqual(routing(head), slow(head))
   })
 
-  it.each([...Object.keys(good)])("needs %s", (name) => {
+  it.each(Object.keys(good))("needs %s", (name) => {
     const head: unknown = Object.fromEntries(Object.entries(good).filter(([key]) => key !== name))
     assert.isTrue(Result.isFailure(routing(head)))
     assert.deepStrictEqual(routing(head), slow(head))
