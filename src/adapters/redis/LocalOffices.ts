@@ -136,6 +136,12 @@ export class LocalOffices {
     return this.#views.has(office)
   }
 
+  /** {@link knows} it, or is about to since one of its sessions joins there. */
+  follows(office: string): boolean {
+    if (this.#views.has(office)) return true
+    return [...this.#sessions.values()].some(({ joining }) => joining?.office === office)
+  }
+
   /** Sessions that sit and stay, and those whose seat is just changing. */
   standing(): { readonly seated: ReadonlyArray<[Session, Seat]>; readonly changing: ReadonlyArray<string> } {
     const seated: Array<[Session, Seat]> = []

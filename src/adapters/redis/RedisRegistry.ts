@@ -148,11 +148,14 @@ const make = Effect.fnUntraced(function* ({
       }
       const state = { again: false }
       refreshing.set(office, state)
-      const read = Effect.flatMap(scriptsOf.run("snapshot", [office]), readSnapshot).pipe(
-        Effect.map(([asOf, revision, members]) => {
-          if (local.offices().includes(office))
-            heard(office, local.replace(office, { asOf, revision, members }))
-        })
+      const read = Effect.flatMap(
+        Effect.flatMap(scriptsOf.run("snapshot", [node, office]), readSnapshot),
+        ([known, asOf, revision, members]) => {
+          // Our members are missing there because this node was taken for dead, and not because they have left.
+          if (known === "gone") return distrust
+          if (local.follows(office)) heard(office, local.replace(office, { asOf, revision, members }))
+          return Effect.void
+        }
       )
       const again = Effect.suspend((): Effect.Effect<void, Unread> => {
         state.again = false
@@ -198,6 +201,25 @@ const make = Effect.fnUntraced(function* ({
   })
   const { ready } = scriptsOf
 
+  const renew = Effect.gen(function* () {
+    const renewed = Effect.flatMap(
+      scriptsOf.run("renew", [node, String(Duration.toMillis(lease))]),
+      readRenewed
+    )
+    const [state, count] = yield* distrusting(renewed)
+    if (state === "ok") nodes = count
+    else
+      yield* Effect.andThen(Effect.logWarning("the other nodes took this one for dead", { node }), distrust)
+  })
+
+  /** Waits some milliseconds and stays alive for the others. */
+  const lingering = Effect.fnUntraced(function* (millis: number) {
+    for (let left = millis; left > 0; left -= Duration.toMillis(pulse)) {
+      yield* Effect.sleep(Math.min(left, Duration.toMillis(pulse)))
+      yield* renew
+    }
+  })
+
   /** Puts into Redis what this node knows of its members, then learns what Redis knows of the others'. */
   const recover = Effect.gen(function* () {
     dirty = false
@@ -228,7 +250,7 @@ const make = Effect.fnUntraced(function* ({
     )
     nodes = count
     for (const sid of losers) local.evict(sid)
-    yield* Effect.sleep(left)
+    yield* lingering(left)
     recovering = false
     yield* Effect.forEach(local.offices(), refresh, { concurrency: readers, discard: true })
     if (!dirty) {
@@ -243,17 +265,6 @@ const make = Effect.fnUntraced(function* ({
       })
     )
   )
-
-  const renew = Effect.gen(function* () {
-    const renewed = Effect.flatMap(
-      scriptsOf.run("renew", [node, String(Duration.toMillis(lease))]),
-      readRenewed
-    )
-    const [state, count] = yield* distrusting(renewed)
-    if (state === "ok") nodes = count
-    else
-      yield* Effect.andThen(Effect.logWarning("the other nodes took this one for dead", { node }), distrust)
-  })
 
   const beat = Effect.suspend(() => {
     if (!ready()) return Effect.void
@@ -273,8 +284,7 @@ const make = Effect.fnUntraced(function* ({
         textOf(session, seat),
         known(session.holder),
         whole(capacity.offices),
-        whole(capacity.membersPerOffice),
-        settling
+        whole(capacity.membersPerOffice)
       ]),
       readJoined
     )
@@ -305,15 +315,12 @@ const make = Effect.fnUntraced(function* ({
       if (!ready()) return yield* unavailable
       const waited = yield* Effect.timeoutOption(steady.await, Duration.sum(scriptPatience, settle))
       if (Option.isNone(waited)) return yield* unavailable
-      const [outcome, left] = yield* joinOnce(session, seat, capacity)
+      const outcome = yield* joinOnce(session, seat, capacity)
       switch (outcome) {
         case "in":
           return yield* echo(session.sid, seat.office, entered)
         case "gone":
           yield* distrust
-          break
-        case "settling":
-          yield* Effect.sleep(left)
           break
         case "taken":
           return yield* seatTaken(seat)

@@ -96,6 +96,10 @@ export const connectScripts = Effect.fnUntraced(function* (
     if (outage === undefined) log(Effect.logWarning("Redis is away", { reason: reasonOf(cause) }))
     outage = reasonOf(cause)
   }
+  // Before anything else on a new connection, so that scripts run in the order in which they are called.
+  commands.on("ready", () => {
+    for (const text of shas.keys()) commands.scriptLoad(text).catch(failed)
+  })
   for (const client of [commands, listening]) {
     client.on("error", failed)
     client.on("ready", stood)

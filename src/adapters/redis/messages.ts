@@ -43,13 +43,11 @@ export const readRenewed = Schema.decodeUnknownEffect(
   Schema.Tuple([Schema.Literals(["ok", "gone"]), Schema.Finite])
 )
 export const readJoined = Schema.decodeUnknownEffect(
-  Schema.Tuple([
-    Schema.Literals(["in", "gone", "settling", "taken", "office full", "too many offices"]),
-    Schema.Finite
-  ])
+  Schema.Literals(["in", "gone", "taken", "office full", "too many offices"])
 )
 export const readSnapshot = Schema.decodeUnknownEffect(
   Schema.Tuple([
+    Schema.Literals(["ok", "gone"]),
     Schema.FiniteFromString,
     Schema.FiniteFromString,
     Schema.Array(Schema.fromJsonString(MemberWire))

@@ -155,34 +155,32 @@ return { 'ok', call('ZCARD', P .. 'nodes') }
 `
 
 /**
- * ARGV: node, session, office, field, name, member, holder, most offices, most members, settling time in ms. Gives
- * "in", "gone" when the node is unknown, "settling" and how many ms still, "taken", "office full", "too many offices".
+ * ARGV: node, session, office, field, name, member, holder, most offices, most members. Gives "in", "gone" when the
+ * node is unknown, "taken", "office full", "too many offices".
  */
 const join = `${prelude}
 local node, sid, office, field, name, json, holder = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
-if not call('ZSCORE', P .. 'nodes', node) then return { 'gone', 0 } end
-local young = tonumber(ARGV[10]) - age()
-if young > 0 then return { 'settling', young } end
+if not call('ZSCORE', P .. 'nodes', node) then return 'gone' end
 local current = seat(node, sid)
-if current and current.office == office and current.field == field then return { 'in', 0 } end
+if current and current.office == office and current.field == field then return 'in' end
 local before = call('HGET', P .. 'office:' .. office, field)
 local old
 if before then
   local text, known = member(before)
   old = cjson.decode(text)
-  if holder == '' or holder ~= known or old.seat.name ~= name then return { 'taken', 0 } end
+  if holder == '' or holder ~= known or old.seat.name ~= name then return 'taken' end
 end
 local size = call('HLEN', P .. 'office:' .. office)
-if not old and size >= tonumber(ARGV[9]) then return { 'office full', 0 } end
+if not old and size >= tonumber(ARGV[9]) then return 'office full' end
 if size == 0 then
   local freed = 0
   if current and call('HLEN', P .. 'office:' .. current.office) == 1 then freed = 1 end
-  if call('HLEN', P .. 'offices') - freed >= tonumber(ARGV[8]) then return { 'too many offices', 0 } end
+  if call('HLEN', P .. 'offices') - freed >= tonumber(ARGV[8]) then return 'too many offices' end
 end
 if old then vacate(old.node, old.sid, office, field, true) end
 if current then vacate(node, sid, current.office, current.field, false) end
 enter(node, sid, office, field, json, holder)
-return { 'in', 0 }
+return 'in'
 `
 
 /** ARGV: node, session. Whatever seat it has is free. */
@@ -198,10 +196,14 @@ remove(ARGV[1])
 return 1
 `
 
-/** ARGV: office. Gives the revision of everything, that of the office, and its members. */
+/**
+ * ARGV: node, office. Gives "ok", the revision of everything, that of the office, and its members; "gone" when the node
+ * itself has been removed, since then its members are missing.
+ */
 const snapshot = `${prelude}
-local all = everybody(ARGV[1])
-return { call('GET', P .. 'rev') or '0', call('HGET', P .. 'offices', ARGV[1]) or '0', all }
+if not call('ZSCORE', P .. 'nodes', ARGV[1]) then return { 'gone', '0', '0', {} } end
+local all = everybody(ARGV[2])
+return { 'ok', call('GET', P .. 'rev') or '0', call('HGET', P .. 'offices', ARGV[2]) or '0', all }
 `
 
 /** ARGV: name. Is there a Computer of this name? */

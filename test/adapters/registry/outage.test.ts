@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect, Option, Schedule, type Scope } from "effect"
+import { Duration, Effect, Fiber, Option, Schedule, type Scope } from "effect"
 import { startRedis } from "../../fixtures/redis.ts"
 import { node as startProcess } from "../../main/processes.ts"
 import { outcome, redisNodes, type TestNode, told } from "./cluster.ts"
@@ -100,20 +100,6 @@ describe("when Redis comes back empty", () => {
   )
 
   live(
-    "no newcomer gets the seat of an Agent that was there",
-    Effect.gen(function* () {
-      const { n1, n2, redis } = yield* pair()
-      yield* n2.connect("b")
-      yield* redis.restart
-      const trying = outcome(n2.join("b", "agent", "newcomer", "O")).pipe(
-        Effect.repeat({ schedule: Schedule.spaced("20 millis"), until: (why) => why !== "unavailable" })
-      )
-      assert.strictEqual(yield* trying, "has an agent")
-      assert.deepStrictEqual(seats(n1), ["a", "c"])
-    })
-  )
-
-  live(
     "of 40 Agents that race for an office while it does exactly one gets in",
     Effect.gen(function* () {
       const { n1, n2, redis } = yield* pair()
@@ -142,10 +128,13 @@ describe("a Redis that stands still", () => {
       yield* n1.connect("b")
       yield* redis.pause
       assert.isBelow(yield* millis(n1.join("b", "computer", "shelf", "O")), 1500)
-      yield* Effect.sleep("4 seconds")
+      // Longer than a lease, and not so long that the connections are given up.
+      yield* Effect.sleep("2500 millis")
       yield* redis.resume
       yield* Effect.all([up(n1), up(n2)])
-      assert.deepStrictEqual(told(n1), ["+c desk@O → a"])
+      // The join that was given up may have been carried out late, and is undone.
+      const others = [...told(n1), ...told(n2)].filter((line) => !line.includes("shelf"))
+      assert.deepStrictEqual(others, ["+c desk@O → a"])
       assert.deepStrictEqual(
         [seats(n1), seats(n2)],
         [
@@ -164,7 +153,8 @@ describe("a node that is lost", () => {
   /** A node here, and one in a process of its own. */
   const here = Effect.gen(function* () {
     const redis = yield* startRedis()
-    const n1 = yield* redisNodes(redis.url, "{test}:", {})("here")
+    // The other node has the usual time, this one gives it more: machines are slow at times.
+    const n1 = yield* redisNodes(redis.url, "{test}:", { settle: Duration.seconds(3) })("here")
     yield* n1.connect("c")
     yield* n1.join("c", "computer", "desk", "O")
     const there = yield* startProcess(["--conditions=a2c-source", file, redis.url, "{test}:"])
@@ -182,6 +172,24 @@ describe("a node that is lost", () => {
       yield* there.signal("SIGKILL")
       assert.isBelow(yield* millis(lost(n1)), 4000)
       assert.deepStrictEqual(seats(n1), ["c"])
+    })
+  )
+
+  live(
+    "keeps its Agent's seat from newcomers when it is slow to see that Redis has come back empty",
+    Effect.gen(function* () {
+      const { n1, redis, there } = yield* here
+      yield* n1.connect("b")
+      yield* there.signal("SIGSTOP")
+      yield* redis.restart
+      const joining = outcome(n1.join("b", "agent", "newcomer", "O")).pipe(
+        Effect.repeat({ schedule: Schedule.spaced("20 millis"), until: (why) => why !== "unavailable" })
+      )
+      const trying = yield* Effect.forkChild(joining)
+      yield* Effect.sleep("500 millis")
+      yield* there.signal("SIGCONT")
+      assert.strictEqual(yield* Fiber.join(trying), "has an agent")
+      assert.deepStrictEqual(seats(n1).toSorted(), ["c", "there-agent", "there-computer"])
     })
   )
 
