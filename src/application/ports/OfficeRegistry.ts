@@ -14,7 +14,10 @@ export type Change =
       readonly _tag: "Entered" | "Left"
       readonly sid: string
       readonly seat: Seat
-      /** The sessions of this node that sit in the office and are to hear it: never `sid` itself. */
+      /**
+       * The sessions of this node that sit in the office and are to hear it: never `sid` itself. A node hears of its own
+       * sessions even when nobody is, since it counts them.
+       */
       readonly recipients: ReadonlyArray<string>
     }
   /** A session of this node has lost its seat to another: its connection is to be closed with this reason. */

@@ -152,6 +152,14 @@ export const registryContract = (name: string, cluster: () => OpenNode): void =>
       })
     )
 
+    check("tells a node of the first of its members in an office, and of no other node's", (open) =>
+      Effect.gen(function* () {
+        const { n1, n2 } = yield* pair(open)
+        const seen = (node: TestNode) => node.alone.map((change) => "sid" in change && change.sid)
+        assert.deepStrictEqual([seen(n1), seen(n2)], [["a"], ["c"]])
+      })
+    )
+
     check("of 200 Agents that race for an office on three nodes exactly one gets in", (open) =>
       Effect.gen(function* () {
         const nodes = yield* Effect.forEach(["n1", "n2", "n3"], open)
