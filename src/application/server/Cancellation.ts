@@ -30,8 +30,11 @@ export class Cancellation extends Context.Service<
       if (own === undefined) flights.set(sid, new Set([flight]))
       else own.add(flight)
     }
-    // A set that is empty now will be used again by the next call: it goes with its session.
-    const remove = (sid: string, flight: Flight) => flights.get(sid)?.delete(flight)
+    // Nothing is kept for a session without calls: nobody may ever tell that one of another node has left.
+    const remove = (sid: string, flight: Flight) => {
+      const own = flights.get(sid)
+      if (own?.delete(flight) === true && own.size === 0) flights.delete(sid)
+    }
 
     return Cancellation.of({
       begun: (agent, computer, flight) => {

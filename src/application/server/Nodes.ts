@@ -3,11 +3,11 @@ import { type Line, lineOf } from "../../domain/protocol/lines.ts"
 import { parseVersion, type Version } from "../../domain/protocol/version.ts"
 import { unavailable } from "../../domain/refusal.ts"
 import type { Body } from "../ports/Body.ts"
-import { type NodeAsked, NodeLink, type NodeReceive } from "../ports/NodeLink.ts"
+import { type NodeAsked, NodeLink, type NodeLoad, type NodeReceive } from "../ports/NodeLink.ts"
 import { type Asked, askBy, type Link, LinkClosed, NotSent } from "../ports/Transport.ts"
 import { Connections } from "./Connections.ts"
 import { Limits } from "./Limits.ts"
-import { Tally } from "./Tally.ts"
+import { type Gauge, Tally } from "./Tally.ts"
 
 /** A member that is connected to another node. */
 export interface RemoteMember {
@@ -47,6 +47,44 @@ const toldOf =
         ? new NotSent({ refusal: unavailable(`The node of Computer '${name}' cannot be reached`) })
         : error
     )
+
+/** What is shown of the way between nodes. */
+const gaugesOf = (load: () => NodeLoad): ReadonlyArray<Gauge> => [
+  {
+    name: "node_requests",
+    labels: { direction: "out" },
+    help: "Requests between Servers of the cluster without an answer yet",
+    read: () => load().asked
+  },
+  {
+    name: "node_requests",
+    labels: { direction: "in" },
+    help: "Requests between Servers of the cluster without an answer yet",
+    read: () => load().serving
+  },
+  {
+    name: "node_waiting_chars",
+    help: "Characters of bodies that wait until they may be sent to other Servers",
+    read: () => load().waiting
+  },
+  {
+    name: "node_incomplete",
+    help: "Bodies of which a part has come from another Server",
+    read: () => load().incomplete
+  },
+  {
+    name: "node_ignored_total",
+    help: "Answers of other Servers that nobody waited for, and messages that could not be read",
+    grows: true,
+    read: () => load().ignored
+  },
+  {
+    name: "node_unsent_total",
+    help: "Messages to other Servers that were left out: no way there, or too much waited already",
+    grows: true,
+    read: () => load().unsent
+  }
+]
 
 /** Members of other nodes, as if they were here; and the members of this node, for the others. */
 export class Nodes extends Context.Service<
@@ -100,6 +138,7 @@ export class Nodes extends Context.Service<
         }
       }
       yield* nodeLink.serve(receive)
+      yield* Effect.forEach(gaugesOf(nodeLink.load), tally.gauge, { discard: true })
 
       const connection = ({ name, node, sid, version }: RemoteMember): RemoteConnection => {
         const told = toldOf(name)
