@@ -113,6 +113,7 @@ const make = Effect.fnUntraced(function* ({
   // Open while what this node has told Redis and what Redis has told this node can be trusted.
   const steady = yield* Latch.make(false)
   const refreshing = new Map<string, { again: boolean }>()
+  let trusted = false
   let dirty = true
   let recovering = false
   let recoveries = 0
@@ -121,6 +122,7 @@ const make = Effect.fnUntraced(function* ({
   /** Something may be missing there or here: compare everything as soon as Redis answers. */
   const distrust = Effect.sync(() => {
     dirty = true
+    trusted = false
     steady.closeUnsafe()
     Queue.offerUnsafe(wake, undefined)
   })
@@ -254,6 +256,7 @@ const make = Effect.fnUntraced(function* ({
     recovering = false
     yield* Effect.forEach(local.offices(), refresh, { concurrency: readers, discard: true })
     if (!dirty) {
+      trusted = true
       yield* steady.open
       yield* Effect.logDebug("the office registry is up", { node, nodes })
     }
@@ -420,7 +423,7 @@ const make = Effect.fnUntraced(function* ({
         onSuccess: (found) => found === 1,
         onFailure: () => local.offices().some((office) => Option.isSome(local.computerIn(office, name)))
       }),
-    state: () => ({ up: ready() && !dirty, nodes, ...local.size() })
+    state: () => ({ up: ready() && trusted, nodes, ...local.size() })
   })
 })
 

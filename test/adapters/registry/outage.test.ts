@@ -126,6 +126,8 @@ describe("a Redis that stands still", () => {
     Effect.gen(function* () {
       const { n1, n2, redis } = yield* pair()
       yield* n1.connect("b")
+      // Both renew their leases by now, and go on trying to.
+      yield* Effect.sleep("1500 millis")
       yield* redis.pause
       assert.isBelow(yield* millis(n1.join("b", "computer", "shelf", "O")), 1500)
       // Longer than a lease, and not so long that the connections are given up.
