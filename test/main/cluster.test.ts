@@ -1,5 +1,7 @@
+import { readFileSync } from "node:fs"
 import { afterAll, assert, beforeAll, describe } from "@effect/vitest"
 import { Context, Deferred, Effect, Exit, Fiber, Layer, Scope } from "effect"
+import { createClient } from "redis"
 import { makeMemoryServer, type MemoryTool } from "../../src/adapters/memory/MemoryMcp.ts"
 import { Agent } from "../../src/application/agent/Agent.ts"
 import { agentLayer, computerLayer } from "../../src/main/layers.ts"
@@ -66,13 +68,27 @@ const holds = (at: Node) =>
 const isEmpty = (gauges: { readonly [name: string]: number }) =>
   Object.keys(gauges).length >= 10 && Object.values(gauges).every((value) => value === 0)
 
+/** Makes the user of the documentation, which may do no more than Servers need, and lets nobody else in. */
+const allowOnlyWhatIsNeeded = (url: string) =>
+  Effect.promise(async () => {
+    const words = /^ACL SETUSER .*$/m.exec(readFileSync("docs/cluster.md", "utf8"))?.[0].split(" ") ?? []
+    const client = await createClient({ url }).connect()
+    await client.sendCommand(words)
+    await client.sendCommand(["ACL", "SETUSER", "default", "off"])
+    client.destroy()
+  })
+
 describe("three Servers on one Redis", () => {
   const scope = Scope.makeUnsafe()
   let redis = ""
   let nodes: readonly [Node, Node, Node]
 
   beforeAll(async () => {
-    redis = (await Effect.runPromise(Scope.provide(startRedis(), scope))).url
+    redis = await Effect.runPromise(
+      Effect.flatMap(Scope.provide(startRedis(), scope), ({ port, url }) =>
+        Effect.as(allowOnlyWhatIsNeeded(url), `redis://a2c:PASSWORD@127.0.0.1:${port}`)
+      )
+    )
     nodes = await Effect.runPromise(Scope.provide(startNodes(redis), scope))
   }, 30_000)
   afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))

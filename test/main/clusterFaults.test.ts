@@ -58,6 +58,12 @@ describe("a Server of several that is killed", () => {
         ),
         { startImmediately: true }
       )
+      // From here nothing else goes to the Server that is killed: only its silence can be noticed.
+      const lone = yield* seat(c, "agent", "lone", "p")
+      yield* seat(b, "computer", "remote", "p")
+      const waiting = yield* Effect.forkChild(call(lone, "lone", "remote", "never"), {
+        startImmediately: true
+      })
       const toDesk = yield* load(agent, "thinker", "desk", 8)
       const toStore = yield* load(agent, "thinker", "store", 8)
       yield* until(
@@ -75,6 +81,8 @@ describe("a Server of several that is killed", () => {
       const ended = yield* Fiber.join(stuck)
       assertEnds(ended, lost)
       assert.isBelow(slowest(ended), 5000)
+      assertEnds([yield* Fiber.join(waiting)], lost)
+      assert.isBelow(performance.now() - killed, 4000)
       const left = (name: string) =>
         agent.heard.filter(
           ({ body, event }) =>
