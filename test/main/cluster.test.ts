@@ -13,6 +13,7 @@ import {
   connect,
   echo,
   live,
+  meets,
   metrics,
   type Node,
   type Peer,
@@ -169,6 +170,7 @@ describe("three Servers on one Redis", () => {
       const [a, b] = nodes
       const agent = yield* seat(a, "agent", "thinker", "late")
       const desk = yield* seat(b, "computer", "desk", "late")
+      yield* meets(agent, "desk")
       const { end, millis } = yield* call(agent, "thinker", "desk", "never", 1)
       assert.strictEqual(end, "408")
       // A second of the request, and five of grace for the Computer to say so itself.
@@ -211,12 +213,17 @@ describe("three Servers on one Redis", () => {
       const [a, b, c] = nodes
       const agent = yield* seat(a, "agent", "thinker", "stale")
       const stale = yield* seat(b, "computer", "desk", "stale", { instance: "secret", answers: () => {} })
+      yield* meets(agent, "desk")
       const waiting = yield* Effect.forkChild(call(agent, "thinker", "desk"), { startImmediately: true })
       yield* until(holds(b), (gauges) => gauges['a2c_node_requests{direction="in"}'] === 1)
       const thief = yield* connect(c, "computer", { instance: "guessed" })
       assert.match(String(yield* thief.join("desk", "stale")), /already/)
       yield* seat(c, "computer", "desk", "stale", { instance: "secret" })
       yield* stale.closed
+      yield* until(
+        Effect.sync(() => agent.heard.length),
+        (count) => count === 3
+      )
       assert.strictEqual((yield* Fiber.join(waiting)).end, "404")
       assert.strictEqual((yield* call(agent, "thinker", "desk")).end, "ok")
       const desks = { office_id: "stale", computer: "desk" }
@@ -237,6 +244,7 @@ describe("three Servers on one Redis", () => {
         const [a, b] = nodes
         const agent = yield* seat(a, "agent", "thinker", "is left")
         const desk = yield* seat(b, "computer", "desk", "is left")
+        yield* meets(agent, "desk")
         const calls = Array.from({ length: 100 }, () => call(agent, "thinker", "desk", "never"))
         const waiting = yield* Effect.forkChild(Effect.all(calls, { concurrency: "unbounded" }), {
           startImmediately: true
@@ -247,7 +255,7 @@ describe("three Servers on one Redis", () => {
         const outcomes = yield* Fiber.join(waiting)
         assert.isBelow(performance.now() - before, 500)
         assert.deepStrictEqual(tally(outcomes.map(({ end }) => end)), { 404: 100 })
-        assert.strictEqual(agent.acknowledgements(), 101)
+        assert.deepStrictEqual([agent.acknowledgements(), agent.asked()], [101, 101])
       })
     )
   }
@@ -292,6 +300,7 @@ describe("three Servers on one Redis", () => {
           const agent = yield* seat(a, "agent", "thinker", "full")
           yield* seat(b, "computer", "desk", "full")
           yield* seat(c, "computer", "shelf", "full")
+          yield* meets(agent, "desk")
           assert.strictEqual((yield* call(agent, "thinker", "desk")).end, "ok")
           assert.strictEqual((yield* metrics(a, "members"))['a2c_members{role="agent"}'], 1)
           assert.strictEqual((yield* metrics(b, "members"))['a2c_members{role="computer"}'], 1)
@@ -322,6 +331,7 @@ describe("three Servers on one Redis", () => {
         answers: (request, answer) => answers.push(() => echo(request, answer))
       })
       yield* seat(going, "computer", "shelf", "moving")
+      yield* Effect.all([meets(agent, "desk"), meets(agent, "shelf")])
       const waiting = yield* Effect.forkChild(call(agent, "thinker", "desk"), { startImmediately: true })
       yield* until(
         Effect.sync(() => answers.length),

@@ -7,6 +7,7 @@ import {
   connect,
   live,
   load,
+  meets,
   metrics,
   type Outcome,
   page,
@@ -49,6 +50,7 @@ describe("a Server of several that is killed", () => {
       yield* seat(b, "computer", "desk", "o")
       yield* seat(b, "computer", "shelf", "o", { instance: "secret" })
       yield* seat(c, "computer", "store", "o")
+      yield* Effect.forEach(["desk", "shelf", "store"], (name) => meets(agent, name))
       const stuck = yield* Effect.forkChild(
         Effect.all(
           Array.from({ length: 500 }, (_, index) =>
@@ -61,6 +63,7 @@ describe("a Server of several that is killed", () => {
       // From here nothing else goes to the Server that is killed: only its silence can be noticed.
       const lone = yield* seat(c, "agent", "lone", "p")
       yield* seat(b, "computer", "remote", "p")
+      yield* meets(lone, "remote")
       const waiting = yield* Effect.forkChild(call(lone, "lone", "remote", "never"), {
         startImmediately: true
       })
@@ -75,7 +78,8 @@ describe("a Server of several that is killed", () => {
 
       // Our own Computers do the same: they come back with the secret that proves who they are.
       yield* seat(c, "computer", "shelf", "o", { instance: "secret" })
-      assert.strictEqual((yield* call(agent, "thinker", "shelf")).end, "ok")
+      // That the old one has left comes before that the new one is there.
+      yield* until(call(agent, "thinker", "shelf"), ({ end }) => end === "ok")
       assert.isBelow(performance.now() - killed, 2000)
 
       const ended = yield* Fiber.join(stuck)
@@ -107,8 +111,9 @@ describe("a Server of several that is killed", () => {
         "computer shelf",
         "computer store"
       ])
-      // One for each request, and none twice: joining, the room, a call to the shelf, and all the others.
-      assert.strictEqual(agent.acknowledgements(), 3 + ended.length + outcomes.length)
+      // One for each request, and none twice.
+      assert.isAbove(agent.asked(), ended.length + outcomes.length)
+      assert.strictEqual(agent.acknowledgements(), agent.asked())
       assert.deepStrictEqual(bodies(back, "notify:leave_office"), [])
       const { a2c_nodes } = yield* metrics(a, "nodes")
       assert.strictEqual(a2c_nodes, 2)
@@ -129,6 +134,7 @@ describe("a Redis that fails several Servers", () => {
         const agent = yield* seat(a, "agent", "thinker", "o")
         yield* seat(a, "computer", "near", "o")
         yield* seat(b, "computer", "far", "o")
+        yield* meets(agent, "far")
         const near = yield* load(agent, "thinker", "near", 4)
         const far = yield* load(agent, "thinker", "far", 4)
         const flows = (those: () => ReadonlyArray<Outcome>) =>
@@ -158,7 +164,8 @@ describe("a Redis that fails several Servers", () => {
         yield* away === "pause" ? redis.resume : redis.restart
         yield* flows(far.since())
         assert.strictEqual(yield* joinSoon(newcomer, "new", "o"), undefined)
-        assert.strictEqual((yield* call(agent, "thinker", "new")).end, "ok")
+        // It has heard that it sits there, and the Agent may hear it a moment later.
+        yield* until(call(agent, "thinker", "new"), ({ end }) => end === "ok")
         assert.isBelow(performance.now() - returning, 6000)
         const rival = yield* connect(b, "agent")
         assert.match(String(yield* joinSoon(rival, "rival", "o")), /already/)
@@ -168,9 +175,20 @@ describe("a Redis that fails several Servers", () => {
         assertEnds(during.near(), new Set(["ok"]))
         assertEnds(during.far(), new Set(["ok", "503"]))
         assert.isBelow(slowest(during.far()), 2500)
+        const told = agent.heard.map(
+          ({ body, event }) => `${event} ${String((body as { computer?: string }).computer)}`
+        )
+        // What the newcomer was refused may still have been done by a Redis that goes on: then it is taken back.
+        const visits = told.filter((one) => one.endsWith(" new"))
+        const passing = Math.floor(visits.length / 2)
+        const [enter, leave] = ["notify:enter_office new", "notify:leave_office new"]
+        assert.deepStrictEqual(visits, [
+          ...Array.from({ length: passing }, () => [enter, leave]).flat(),
+          enter
+        ])
         assert.deepStrictEqual(
-          agent.heard.map(({ body, event }) => [event, (body as { computer?: string }).computer]),
-          ["near", "far", "new"].map((name) => ["notify:enter_office", name])
+          told.filter((one) => !one.endsWith(" new")),
+          ["notify:enter_office near", "notify:enter_office far"]
         )
         assert.deepStrictEqual(yield* page(a, "/readyz"), { status: 200, text: "ready\n" })
       })

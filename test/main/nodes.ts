@@ -14,10 +14,13 @@ export interface Node {
   readonly url: string
 }
 
-/** Starts a Server that shares its offices by this Redis; limits of calls are off, since tests have many at once. */
+/** Starts a Server that shares its offices by this Redis; limits are off, since tests have many calls at once. */
 export const startNode = Effect.fnUntraced(function* (redis: string, ...more: ReadonlyArray<string>) {
-  const limits = ["--max-calls-per-agent", "0", "--max-calls-per-computer", "0"]
-  const process = yield* node([cli, "server", "--port", "0", ...limits, ...more], { A2C_REDIS: redis })
+  const limits = ["agent", "computer"].flatMap((role) => [`--max-calls-per-${role}`, "0"])
+  const process = yield* node(
+    [cli, "server", "--port", "0", ...limits, "--max-messages-per-second", "0", ...more],
+    { A2C_REDIS: redis }
+  )
   const url = (yield* process.says("listening on ")).replace("listening on ", "")
   return { process, url }
 })
@@ -50,7 +53,7 @@ export const metrics = (at: Node, ...names: ReadonlyArray<string>) =>
   )
 
 /** A notification, and when it came, in milliseconds since the process began. */
-export interface Heard {
+interface Heard {
   readonly event: string
   readonly body: unknown
   readonly at: number
@@ -65,6 +68,8 @@ export interface Peer {
   readonly tell: (event: string, body: object) => Effect.Effect<void>
   /** Notifications so far. */
   readonly heard: ReadonlyArray<Heard>
+  /** How many requests it has sent. */
+  readonly asked: () => number
   /** How many acknowledgements have come, those that nobody waited for included. */
   readonly acknowledgements: () => number
   /** Waits until it is closed by the other side. */
@@ -92,6 +97,7 @@ export const connect = Effect.fnUntraced(function* (
   const heard: Array<Heard> = []
   const closed = yield* Deferred.make<string>()
   let acknowledgements = 0
+  let asked = 0
   const socket = yield* Effect.acquireRelease(
     Effect.sync(() =>
       io(`${url}/smcp`, {
@@ -123,6 +129,7 @@ export const connect = Effect.fnUntraced(function* (
   const ask = (event: string, body: object) =>
     Effect.callback<ReadonlyArray<unknown>>((resume) => {
       const lost = (reason: string) => resume(Effect.die(new Error(`${event} was not answered: ${reason}`)))
+      asked++
       socket.once("disconnect", lost)
       socket.emit(event, body, (...values: ReadonlyArray<unknown>) => {
         socket.off("disconnect", lost)
@@ -137,6 +144,7 @@ export const connect = Effect.fnUntraced(function* (
       ),
     tell: (event, body) => Effect.sync(() => void socket.emit(event, body)),
     heard,
+    asked: () => asked,
     acknowledgements: () => acknowledgements,
     closed: Deferred.await(closed),
     close: Effect.sync(() => void socket.disconnect())
@@ -229,6 +237,17 @@ export const tally = (things: ReadonlyArray<string>): { readonly [thing: string]
 /** What was heard of one event, in order. */
 export const bodies = ({ heard }: Peer, event: string) =>
   heard.filter((one) => one.event === event).map(({ body }) => body)
+
+/** Waits until a member has heard that a Computer is there: at another Server that is a moment after it came. */
+export const meets = (member: Peer, name: string) =>
+  until(
+    Effect.sync(() =>
+      member.heard.findLast(
+        ({ body, event }) => event.endsWith("_office") && (body as { computer?: string }).computer === name
+      )
+    ),
+    (last) => last?.event === "notify:enter_office"
+  )
 
 /** Who sits in an office, as its Agent sees it: names, in order. */
 export const room = (agent: Peer, name: string, office: string) =>

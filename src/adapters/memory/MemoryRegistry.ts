@@ -1,7 +1,7 @@
 import { Effect, HashMap, Layer, Result } from "effect"
 import {
   type Command,
-  computerAnywhere,
+  computerElsewhere,
   computerIn,
   decide,
   type Event,
@@ -119,7 +119,8 @@ export const layerIn = (cluster: MemoryCluster, node: string): Layer.Layer<Offic
           const found = HashMap.get(cluster.state.offices, office)
           return found._tag === "Some" ? listed(found.value) : []
         },
-        computerAnywhere: (name) => Effect.sync(() => computerAnywhere(cluster.state, name)),
+        computerElsewhere: (office, name) =>
+          Effect.sync(() => computerElsewhere(cluster.state, office, name)),
         state: () => ({
           up: true,
           nodes: cluster.nodes.size,

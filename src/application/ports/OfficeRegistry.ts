@@ -60,8 +60,11 @@ export class OfficeRegistry extends Context.Service<
     readonly computerIn: (office: string, name: string) => Option.Option<Member>
     /** Everybody in an office: the Agent first, then the Computers in the order of their arrival. */
     readonly members: (office: string) => ReadonlyArray<Member>
-    /** Does a Computer of this name sit in any office of the cluster? Only as far as is known when it cannot be asked. */
-    readonly computerAnywhere: (name: string) => Effect.Effect<boolean>
+    /**
+     * Does a Computer of this name sit in another office of the cluster than this one? Only as far as is known when it
+     * cannot be asked.
+     */
+    readonly computerElsewhere: (office: string, name: string) => Effect.Effect<boolean>
     readonly state: () => RegistryState
   }
 >()("a2c-smcp/application/ports/OfficeRegistry") {}

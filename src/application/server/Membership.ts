@@ -27,8 +27,8 @@ export class Membership extends Context.Service<
     readonly session: (sid: string) => Option.Option<Session>
     /** A Computer in an office in which this node has members, on whatever node it is. */
     readonly computerIn: (office: string, name: string) => Option.Option<Member>
-    /** Does a Computer of this name sit in any office? May ask the other nodes' registry. */
-    readonly computerAnywhere: (name: string) => Effect.Effect<boolean>
+    /** Does a Computer of this name sit in an office other than this one? May ask the other nodes' registry. */
+    readonly computerElsewhere: (office: string, name: string) => Effect.Effect<boolean>
     /** Everybody in an office, the Agent first. */
     readonly list: (office: string) => ReadonlyArray<Member>
     /** Everybody in an office but one, on whatever node they are. */
@@ -122,7 +122,7 @@ export class Membership extends Context.Service<
         apply,
         session: registry.session,
         computerIn: registry.computerIn,
-        computerAnywhere: registry.computerAnywhere,
+        computerElsewhere: registry.computerElsewhere,
         list: registry.members,
         others: (office, sid) => registry.members(office).filter((member) => member.sid !== sid),
         state: registry.state
