@@ -1,7 +1,7 @@
 import { Effect, HashMap, Layer, Result } from "effect"
 import {
   type Command,
-  computerAnywhere,
+  computerElsewhere,
   computerIn,
   decide,
   type Event,
@@ -53,9 +53,8 @@ const announce = (
   const recipients = recipientsOf(state, seat.office, sid)
   for (const [name, node] of nodes) {
     const here = recipients.get(name)
-    // Its own node hears that a member has left even when nobody else is there: its calls end.
-    const own = _tag === "Left" && node.sids.has(sid)
-    if (here !== undefined || own) tell(node, { _tag, sid, seat, recipients: here ?? [] })
+    // Its own node hears of a member even when nobody else is there: it counts who sits, and its calls end.
+    if (here !== undefined || node.sids.has(sid)) tell(node, { _tag, sid, seat, recipients: here ?? [] })
   }
 }
 
@@ -120,7 +119,8 @@ export const layerIn = (cluster: MemoryCluster, node: string): Layer.Layer<Offic
           const found = HashMap.get(cluster.state.offices, office)
           return found._tag === "Some" ? listed(found.value) : []
         },
-        computerAnywhere: (name) => Effect.sync(() => computerAnywhere(cluster.state, name)),
+        computerElsewhere: (office, name) =>
+          Effect.sync(() => computerElsewhere(cluster.state, office, name)),
         state: () => ({
           up: true,
           nodes: cluster.nodes.size,

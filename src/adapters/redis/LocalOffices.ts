@@ -26,7 +26,8 @@ export type Heard = "known" | "missed" | "stray"
 
 /**
  * What one node knows: its own sessions, and everybody in the offices in which they sit. Whatever it hears, members of
- * this node hear of each coming and going once; those whose seat is gone without their doing are put out.
+ * this node hear of each coming and going once; those whose seat is gone without their doing are put out. Comings and
+ * goings of its own sessions are told even when nobody is to hear them.
  */
 export class LocalOffices {
   readonly #node: string
@@ -196,7 +197,7 @@ export class LocalOffices {
       if (seated === undefined) this.#seated.set(seat.office, new Set([sid]))
       else seated.add(sid)
     }
-    if (recipients.length > 0) this.#tell({ _tag: "Entered", sid, seat, recipients })
+    if (recipients.length > 0 || local !== undefined) this.#tell({ _tag: "Entered", sid, seat, recipients })
     local?.joining?.entered()
   }
 

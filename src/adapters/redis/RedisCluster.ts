@@ -27,7 +27,8 @@ export const layer = ({
       return Effect.succeed(
         Layer.merge(
           RedisRegistry.layer({ node, prefix: `${prefix}:`, url }),
-          Layer.orDie(RedisNodeLink.layer({ node, prefix, url }))
+          // Channels of its own: both ways call the one of a node `to:` and its name.
+          Layer.orDie(RedisNodeLink.layer({ node, prefix: `${prefix}:link`, url }))
         )
       )
     })

@@ -418,10 +418,11 @@ const make = Effect.fnUntraced(function* ({
     session: (sid) => Option.fromNullishOr(local.session(sid)),
     computerIn: (office, name) => local.computerIn(office, name),
     members: (office): ReadonlyArray<Member> => local.members(office),
-    computerAnywhere: (name) =>
-      Effect.matchEager(scriptsOf.run("anywhere", [name]), {
+    computerElsewhere: (office, name) =>
+      Effect.matchEager(scriptsOf.run("elsewhere", [office, name]), {
         onSuccess: (found) => found === 1,
-        onFailure: () => local.offices().some((office) => Option.isSome(local.computerIn(office, name)))
+        onFailure: () =>
+          local.offices().some((other) => other !== office && Option.isSome(local.computerIn(other, name)))
       }),
     state: () => ({ up: ready() && trusted, nodes, ...local.size() })
   })

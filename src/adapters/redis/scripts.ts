@@ -206,9 +206,14 @@ local all = everybody(ARGV[2])
 return { 'ok', call('GET', P .. 'rev') or '0', call('HGET', P .. 'offices', ARGV[2]) or '0', all }
 `
 
-/** ARGV: name. Is there a Computer of this name? */
-const anywhere = `return redis.call('HEXISTS', KEYS[1] .. 'names', ARGV[1])`
+/** ARGV: office, name. Is there a Computer of this name in another office? */
+const elsewhere = `${prelude}
+local here = call('HEXISTS', P .. 'office:' .. ARGV[1], 'c' .. ARGV[2])
+local all = tonumber(call('HGET', P .. 'names', ARGV[2]) or '0')
+if all > here then return 1 end
+return 0
+`
 
 /** All scripts by name. */
-export const scripts = { reconcile, renew, join, leave, depart, snapshot, anywhere } as const
+export const scripts = { reconcile, renew, join, leave, depart, snapshot, elsewhere } as const
 export type ScriptName = keyof typeof scripts

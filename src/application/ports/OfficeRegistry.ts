@@ -14,7 +14,10 @@ export type Change =
       readonly _tag: "Entered" | "Left"
       readonly sid: string
       readonly seat: Seat
-      /** The sessions of this node that sit in the office and are to hear it: never `sid` itself. */
+      /**
+       * The sessions of this node that sit in the office and are to hear it: never `sid` itself. A node hears of its own
+       * sessions even when nobody is, since it counts them.
+       */
       readonly recipients: ReadonlyArray<string>
     }
   /** A session of this node has lost its seat to another: its connection is to be closed with this reason. */
@@ -57,8 +60,11 @@ export class OfficeRegistry extends Context.Service<
     readonly computerIn: (office: string, name: string) => Option.Option<Member>
     /** Everybody in an office: the Agent first, then the Computers in the order of their arrival. */
     readonly members: (office: string) => ReadonlyArray<Member>
-    /** Does a Computer of this name sit in any office of the cluster? Only as far as is known when it cannot be asked. */
-    readonly computerAnywhere: (name: string) => Effect.Effect<boolean>
+    /**
+     * Does a Computer of this name sit in another office of the cluster than this one? Only as far as is known when it
+     * cannot be asked.
+     */
+    readonly computerElsewhere: (office: string, name: string) => Effect.Effect<boolean>
     readonly state: () => RegistryState
   }
 >()("a2c-smcp/application/ports/OfficeRegistry") {}

@@ -1,5 +1,5 @@
-import { Context, Effect, FiberSet, Layer, type Option, Semaphore } from "effect"
-import type { Command, Member, OfficeRefusal, Session } from "../../domain/office/membership.ts"
+import { Context, Duration, Effect, FiberSet, Layer, type Option, Semaphore } from "effect"
+import type { Command, Member, OfficeRefusal, Seat, Session } from "../../domain/office/membership.ts"
 import { computerNotFound, notInOffice } from "../../domain/refusal.ts"
 import { type Change, OfficeRegistry, type RegistryState } from "../ports/OfficeRegistry.ts"
 import { Cancellation } from "./Cancellation.ts"
@@ -8,6 +8,12 @@ import { EntryObservers } from "./EntryObservers.ts"
 import { Limits } from "./Limits.ts"
 import { Nodes } from "./Nodes.ts"
 import { Notifications } from "./Notifications.ts"
+
+/**
+ * How long the calls to a member of another node may still end by themselves when it has left: that news overtakes
+ * answers, which come another way, and its node ends the rest.
+ */
+const answersUnderWay = Duration.seconds(1)
 
 /** Who sits in which office. Every change is told to the members of this node whom it concerns. */
 export class Membership extends Context.Service<
@@ -21,8 +27,8 @@ export class Membership extends Context.Service<
     readonly session: (sid: string) => Option.Option<Session>
     /** A Computer in an office in which this node has members, on whatever node it is. */
     readonly computerIn: (office: string, name: string) => Option.Option<Member>
-    /** Does a Computer of this name sit in any office? May ask the other nodes' registry. */
-    readonly computerAnywhere: (name: string) => Effect.Effect<boolean>
+    /** Does a Computer of this name sit in an office other than this one? May ask the other nodes' registry. */
+    readonly computerElsewhere: (office: string, name: string) => Effect.Effect<boolean>
     /** Everybody in an office, the Agent first. */
     readonly list: (office: string) => ReadonlyArray<Member>
     /** Everybody in an office but one, on whatever node they are. */
@@ -58,6 +64,19 @@ export class Membership extends Context.Service<
           Effect.sync(() => nodes.lost(node))
         )
 
+      /** Nobody waits any more for a member that has left. */
+      const endCalls = (sid: string, { name, role }: Seat, isOwn: boolean) => {
+        const flights = cancellation.of(sid)
+        const reason = role === "agent" ? notInOffice() : computerNotFound(name)
+        const end = Effect.sync(() => {
+          for (const flight of flights) flight.end(reason)
+        })
+        if (isOwn) nodes.left(sid, reason)
+        return isOwn || flights.length === 0
+          ? end
+          : Effect.sync(() => void run(Effect.delay(end, answersUnderWay)))
+      }
+
       const announce = Effect.fnUntraced(
         function* (change: Change) {
           if (change._tag === "NodeGone") return yield* nodeGone(change.node)
@@ -68,9 +87,7 @@ export class Membership extends Context.Service<
             const { subject } = connection.identity
             for (const observe of observers) observe({ _tag, sid, seat, subject })
           }
-          if (_tag === "Left") {
-            yield* cancellation.end(sid, seat.role === "agent" ? notInOffice() : computerNotFound(seat.name))
-          }
+          if (_tag === "Left") yield* endCalls(sid, seat, connection !== undefined)
           yield* notifications.tell(recipients, { _tag, seat })
         },
         Effect.catchCause((cause) => Effect.logError("a change of an office was not told", cause))
@@ -105,7 +122,7 @@ export class Membership extends Context.Service<
         apply,
         session: registry.session,
         computerIn: registry.computerIn,
-        computerAnywhere: registry.computerAnywhere,
+        computerElsewhere: registry.computerElsewhere,
         list: registry.members,
         others: (office, sid) => registry.members(office).filter((member) => member.sid !== sid),
         state: registry.state

@@ -1,13 +1,14 @@
-import { Context, Effect, Exit, Layer, Result } from "effect"
+import { Clock, Context, Effect, Exit, Layer, Result } from "effect"
 import { type Line, lineOf } from "../../domain/protocol/lines.ts"
 import { parseVersion, type Version } from "../../domain/protocol/version.ts"
-import { unavailable } from "../../domain/refusal.ts"
+import { goingDown, type Refusal, unavailable } from "../../domain/refusal.ts"
 import type { Body } from "../ports/Body.ts"
-import { type NodeAsked, NodeLink, type NodeReceive } from "../ports/NodeLink.ts"
+import { type NodeAsked, NodeLink, type NodeLoad, type NodeReceive } from "../ports/NodeLink.ts"
 import { type Asked, askBy, type Link, LinkClosed, NotSent } from "../ports/Transport.ts"
-import { Connections } from "./Connections.ts"
+import { type Flight, makeFlights } from "./Cancellation.ts"
+import { type Connection, Connections } from "./Connections.ts"
 import { Limits } from "./Limits.ts"
-import { Tally } from "./Tally.ts"
+import { type Gauge, Tally } from "./Tally.ts"
 
 /** A member that is connected to another node. */
 export interface RemoteMember {
@@ -39,6 +40,8 @@ const none = () => 0
 /** Members that passed the gate of another node have a version; what has none is spoken to in our oldest line. */
 const oldest: Version = { major: 0, minor: 2, patch: 0 }
 
+const notHere = new LinkClosed({ reason: "the member is not here" })
+
 const toldOf =
   (name: string) =>
   (asked: NodeAsked): Asked =>
@@ -47,6 +50,44 @@ const toldOf =
         ? new NotSent({ refusal: unavailable(`The node of Computer '${name}' cannot be reached`) })
         : error
     )
+
+/** What is shown of the way between nodes. */
+const gaugesOf = (load: () => NodeLoad): ReadonlyArray<Gauge> => [
+  {
+    name: "node_requests",
+    labels: { direction: "out" },
+    help: "Requests between Servers of the cluster without an answer yet",
+    read: () => load().asked
+  },
+  {
+    name: "node_requests",
+    labels: { direction: "in" },
+    help: "Requests between Servers of the cluster without an answer yet",
+    read: () => load().serving
+  },
+  {
+    name: "node_waiting_chars",
+    help: "Characters of bodies that wait until they may be sent to other Servers",
+    read: () => load().waiting
+  },
+  {
+    name: "node_incomplete",
+    help: "Bodies of which a part has come from another Server",
+    read: () => load().incomplete
+  },
+  {
+    name: "node_ignored_total",
+    help: "Answers of other Servers that nobody waited for, and messages that could not be read",
+    grows: true,
+    read: () => load().ignored
+  },
+  {
+    name: "node_unsent_total",
+    help: "Messages to other Servers that were left out: no way there, or too much waited already",
+    grows: true,
+    read: () => load().unsent
+  }
+]
 
 /** Members of other nodes, as if they were here; and the members of this node, for the others. */
 export class Nodes extends Context.Service<
@@ -60,6 +101,14 @@ export class Nodes extends Context.Service<
     readonly tell: (node: string, sids: ReadonlyArray<string>, event: string, body: Body) => void
     /** The cluster has lost a node: what it was asked ends now. */
     readonly lost: (node: string) => void
+    /** A member of this node has left its office: what other nodes want of it ends now. */
+    readonly left: (sid: string, reason: Refusal) => void
+    /** How many requests of other nodes to a member of this one are under way. */
+    readonly serving: (sid: string) => number
+    /** The same for all members; `unsent` says whether something still waits to be sent to other nodes. */
+    readonly load: () => { readonly serving: number; readonly unsent: boolean }
+    /** From now on requests of other nodes are refused, since this one goes down. */
+    readonly refuse: () => void
   }
 >()("a2c-smcp/application/server/Nodes") {
   /** Serves the other nodes until the layer's scope closes. */
@@ -70,29 +119,69 @@ export class Nodes extends Context.Service<
       const connections = yield* Connections
       const { backlogNotices } = yield* Limits
       const tally = yield* Tally
+      const clock = yield* Clock.Clock
       const run = Effect.runForkWith(yield* Effect.context<never>())
+      /** What is being done for other nodes. */
+      const serving = makeFlights()
+      let refusing = false
 
-      /** The member is not here, which whoever asks hears only after it has what it needs to forget it. */
-      const gone = (end: (asked: Asked) => void): (() => void) => {
-        const closed = Exit.fail(new LinkClosed({ reason: "the member is not here" }))
+      /** Who asked hears an end that is known already only after it has what it needs to forget it. */
+      const endSoon = (end: (asked: Asked) => void, asked: Asked): (() => void) => {
         const fiber = run(
           Effect.andThen(
             Effect.yieldNow,
-            Effect.sync(() => end(closed))
+            Effect.sync(() => end(asked))
           )
         )
         return () => fiber.interruptUnsafe()
       }
 
+      /** Asks a member of this node for another one, until it has answered, left, or is not waited for any more. */
+      const serve = (
+        { link }: Connection,
+        start: (end: (asked: Asked) => void) => () => void,
+        end: (asked: Asked) => void
+      ): (() => void) => {
+        let over = false
+        let forget = () => {}
+        const settle = () => {
+          over = true
+          serving.remove(link.id, flight)
+        }
+        const flight: Flight = {
+          end: (refusal) => {
+            if (over) return
+            forget()
+            settle()
+            end(Exit.fail(new NotSent({ refusal })))
+          }
+        }
+        serving.add(link.id, flight)
+        forget = start((asked) => {
+          if (over) return
+          settle()
+          end(asked)
+        })
+        return () => {
+          if (over) return
+          settle()
+          forget()
+        }
+      }
+
       const receive: NodeReceive = {
         request: (sid, event, body, deadline, end) => {
           const connection = connections.get(sid)
-          return connection === undefined ? gone(end) : connection.link.request(event, body, deadline, end)
+          if (connection === undefined) return endSoon(end, Exit.fail(notHere))
+          if (refusing) return endSoon(end, Exit.fail(new NotSent({ refusal: goingDown() })))
+          connection.lastAt = clock.currentTimeMillisUnsafe()
+          return serve(connection, (ended) => connection.link.request(event, body, deadline, ended), end)
         },
         tell: (sids, event, body) => {
           for (const sid of sids) {
             const connection = connections.get(sid)
             if (connection === undefined || connection.dismissed) continue
+            connection.lastAt = clock.currentTimeMillisUnsafe()
             // What comes from elsewhere cannot be reduced to its sense, so whoever reads too slowly misses it.
             if (connections.backlog(connection) > backlogNotices) tally.dropped("notification")
             else run(Effect.ignore(connection.link.tell(event, body)))
@@ -100,6 +189,7 @@ export class Nodes extends Context.Service<
         }
       }
       yield* nodeLink.serve(receive)
+      yield* Effect.forEach(gaugesOf(nodeLink.load), tally.gauge, { discard: true })
 
       const connection = ({ name, node, sid, version }: RemoteMember): RemoteConnection => {
         const told = toldOf(name)
@@ -124,7 +214,18 @@ export class Nodes extends Context.Service<
         node: nodeLink.node,
         connection,
         tell: (node, sids, event, body) => nodeLink.tell(node, sids, event, body),
-        lost: (node) => nodeLink.lost(node)
+        lost: (node) => nodeLink.lost(node),
+        left: (sid, reason) => {
+          for (const flight of serving.of(sid)) flight.end(reason)
+        },
+        serving: serving.count,
+        load: () => {
+          const { serving: all, waiting } = nodeLink.load()
+          return { serving: all, unsent: waiting > 0 }
+        },
+        refuse: () => {
+          refusing = true
+        }
       })
     })
   )

@@ -87,7 +87,7 @@ export class Routing extends Context.Service<
       const callLimit = yield* makeCallLimits
 
       const absent = (office: string, computer: string): Effect.Effect<never, Refusal> =>
-        Effect.flatMap(membership.computerAnywhere(computer), (elsewhere) =>
+        Effect.flatMap(membership.computerElsewhere(office, computer), (elsewhere) =>
           elsewhere
             ? Effect.andThen(
                 Effect.logWarning("request across offices refused", { office, computer }),

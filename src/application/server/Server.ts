@@ -70,6 +70,21 @@ export class Server extends Context.Service<
         help: "Servers that share their offices",
         read: () => membership.state().nodes
       })
+      yield* gauge({
+        name: "registry_up",
+        help: "1 while members can join: what the Servers share can be reached",
+        read: () => (membership.state().up ? 1 : 0)
+      })
+      yield* gauge({
+        name: "registry_sessions",
+        help: "Connections of this Server that its registry knows",
+        read: () => membership.state().sessions
+      })
+      yield* gauge({
+        name: "registry_offices",
+        help: "Offices that the registry of this Server follows",
+        read: () => membership.state().offices
+      })
       yield* readiness.part("registry", () =>
         membership.state().up ? undefined : "what the nodes share cannot be reached: nobody can join"
       )

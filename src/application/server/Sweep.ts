@@ -3,6 +3,7 @@ import { Cancellation } from "./Cancellation.ts"
 import { type Connection, Connections } from "./Connections.ts"
 import { Limits } from "./Limits.ts"
 import { Membership } from "./Membership.ts"
+import { Nodes } from "./Nodes.ts"
 import { Notifications } from "./Notifications.ts"
 
 /** How often connections are looked at. Their times are kept as exactly as this. */
@@ -17,6 +18,7 @@ export const sweeping = Effect.gen(function* () {
   const connections = yield* Connections
   const notifications = yield* Notifications
   const cancellation = yield* Cancellation
+  const nodes = yield* Nodes
   const limits = yield* Limits
   const { backlogNotices } = limits
   const joinTime = Duration.toMillis(limits.joinTime)
@@ -34,7 +36,7 @@ export const sweeping = Effect.gen(function* () {
       else connections.dismiss(connection, "joinTime", `it joined no office in ${joinTime / 1000} s`)
     }
     if (now - connection.lastAt > idleTime) {
-      if (cancellation.pending(id) > 0) connection.lastAt = now
+      if (cancellation.pending(id) > 0 || nodes.serving(id) > 0) connection.lastAt = now
       else connections.dismiss(connection, "idleTime", `nothing came or went in ${idleTime / 1000} s`)
     }
   }

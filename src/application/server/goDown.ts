@@ -1,6 +1,7 @@
 import { Clock, Duration, Effect } from "effect"
 import { Cancellation } from "./Cancellation.ts"
 import { Connections } from "./Connections.ts"
+import { Nodes } from "./Nodes.ts"
 import { ServerSettings } from "./ServerSettings.ts"
 
 /** How often it is looked whether the last call has ended and its answer has gone. */
@@ -13,13 +14,17 @@ const pause = Duration.millis(20)
 export const makeGoDown = Effect.gen(function* () {
   const connections = yield* Connections
   const cancellation = yield* Cancellation
+  const nodes = yield* Nodes
   const { drainTime } = yield* ServerSettings
   const clock = yield* Clock.Clock
   const patience = Duration.toMillis(drainTime)
   const seconds = patience / 1000
 
+  /** Calls of members of this node, and calls of others to them. */
+  const underWay = () => cancellation.size() + nodes.load().serving
+
   const isBusy = (): boolean =>
-    cancellation.size() > 0 || [...connections.all()].some(({ link }) => link.backlog() > 0)
+    underWay() > 0 || nodes.load().unsent || [...connections.all()].some(({ link }) => link.backlog() > 0)
 
   const untilQuiet = Effect.suspend(() => {
     const end = clock.currentTimeMillisUnsafe() + patience
@@ -30,10 +35,11 @@ export const makeGoDown = Effect.gen(function* () {
 
   return Effect.fnUntraced(function* (begin: () => void) {
     begin()
-    const load = { connections: connections.size(), calls: cancellation.size() }
+    nodes.refuse()
+    const load = { connections: connections.size(), calls: underWay() }
     yield* Effect.logInfo("going down: joins and new calls are refused", { ...load, seconds })
     if (patience > 0 && load.connections > 0) yield* untilQuiet
-    const calls = cancellation.size()
+    const calls = underWay()
     yield* calls === 0
       ? Effect.logInfo("going down: no call is under way")
       : Effect.logWarning("going down: calls are cut off", { calls, seconds })

@@ -299,6 +299,8 @@ export const membersOf = (state: Offices, office: string): ReadonlyArray<Member>
 export const computerIn = (state: Offices, office: string, name: string): Option.Option<Member> =>
   HashMap.get(officeOf(state, office).computers, name)
 
-/** Does a Computer of this name sit in any office at all? */
-export const computerAnywhere = (state: Offices, name: string): boolean =>
-  HashMap.has(state.computerNames, name)
+/** Does a Computer of this name sit in an office other than this one? */
+export const computerElsewhere = (state: Offices, office: string, name: string): boolean => {
+  const here = Option.isSome(computerIn(state, office, name)) ? 1 : 0
+  return Option.getOrElse(HashMap.get(state.computerNames, name), () => 0) > here
+}

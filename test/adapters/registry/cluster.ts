@@ -7,7 +7,10 @@ import type { Capacity, OfficeRefusal } from "../../../src/domain/office/members
 /** One Server's end of a registry, with what it has heard. */
 export interface TestNode {
   readonly registry: OfficeRegistry["Service"]
+  /** What it has heard, but for what is in `alone`. */
   readonly heard: ReadonlyArray<Change>
+  /** Entries of its own sessions that no other session was to hear. */
+  readonly alone: ReadonlyArray<Change>
   /** Waits until what was heard, or anything else that changes with it, is as wanted. */
   readonly until: (wanted: () => boolean) => Effect.Effect<void>
   readonly connect: (sid: string, holder?: string) => Effect.Effect<void>
@@ -30,9 +33,12 @@ const openNode = (layer: Layer.Layer<OfficeRegistry, unknown>) =>
   Effect.gen(function* (): Effect.fn.Return<TestNode, never, Scope.Scope> {
     const registry = Context.get(yield* Effect.orDie(Layer.build(Layer.fresh(layer))), OfficeRegistry)
     const heard: Array<Change> = []
+    const alone: Array<Change> = []
     const looking = new Set<() => void>()
     yield* registry.follow((change) => {
-      heard.push(change)
+      const isAlone = change._tag === "Entered" && change.recipients.length === 0
+      if (isAlone) alone.push(change)
+      else heard.push(change)
       // The registry has not finished with it: look when it has.
       queueMicrotask(() => {
         for (const look of looking) look()
@@ -42,6 +48,7 @@ const openNode = (layer: Layer.Layer<OfficeRegistry, unknown>) =>
     return {
       registry,
       heard,
+      alone,
       until: (wanted) =>
         Effect.callback<void>((resume) => {
           const look = () => {

@@ -152,6 +152,14 @@ export const registryContract = (name: string, cluster: () => OpenNode): void =>
       })
     )
 
+    check("tells a node of the first of its members in an office, and of no other node's", (open) =>
+      Effect.gen(function* () {
+        const { n1, n2 } = yield* pair(open)
+        const seen = (node: TestNode) => node.alone.map((change) => "sid" in change && change.sid)
+        assert.deepStrictEqual([seen(n1), seen(n2)], [["a"], ["c"]])
+      })
+    )
+
     check("of 200 Agents that race for an office on three nodes exactly one gets in", (open) =>
       Effect.gen(function* () {
         const nodes = yield* Effect.forEach(["n1", "n2", "n3"], open)
@@ -284,16 +292,17 @@ export const registryContract = (name: string, cluster: () => OpenNode): void =>
       })
     )
 
-    check("knows a Computer's name wherever it sits, until it has gone", (open) =>
+    check("knows a Computer's name wherever else it sits, until it has gone", (open) =>
       Effect.gen(function* () {
         const n1 = yield* nodeWith(open, "n1", "1", "2")
         const n2 = yield* open("n2")
         yield* n1.join("1", "computer", "desk", "O")
         yield* n1.join("2", "computer", "desk", "P")
         yield* n1.disconnect("1")
-        assert.isTrue(yield* n2.registry.computerAnywhere("desk"))
+        const elsewhere = (office: string) => n2.registry.computerElsewhere(office, "desk")
+        assert.deepStrictEqual([yield* elsewhere("O"), yield* elsewhere("P")], [true, false])
         yield* n1.disconnect("2")
-        assert.isFalse(yield* n2.registry.computerAnywhere("desk"))
+        assert.isFalse(yield* elsewhere("O"))
       })
     )
 

@@ -3,7 +3,7 @@ import { HashMap, Option, Result, Schema } from "effect"
 import {
   type Capacity,
   type Command,
-  computerAnywhere,
+  computerElsewhere,
   computerIn,
   decide,
   evolve,
@@ -114,8 +114,8 @@ describe("membership", () => {
     }
     for (const name of ["x", "y", "toString"]) {
       assert.strictEqual(
-        computerAnywhere(state, name),
-        seated.some((one) => one.role === "computer" && one.name === name)
+        computerElsewhere(state, "O1", name),
+        seated.some((one) => one.role === "computer" && one.name === name && one.office !== "O1")
       )
     }
   })

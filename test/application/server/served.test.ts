@@ -1,0 +1,100 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Deferred, Duration, Effect, Exit, Fiber, Layer, Result, Scope } from "effect"
+import { TestClock } from "effect/testing"
+import * as MemoryCluster from "../../../src/adapters/memory/MemoryCluster.ts"
+import * as MemoryTransport from "../../../src/adapters/memory/MemoryTransport.ts"
+import { jsonBody } from "../../../src/application/ports/Body.ts"
+import { type Answer, TransportClient } from "../../../src/application/ports/Transport.ts"
+import { Limits } from "../../../src/application/server/Limits.ts"
+import { Server } from "../../../src/application/server/Server.ts"
+import { ServerSettings } from "../../../src/application/server/ServerSettings.ts"
+import { PROTOCOL_VERSION } from "../../../src/domain/protocol/version.ts"
+
+const settings = { routingTimeout: Duration.hours(1), drainTime: Duration.seconds(10) }
+
+/** One Server of a cluster in memory, which closes connections that are idle for half a minute. */
+const startServer = (cluster: MemoryCluster.MemoryCluster, name: string) =>
+  Effect.map(
+    Server.layer.pipe(
+      Layer.provideMerge(MemoryTransport.layer({ name })),
+      Layer.provide(MemoryCluster.layerIn(cluster, name)),
+      Layer.provide(Layer.succeed(Limits, { ...Limits.defaultValue(), idleTime: Duration.seconds(30) })),
+      Layer.provide(Layer.succeed(ServerSettings, { ...ServerSettings.defaultValue(), ...settings })),
+      Layer.fresh,
+      Layer.build
+    ),
+    (context) => Context.get(context, TransportClient)
+  )
+
+const member = Effect.fnUntraced(function* (
+  transport: TransportClient["Service"],
+  role: "agent" | "computer",
+  answer: Effect.Effect<Answer> = Effect.succeed([])
+) {
+  const link = yield* transport.connect({
+    version: PROTOCOL_VERSION,
+    auth: { role },
+    receive: (event) => (event.startsWith("client:") ? answer : Effect.succeed([]))
+  })
+  const ask = (event: string, body: object) =>
+    Effect.map(link.ask(event, jsonBody(body), Duration.hours(1)), ([first]) =>
+      first === undefined ? undefined : Result.getOrElse(first.whole(), () => "?")
+    )
+  yield* ask("server:join_office", { role, name: role, office_id: "O" })
+  return { ask, closed: link.closed }
+})
+
+/** An Agent at one Server, whose call to a Computer at the other one is under way until `answer`. */
+const world = Effect.gen(function* () {
+  const cluster = MemoryCluster.makeCluster()
+  const scope = yield* Scope.make()
+  const agent = yield* member(yield* startServer(cluster, "one"), "agent")
+  const begun = yield* Deferred.make<void>()
+  const gate = yield* Deferred.make<void>()
+  const answer = Effect.as(Deferred.await(gate), [jsonBody({ tools: [], req_id: "r" })])
+  const two = yield* Scope.provide(startServer(cluster, "two"), scope)
+  const computer = yield* member(two, "computer", Effect.andThen(Deferred.succeed(begun, undefined), answer))
+  const calling = agent.ask("client:get_tools", { agent: "agent", req_id: "r", computer: "computer" })
+  const call = yield* Effect.forkChild(calling, { startImmediately: true })
+  yield* Deferred.await(begun)
+  const close = Effect.forkChild(Scope.close(scope, Exit.void), { startImmediately: true })
+  return { calling, call, close, computer, answer: Deferred.succeed(gate, undefined) }
+})
+
+const answered = { tools: [], req_id: "r" }
+
+describe("a Server whose Computer works for an Agent of another one", () => {
+  it.effect("does not take it for idle", () =>
+    Effect.gen(function* () {
+      const { answer, call, computer } = yield* world
+      yield* TestClock.adjust("50 seconds")
+      yield* answer
+      assert.deepStrictEqual(yield* Fiber.join(call), answered)
+      assert.isUndefined((yield* Effect.forkChild(computer.closed, { startImmediately: true })).pollUnsafe())
+    })
+  )
+
+  it.effect("waits for its answer before it goes down, and takes no other call", () =>
+    Effect.gen(function* () {
+      const { answer, call, calling, close } = yield* world
+      const closing = yield* close
+      yield* TestClock.adjust("5 seconds")
+      assert.isUndefined(closing.pollUnsafe())
+      assert.deepStrictEqual(yield* calling, { code: 503, message: "The Server is going down" })
+      yield* answer
+      assert.deepStrictEqual(yield* Fiber.join(call), answered)
+      yield* TestClock.adjust("20 millis")
+      yield* Fiber.join(closing)
+    })
+  )
+
+  it.effect("cuts it off in the end, and the Agent hears that it has gone", () =>
+    Effect.gen(function* () {
+      const { call, close } = yield* world
+      const closing = yield* close
+      yield* TestClock.adjust("10 seconds")
+      yield* Fiber.join(closing)
+      assert.deepInclude(yield* Fiber.join(call), { code: 404 })
+    })
+  )
+})

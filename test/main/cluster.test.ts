@@ -1,0 +1,365 @@
+import { readFileSync } from "node:fs"
+import { afterAll, assert, beforeAll, describe } from "@effect/vitest"
+import { Context, Deferred, Effect, Exit, Fiber, Layer, Scope } from "effect"
+import { createClient } from "redis"
+import { makeMemoryServer, type MemoryTool } from "../../src/adapters/memory/MemoryMcp.ts"
+import { Agent } from "../../src/application/agent/Agent.ts"
+import { agentLayer, computerLayer } from "../../src/main/layers.ts"
+import { startRedis } from "../fixtures/redis.ts"
+import { configOf } from "./computers.ts"
+import {
+  bodies,
+  call,
+  connect,
+  echo,
+  live,
+  meets,
+  metrics,
+  type Node,
+  type Peer,
+  room,
+  seat,
+  startNode,
+  startNodes,
+  tally,
+  until
+} from "./nodes.ts"
+
+const tool = (name: string, run: MemoryTool["run"]): MemoryTool => ({
+  listed: { name, description: name, inputSchema: { type: "object" } },
+  run
+})
+
+const text = (words: string) => ({ content: [{ type: "text", text: words }] })
+
+/** A Computer of ours whose only server is one in memory, with these tools. */
+const computer = Effect.fnUntraced(function* ({ url }: Node, name: string, tools: ReadonlyArray<MemoryTool>) {
+  const server = yield* makeMemoryServer({ tools })
+  const config = configOf({
+    memory: { type: "stdio", server_parameters: { command: "-" }, default_tool_meta: { auto_apply: true } }
+  })
+  const sessions = { memory: yield* server.connect }
+  const layer = computerLayer({ url, name, office: "ours", config, sessions })
+  yield* Effect.orDie(Layer.build(Layer.fresh(layer)))
+  return server
+})
+
+const agentOf = ({ url }: Node) =>
+  Effect.map(
+    Effect.orDie(Layer.build(Layer.fresh(agentLayer({ url, office: "ours", name: "thinker" })))),
+    (context) => Context.get(context, Agent)
+  )
+
+/** Every gauge of what a Server holds for its members and for the other Servers. */
+const holds = (at: Node) =>
+  metrics(
+    at,
+    "connections",
+    "calls_pending",
+    "members",
+    "offices",
+    "registry_sessions",
+    "registry_offices",
+    "backlog_bytes",
+    "node_requests",
+    "node_waiting",
+    "node_incomplete"
+  )
+
+const isEmpty = (gauges: { readonly [name: string]: number }) =>
+  Object.keys(gauges).length >= 10 && Object.values(gauges).every((value) => value === 0)
+
+/** Makes the user of the documentation, which may do no more than Servers need, and lets nobody else in. */
+const allowOnlyWhatIsNeeded = (url: string) =>
+  Effect.promise(async () => {
+    const words = /^ACL SETUSER .*$/m.exec(readFileSync("docs/cluster.md", "utf8"))?.[0].split(" ") ?? []
+    const client = await createClient({ url }).connect()
+    await client.sendCommand(words)
+    await client.sendCommand(["ACL", "SETUSER", "default", "off"])
+    client.destroy()
+  })
+
+describe("three Servers on one Redis", () => {
+  const scope = Scope.makeUnsafe()
+  let redis = ""
+  let nodes: readonly [Node, Node, Node]
+
+  beforeAll(async () => {
+    redis = await Effect.runPromise(
+      Effect.flatMap(Scope.provide(startRedis(), scope), ({ port, url }) =>
+        Effect.as(allowOnlyWhatIsNeeded(url), `redis://a2c:PASSWORD@127.0.0.1:${port}`)
+      )
+    )
+    nodes = await Effect.runPromise(Scope.provide(startNodes(redis), scope))
+  }, 30_000)
+  afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+
+  live(
+    "an Agent of one sees, calls and cancels what Computers of the others have",
+    Effect.gen(function* () {
+      const [a, b, c] = nodes
+      const begun = yield* Deferred.make<void>()
+      const stopped = yield* Deferred.make<void>()
+      yield* computer(b, "desk", [
+        tool("say", (args) => Effect.succeed(text(`said ${String(args["words"])}`))),
+        tool("wait", () =>
+          Effect.onInterrupt(Effect.andThen(Deferred.succeed(begun, undefined), Effect.never), () =>
+            Deferred.succeed(stopped, undefined)
+          )
+        )
+      ])
+      yield* computer(c, "store", [tool("fetch", () => Effect.succeed(text("x".repeat(8_000_000))))])
+      const agent = yield* agentOf(a)
+      yield* agent.settled
+      const { computers } = yield* agent.view
+      const seen = [...computers].map(
+        ([name, { tools }]) => `${name}: ${(tools ?? []).map((one) => one.name).join(", ")}`
+      )
+      assert.deepStrictEqual(new Set(seen), new Set(["desk: say, wait", "store: fetch"]))
+
+      const said = yield* agent.callTool({ computer: "desk", tool: "say", params: { words: "ä€😀" } })
+      assert.deepStrictEqual(said.content, [{ type: "text", text: "said ä€😀" }])
+      const fetched = yield* agent.callTool({ computer: "store", tool: "fetch" })
+      assert.strictEqual(String(fetched.content[0]?.["text"]).length, 8_000_000)
+
+      const waiting = yield* Effect.forkChild(agent.callTool({ computer: "desk", tool: "wait" }))
+      yield* Deferred.await(begun)
+      yield* Fiber.interrupt(waiting)
+      yield* Deferred.await(stopped)
+    })
+  )
+
+  live(
+    "what happens in an office is told to its members on all of them once, and to nobody else",
+    Effect.gen(function* () {
+      const [a, b, c] = nodes
+      const agent = yield* seat(a, "agent", "thinker", "told")
+      const desk = yield* seat(b, "computer", "desk", "told")
+      const shelf = yield* seat(c, "computer", "shelf", "told")
+      const other = yield* seat(b, "computer", "desk", "elsewhere")
+      const parts = ["config", "tool_list", "desktop"]
+      for (const part of parts) yield* desk.tell(`server:update_${part}`, { computer: "desk" })
+      yield* desk.ask("server:leave_office", { office_id: "told" })
+      yield* agent.tell("server:tool_call_cancel", { agent: "thinker", req_id: "42" })
+      yield* until(
+        Effect.sync(() => [agent.heard.length, shelf.heard.length]),
+        ([byAgent = 0, byShelf = 0]) => byAgent >= 6 && byShelf >= 5
+      )
+      const names = (peer: Peer, what: string) =>
+        peer.heard.filter(({ event }) => event.includes(what)).map(({ body, event }) => [event, body])
+      const desks = { office_id: "told", computer: "desk" }
+      const updates = parts.map((part) => [`notify:update_${part}`, { computer: "desk" }])
+      const cancelled = [["notify:tool_call_cancel", { agent: "thinker", req_id: "42" }]]
+      const left = [["notify:leave_office", desks]]
+      const entered = [
+        ["notify:enter_office", desks],
+        ["notify:enter_office", { office_id: "told", computer: "shelf" }]
+      ]
+      // Who comes and goes is told another way than the rest.
+      const kinds = (peer: Peer) => ["enter", "update", "leave", "cancel"].map((what) => names(peer, what))
+      assert.deepStrictEqual(kinds(agent), [entered, updates, left, []])
+      assert.deepStrictEqual(kinds(shelf), [[], updates, left, cancelled])
+      assert.deepStrictEqual(other.heard, [])
+      assert.deepStrictEqual(yield* room(agent, "thinker", "told"), ["agent thinker", "computer shelf"])
+    })
+  )
+
+  live(
+    "the deadline of a call goes along, and the Computer is told that it is over",
+    Effect.gen(function* () {
+      const [a, b] = nodes
+      const agent = yield* seat(a, "agent", "thinker", "late")
+      const desk = yield* seat(b, "computer", "desk", "late")
+      yield* meets(agent, "desk")
+      const { end, millis } = yield* call(agent, "thinker", "desk", "never", 1)
+      assert.strictEqual(end, "408")
+      // A second of the request, and five of grace for the Computer to say so itself.
+      assert.isBelow(Math.abs(millis - 6000), 1500)
+      yield* until(
+        Effect.sync(() => bodies(desk, "notify:tool_call_cancel").length),
+        (count) => count === 1
+      )
+    })
+  )
+
+  for (const [many, role, what] of [
+    [200, "agent", "an office"],
+    [40, "computer", "a name"]
+  ] as const) {
+    live(
+      `of ${many} that race for ${what} on all of them exactly one gets in, and the others hear why`,
+      Effect.gen(function* () {
+        const racers = yield* Effect.forEach(
+          Array.from({ length: many }, (_, index) => index),
+          (index) => connect(nodes[index % 3] ?? nodes[0], role),
+          { concurrency: 20 }
+        )
+        const outcomes = yield* Effect.forEach(
+          racers,
+          (racer, index) => racer.join(role === "agent" ? `a${index}` : "desk", `race for ${what}`),
+          { concurrency: "unbounded" }
+        )
+        const refusals = outcomes.filter((why) => why !== undefined)
+        assert.strictEqual(refusals.length, many - 1)
+        const words = role === "agent" ? /already has an agent/ : /already exists/
+        for (const why of refusals) assert.match(why, words)
+      })
+    )
+  }
+
+  live(
+    "a member that comes back elsewhere takes over its seat from its own stale connection",
+    Effect.gen(function* () {
+      const [a, b, c] = nodes
+      const agent = yield* seat(a, "agent", "thinker", "stale")
+      const stale = yield* seat(b, "computer", "desk", "stale", { instance: "secret", answers: () => {} })
+      yield* meets(agent, "desk")
+      const waiting = yield* Effect.forkChild(call(agent, "thinker", "desk"), { startImmediately: true })
+      yield* until(holds(b), (gauges) => gauges['a2c_node_requests{direction="in"}'] === 1)
+      const thief = yield* connect(c, "computer", { instance: "guessed" })
+      assert.match(String(yield* thief.join("desk", "stale")), /already/)
+      yield* seat(c, "computer", "desk", "stale", { instance: "secret" })
+      yield* stale.closed
+      yield* until(
+        Effect.sync(() => agent.heard.length),
+        (count) => count === 3
+      )
+      assert.strictEqual((yield* Fiber.join(waiting)).end, "404")
+      assert.strictEqual((yield* call(agent, "thinker", "desk")).end, "ok")
+      const desks = { office_id: "stale", computer: "desk" }
+      assert.deepStrictEqual(
+        agent.heard.map(({ body, event }) => [event, body]),
+        ["enter", "leave", "enter"].map((what) => [`notify:${what}_office`, desks])
+      )
+    })
+  )
+
+  for (const [what, go] of [
+    ["is gone", ({ close }: Peer) => close],
+    ["leaves", ({ ask }: Peer) => ask("server:leave_office", { office_id: "is left" })]
+  ] as const) {
+    live(
+      `calls to a Computer of another one end as soon as it ${what}`,
+      Effect.gen(function* () {
+        const [a, b] = nodes
+        const agent = yield* seat(a, "agent", "thinker", "is left")
+        const desk = yield* seat(b, "computer", "desk", "is left")
+        yield* meets(agent, "desk")
+        const calls = Array.from({ length: 100 }, () => call(agent, "thinker", "desk", "never"))
+        const waiting = yield* Effect.forkChild(Effect.all(calls, { concurrency: "unbounded" }), {
+          startImmediately: true
+        })
+        yield* until(holds(b), (gauges) => gauges['a2c_node_requests{direction="in"}'] === 100)
+        const before = performance.now()
+        yield* go(desk)
+        const outcomes = yield* Fiber.join(waiting)
+        assert.isBelow(performance.now() - before, 500)
+        assert.deepStrictEqual(tally(outcomes.map(({ end }) => end)), { 404: 100 })
+        assert.deepStrictEqual([agent.acknowledgements(), agent.asked()], [101, 101])
+      })
+    )
+  }
+
+  live(
+    "what a Computer of another one answers before it leaves arrives, though the news is faster",
+    Effect.gen(function* () {
+      const [a, b] = nodes
+      const agent = yield* seat(a, "agent", "thinker", "in a hurry")
+      const answers: Array<() => void> = []
+      const desk = yield* seat(b, "computer", "desk", "in a hurry", {
+        answers: (request, answer) => answers.push(() => echo(request, answer))
+      })
+      for (let round = 0; round < 20; round++) {
+        yield* desk.join("desk", "in a hurry")
+        yield* until(
+          Effect.sync(() => bodies(agent, "notify:enter_office").length),
+          (count) => count === round + 1
+        )
+        const calls = Array.from({ length: 10 }, () => call(agent, "thinker", "desk"))
+        const waiting = yield* Effect.forkChild(Effect.all(calls, { concurrency: "unbounded" }), {
+          startImmediately: true
+        })
+        yield* until(
+          Effect.sync(() => answers.length),
+          (count) => count === 10
+        )
+        for (const answer of answers.splice(0)) answer()
+        yield* desk.ask("server:leave_office", { office_id: "in a hurry" })
+        const outcomes = yield* Fiber.join(waiting)
+        assert.deepStrictEqual(tally(outcomes.map(({ end }) => end)), { ok: 10 })
+      }
+    })
+  )
+
+  live(
+    "all three hold nothing when everybody has gone, and count nobody",
+    Effect.gen(function* () {
+      const [a, b, c] = nodes
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const agent = yield* seat(a, "agent", "thinker", "full")
+          yield* seat(b, "computer", "desk", "full")
+          yield* seat(c, "computer", "shelf", "full")
+          yield* meets(agent, "desk")
+          assert.strictEqual((yield* call(agent, "thinker", "desk")).end, "ok")
+          assert.strictEqual((yield* metrics(a, "members"))['a2c_members{role="agent"}'], 1)
+          assert.strictEqual((yield* metrics(b, "members"))['a2c_members{role="computer"}'], 1)
+          assert.deepStrictEqual(yield* metrics(c, "nodes", "registry_up"), {
+            a2c_nodes: 3,
+            a2c_registry_up: 1
+          })
+        })
+      )
+      for (const at of nodes) {
+        yield* until(holds(at), isEmpty)
+        // Each way between the nodes carries what is meant for it, and nothing that its other end does not know.
+        const { a2c_node_ignored_total, a2c_node_unsent_total } = yield* metrics(at, "node_")
+        assert.deepStrictEqual([a2c_node_ignored_total, a2c_node_unsent_total], [0, 0])
+        assert.notInclude(at.process.stderr(), "cannot be read")
+      }
+    })
+  )
+
+  live(
+    "one that is told to stop goes in order, and its members move on",
+    Effect.gen(function* () {
+      const [a] = nodes
+      const going = yield* startNode(redis, "--grace", "5")
+      const agent = yield* seat(a, "agent", "thinker", "moving")
+      const answers: Array<() => void> = []
+      const desk = yield* seat(going, "computer", "desk", "moving", {
+        answers: (request, answer) => answers.push(() => echo(request, answer))
+      })
+      yield* seat(going, "computer", "shelf", "moving")
+      yield* Effect.all([meets(agent, "desk"), meets(agent, "shelf")])
+      const waiting = yield* Effect.forkChild(call(agent, "thinker", "desk"), { startImmediately: true })
+      yield* until(
+        Effect.sync(() => answers.length),
+        (count) => count === 1
+      )
+      yield* going.process.signal("SIGTERM")
+      yield* going.process.says("going down", "stderr")
+      assert.strictEqual((yield* call(agent, "thinker", "shelf")).end, "503")
+      for (const answer of answers) answer()
+      assert.strictEqual((yield* Fiber.join(waiting)).end, "ok")
+      yield* desk.closed
+      yield* seat(a, "computer", "desk", "moving")
+      assert.strictEqual(yield* going.process.ended, 0)
+      assert.strictEqual((yield* call(agent, "thinker", "desk")).end, "ok")
+      yield* until(
+        Effect.sync(() => bodies(agent, "notify:leave_office").length),
+        (count) => count === 2
+      )
+      const told = agent.heard.map(
+        ({ body, event }) => `${event} ${String((body as { computer?: string }).computer)}`
+      )
+      assert.deepStrictEqual(tally(told), {
+        "notify:enter_office desk": 2,
+        "notify:enter_office shelf": 1,
+        "notify:leave_office desk": 1,
+        "notify:leave_office shelf": 1
+      })
+      assert.deepStrictEqual(yield* room(agent, "thinker", "moving"), ["agent thinker", "computer desk"])
+    })
+  )
+})

@@ -1,0 +1,228 @@
+import { assert, describe } from "@effect/vitest"
+import { Duration, Effect, Fiber } from "effect"
+import { startRedis } from "../fixtures/redis.ts"
+import {
+  bodies,
+  call,
+  connect,
+  live,
+  load,
+  meets,
+  metrics,
+  type Outcome,
+  page,
+  type Peer,
+  room,
+  seat,
+  startNode,
+  startNodes,
+  tally,
+  until
+} from "./nodes.ts"
+import { a2c } from "./processes.ts"
+
+/** Codes with which a call may end whose Computer, or the way to it, is lost. */
+const lost: ReadonlySet<string> = new Set(["404", "408", "503"])
+
+const endsOf = (outcomes: ReadonlyArray<Outcome>) => tally(outcomes.map(({ end }) => end))
+
+const assertEnds = (outcomes: ReadonlyArray<Outcome>, allowed: ReadonlySet<string>) => {
+  const others = Object.keys(endsOf(outcomes)).filter((end) => !allowed.has(end))
+  assert.deepStrictEqual(others, [], JSON.stringify(endsOf(outcomes)))
+}
+
+const slowest = (outcomes: ReadonlyArray<Outcome>) => Math.max(...outcomes.map(({ millis }) => millis))
+
+/** Asks to join until it is let in, or told something else than to try again. */
+const joinSoon = (peer: Peer, name: string, office: string) =>
+  until(peer.join(name, office), (why) => why === undefined || !why.includes("try again"))
+
+const timed = <A, E>(effect: Effect.Effect<A, E>) =>
+  Effect.map(Effect.timed(effect), ([duration, result]) => ({ millis: Duration.toMillis(duration), result }))
+
+describe("a Server of several that is killed", () => {
+  live(
+    "costs nobody more than the calls of its members, and those end",
+    Effect.gen(function* () {
+      const redis = yield* startRedis()
+      const [a, b, c] = yield* startNodes(redis.url)
+      const agent = yield* seat(a, "agent", "thinker", "o")
+      yield* seat(b, "computer", "desk", "o")
+      yield* seat(b, "computer", "shelf", "o", { instance: "secret" })
+      yield* seat(c, "computer", "store", "o")
+      yield* Effect.forEach(["desk", "shelf", "store"], (name) => meets(agent, name))
+      const stuck = yield* Effect.forkChild(
+        Effect.all(
+          Array.from({ length: 500 }, (_, index) =>
+            call(agent, "thinker", index % 2 === 0 ? "desk" : "shelf", "never")
+          ),
+          { concurrency: "unbounded" }
+        ),
+        { startImmediately: true }
+      )
+      // From here nothing else goes to the Server that is killed: only its silence can be noticed.
+      const lone = yield* seat(c, "agent", "lone", "p")
+      yield* seat(b, "computer", "remote", "p")
+      yield* meets(lone, "remote")
+      const waiting = yield* Effect.forkChild(call(lone, "lone", "remote", "never"), {
+        startImmediately: true
+      })
+      const toDesk = yield* load(agent, "thinker", "desk", 8)
+      const toStore = yield* load(agent, "thinker", "store", 8)
+      yield* until(
+        Effect.sync(() => Math.min(toDesk.outcomes.length, toStore.outcomes.length)),
+        (count) => count > 200
+      )
+      const killed = performance.now()
+      yield* b.process.signal("SIGKILL")
+
+      // Our own Computers do the same: they come back with the secret that proves who they are.
+      yield* seat(c, "computer", "shelf", "o", { instance: "secret" })
+      // That the old one has left comes before that the new one is there.
+      yield* until(call(agent, "thinker", "shelf"), ({ end }) => end === "ok")
+      assert.isBelow(performance.now() - killed, 2000)
+
+      const ended = yield* Fiber.join(stuck)
+      assertEnds(ended, lost)
+      assert.isBelow(slowest(ended), 5000)
+      assertEnds([yield* Fiber.join(waiting)], lost)
+      assert.isBelow(performance.now() - killed, 4000)
+      const left = (name: string) =>
+        agent.heard.filter(
+          ({ body, event }) =>
+            event === "notify:leave_office" && (body as { computer?: string }).computer === name
+        )
+      yield* until(
+        Effect.sync(() => left("desk")),
+        (those) => those.length > 0
+      )
+      assert.isBelow((left("desk")[0]?.at ?? Number.POSITIVE_INFINITY) - killed, 4000)
+
+      const back = yield* seat(c, "computer", "desk", "o")
+      const again = toDesk.since()
+      yield* until(Effect.sync(again), (those) => those.filter(({ end }) => end === "ok").length > 50)
+      const outcomes = [...(yield* toDesk.stop), ...(yield* toStore.stop)]
+      assertEnds(toDesk.outcomes, new Set(["ok", ...lost]))
+      assertEnds(toStore.outcomes, new Set(["ok"]))
+      assert.deepStrictEqual([left("desk").length, left("shelf").length], [1, 1])
+      assert.deepStrictEqual((yield* room(agent, "thinker", "o")).toSorted(), [
+        "agent thinker",
+        "computer desk",
+        "computer shelf",
+        "computer store"
+      ])
+      // One for each request, and none twice.
+      assert.isAbove(agent.asked(), ended.length + outcomes.length)
+      assert.strictEqual(agent.acknowledgements(), agent.asked())
+      assert.deepStrictEqual(bodies(back, "notify:leave_office"), [])
+      const { a2c_nodes } = yield* metrics(a, "nodes")
+      assert.strictEqual(a2c_nodes, 2)
+    })
+  )
+})
+
+describe("a Redis that fails several Servers", () => {
+  for (const [what, away] of [
+    ["stands still", "pause"],
+    ["is killed and comes back empty", "kill"]
+  ] as const) {
+    live(
+      `and ${what} costs calls between them, and nothing else`,
+      Effect.gen(function* () {
+        const redis = yield* startRedis()
+        const [a, b] = yield* startNodes(redis.url)
+        const agent = yield* seat(a, "agent", "thinker", "o")
+        yield* seat(a, "computer", "near", "o")
+        yield* seat(b, "computer", "far", "o")
+        yield* meets(agent, "far")
+        const near = yield* load(agent, "thinker", "near", 4)
+        const far = yield* load(agent, "thinker", "far", 4)
+        const flows = (those: () => ReadonlyArray<Outcome>) =>
+          until(Effect.sync(those), (some) => some.filter(({ end }) => end === "ok").length > 50)
+        yield* flows(far.since())
+        const stuck = yield* Effect.forkChild(call(agent, "thinker", "far", "never"), {
+          startImmediately: true
+        })
+
+        const during = { near: near.since(), far: far.since() }
+        yield* redis[away]
+        const { millis } = yield* Fiber.join(stuck)
+        assert.isBelow(millis, 2500)
+        const newcomer = yield* connect(b, "computer")
+        const join = yield* timed(newcomer.join("new", "o"))
+        assert.deepStrictEqual(join.result, "The office registry is unavailable, try again")
+        assert.isBelow(join.millis, 1500)
+        yield* until(metrics(a, "registry_up", "parts_failing"), (seen) => seen["a2c_registry_up"] === 0)
+        assert.deepStrictEqual(yield* page(a, "/readyz"), {
+          status: 200,
+          text: "ready, but not working: registry\n"
+        })
+        assert.strictEqual((yield* call(agent, "thinker", "far")).end, "503")
+        yield* until(Effect.sync(during.near), (those) => those.length > 200)
+
+        const returning = performance.now()
+        yield* away === "pause" ? redis.resume : redis.restart
+        yield* flows(far.since())
+        assert.strictEqual(yield* joinSoon(newcomer, "new", "o"), undefined)
+        // It has heard that it sits there, and the Agent may hear it a moment later.
+        yield* until(call(agent, "thinker", "new"), ({ end }) => end === "ok")
+        assert.isBelow(performance.now() - returning, 6000)
+        const rival = yield* connect(b, "agent")
+        assert.match(String(yield* joinSoon(rival, "rival", "o")), /already/)
+
+        yield* near.stop
+        yield* far.stop
+        assertEnds(during.near(), new Set(["ok"]))
+        assertEnds(during.far(), new Set(["ok", "503"]))
+        assert.isBelow(slowest(during.far()), 2500)
+        const told = agent.heard.map(
+          ({ body, event }) => `${event} ${String((body as { computer?: string }).computer)}`
+        )
+        // What the newcomer was refused may still have been done by a Redis that goes on: then it is taken back.
+        const visits = told.filter((one) => one.endsWith(" new"))
+        const passing = Math.floor(visits.length / 2)
+        const [enter, leave] = ["notify:enter_office new", "notify:leave_office new"]
+        assert.deepStrictEqual(visits, [
+          ...Array.from({ length: passing }, () => [enter, leave]).flat(),
+          enter
+        ])
+        assert.deepStrictEqual(
+          told.filter((one) => !one.endsWith(" new")),
+          ["notify:enter_office near", "notify:enter_office far"]
+        )
+        assert.deepStrictEqual(yield* page(a, "/readyz"), { status: 200, text: "ready\n" })
+      })
+    )
+  }
+
+  live(
+    "is waited for by those that start without it, and whoever joins is told so",
+    Effect.gen(function* () {
+      const redis = yield* startRedis()
+      yield* redis.kill
+      const alone = yield* startNode(redis.url)
+      yield* alone.process.says("Redis cannot be reached yet", "stderr")
+      assert.deepStrictEqual(yield* page(alone, "/readyz"), {
+        status: 200,
+        text: "ready, but not working: registry\n"
+      })
+      const agent = yield* connect(alone, "agent")
+      assert.strictEqual(yield* agent.join("thinker", "o"), "The office registry is unavailable, try again")
+      yield* redis.restart
+      assert.strictEqual(yield* joinSoon(agent, "thinker", "o"), undefined)
+      yield* alone.process.says("connected to Redis again", "stderr")
+    })
+  )
+
+  live(
+    "keeps a Server from starting when its address is none, without a word of the address",
+    Effect.gen(function* () {
+      for (const address of ["nonsense", "http://user:sesame@localhost:6379", "redis://user:sesame@:x"]) {
+        const wrong = yield* a2c("server", "--port", "0", "--redis", address)
+        assert.strictEqual(yield* wrong.ended, 1)
+        assert.match(wrong.stderr(), /^a2c: The URL of Redis cannot be read: it looks like redis:/)
+        assert.notInclude(wrong.stderr(), "sesame")
+      }
+    })
+  )
+})
