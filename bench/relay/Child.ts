@@ -25,9 +25,16 @@ const isTold = <Tag extends Report["_tag"]>(report: Report, tag: Tag): report is
   report._tag === tag
 
 /** Starts one of the scripts in `servers`; rejects when it does not listen in time. */
-export const startChild = async (script: string): Promise<Child> => {
+export const startChild = async (
+  script: string,
+  environment: { readonly [name: string]: string } = {}
+): Promise<Child> => {
   const file = fileURLToPath(new URL(`servers/${script}`, import.meta.url))
-  const child = fork(file, { execArgv: ["--expose-gc"], stdio: ["ignore", 2, 2, "ipc"] })
+  const child = fork(file, {
+    env: { ...process.env, ...environment },
+    execArgv: ["--expose-gc"],
+    stdio: ["ignore", 2, 2, "ipc"]
+  })
   if (child.pid !== undefined) pin(child.pid, processors.servers)
 
   /** Orders are given one after the other, so the next report is the one to the last order. */

@@ -1,5 +1,5 @@
 /** Our own Server, on its real transport, as a host program composes it and as the command line runs it. */
-import { Context, Effect, Layer, References } from "effect"
+import { Context, Effect, Layer, Redacted, References } from "effect"
 import { Server } from "../../../src/application/server/Server.ts"
 import { tuneForRelay } from "../../../src/adapters/node/relayMemory.ts"
 import { serverLayer } from "../../../src/main/serverLayer.ts"
@@ -7,7 +7,13 @@ import { obeyOrders } from "../host.ts"
 import { maxMessageBytes, path } from "../limits.ts"
 
 /** Everything about the measured Server that is not as a host program gets it by itself. */
-const options: Parameters<typeof serverLayer>[0] = { port: 0, path, maxMessageBytes }
+const redis = process.env["A2C_BENCH_REDIS"]
+const options: Parameters<typeof serverLayer>[0] = {
+  port: 0,
+  path,
+  maxMessageBytes,
+  ...(redis !== undefined && { redis: { url: Redacted.make(redis) } })
+}
 
 tuneForRelay()
 
