@@ -8,21 +8,32 @@ import {
 } from "../../application/ports/NodeLink.ts"
 import { type Asked, LinkClosed, NoAnswer, NotSent } from "../../application/ports/Transport.ts"
 import { badRequest, type Refusal, tooLarge, unavailable } from "../../domain/refusal.ts"
-import { textBody } from "../bytes/TextBody.ts"
-import { fieldsOf, FrameReader, FrameWriter, type Header, kinds, readHeader } from "./frames.ts"
+import {
+  boundOfContent,
+  bytesOf,
+  type Content,
+  fieldsOf,
+  FrameReader,
+  FrameWriter,
+  type Header,
+  kinds,
+  readHeader
+} from "./frames.ts"
 import { Inbox } from "./Inbox.ts"
 import { Buffers, type Carrier, mostFieldBytes, mostWholeBytes, Outbox, type Waiting } from "./Outbox.ts"
 import {
   boundOfRequest,
   boundOfTell,
+  contentOf,
   endingOf,
+  readBody,
   readEnding,
   refused,
   writeRequest,
   writeTell
 } from "./wire.ts"
 
-/** Most UTF-16 units of bodies that wait for one node: some of the largest messages, and no whole memory. */
+/** Most bytes of bodies that wait for one node: some of the largest messages, and no whole memory. */
 const mostWaiting = 64 * 1024 * 1024
 
 /** How much later than the other node we give up a request, in milliseconds: it has the way back to go. */
@@ -146,10 +157,10 @@ export class Exchange {
     end: (asked: NodeAsked) => void
   ): () => void {
     const notSent = (refusal: Refusal) => endSoon(end, Exit.fail(new NotSent({ refusal })))
-    const written = body.text()
+    const written = contentOf(body)
     if (written._tag === "Failure") return notSent(written.failure)
-    const text = written.success
-    if (text.length > mostWaiting) return notSent(tooLarge(mostWaiting))
+    const content = written.success
+    if (content.length > mostWaiting) return notSent(tooLarge(mostWaiting))
     if (this.#away !== undefined) return endSoon(end, Exit.fail(new NodeAway({ node, reason: this.#away })))
     const fields = boundOfRequest(sid, event)
     if (fields > mostFieldBytes) return notSent(badRequest("The name of the event is too long"))
@@ -157,13 +168,13 @@ export class Exchange {
     const id = this.#nextId(peer)
     const millis = Duration.toMillis(deadline)
     let waiting: Waiting | undefined
-    const bound = fields + text.length * 3
+    const bound = fields + boundOfContent(content)
     if (bound <= mostWholeBytes && peer.outbox.isFree(sid)) {
       const writer = peer.outbox.writer(bound).begin(kinds.request)
-      writeRequest(writer, id, millis, sid, event).text(text).end()
+      writeRequest(writer, id, millis, sid, event).content(content).end()
     } else {
       const head = fieldsOf(fields, kinds.request, (writer) => writeRequest(writer, id, millis, sid, event))
-      waiting = peer.outbox.wait(sid, head, text)
+      waiting = peer.outbox.wait(sid, head, bytesOf(content))
       if (waiting === undefined) return notSent(unavailable(`Too much waits for the other node already`))
     }
     const due = this.#pulses + 1 + Math.ceil((millis + netTime) / this.#options.pulseTime)
@@ -172,12 +183,12 @@ export class Exchange {
   }
 
   tell(node: string, sids: ReadonlyArray<string>, event: string, body: Body): void {
-    const text = body.text()
-    if (this.#away !== undefined || text._tag === "Failure") {
+    const content = contentOf(body)
+    if (this.#away !== undefined || content._tag === "Failure") {
       this.#unsent += sids.length
       return
     }
-    if (sids.length > 0) this.#tell(this.#peer(node), sids, event, text.success)
+    if (sids.length > 0) this.#tell(this.#peer(node), sids, event, content.success)
   }
 
   /** The cluster has lost a node. It is told, in case it still lives: it must not wait for us. */
@@ -323,7 +334,7 @@ export class Exchange {
     return peer
   }
 
-  #frame(peer: Peer, kind: number, fields: FrameReader, long: string | undefined): void {
+  #frame(peer: Peer, kind: number, fields: FrameReader, long: Buffer | undefined): void {
     switch (kind) {
       case kinds.request:
         return this.#serve(peer, fields, long)
@@ -343,7 +354,7 @@ export class Exchange {
         return this.#answered(peer, kind, fields, long)
       case kinds.piece: {
         const whole = long === undefined ? peer.inbox.take(fields) : undefined
-        return whole && this.#frame(peer, whole.kind, whole.fields, whole.text)
+        return whole && this.#frame(peer, whole.kind, whole.fields, whole.tail)
       }
       case kinds.drop:
         return peer.inbox.drop(fields.u32())
@@ -354,12 +365,12 @@ export class Exchange {
     }
   }
 
-  #serve(peer: Peer, fields: FrameReader, long: string | undefined): void {
+  #serve(peer: Peer, fields: FrameReader, long: Buffer | undefined): void {
     const id = fields.u32()
     const millis = fields.f64()
     const sid = fields.string()
     const event = fields.string()
-    const text = long ?? fields.text()
+    const body = readBody(fields, long)
     if (fields.failed || Number.isNaN(millis) || peer.serving.has(id)) return this.#garbled("no request")
     const receive = this.#receive
     if (receive === undefined) {
@@ -371,22 +382,22 @@ export class Exchange {
     // There before the handler is: it may end at once.
     peer.serving.set(id, nothing)
     this.#run(() => {
-      const forget = receive.request(sid, event, textBody(text), Duration.millis(Math.max(0, millis)), end)
+      const forget = receive.request(sid, event, body, Duration.millis(Math.max(0, millis)), end)
       if (peer.serving.has(id)) peer.serving.set(id, forget)
     })
   }
 
-  #hear(fields: FrameReader, long: string | undefined): void {
+  #hear(fields: FrameReader, long: Buffer | undefined): void {
     const event = fields.string()
     const count = fields.u32()
     const sids: Array<string> = []
     while (sids.length < count && !fields.failed) sids.push(fields.string())
-    const text = long ?? fields.text()
+    const body = readBody(fields, long)
     if (fields.failed) return this.#garbled("no tell")
-    this.#run(() => this.#receive?.tell(sids, event, textBody(text)))
+    this.#run(() => this.#receive?.tell(sids, event, body))
   }
 
-  #answered(peer: Peer, kind: number, fields: FrameReader, long: string | undefined): void {
+  #answered(peer: Peer, kind: number, fields: FrameReader, long: Buffer | undefined): void {
     const id = fields.u32()
     const question = peer.asked.get(id)
     if (question === undefined) {
@@ -402,28 +413,28 @@ export class Exchange {
 
   #answer(peer: Peer, id: number, asked: Asked): void {
     if (peer.gone) return
-    const { bound, kind, text, write } = endingOf(id, asked)
-    const most = bound + text.length * 3
+    const { bound, content, kind, write } = endingOf(id, asked)
+    const most = bound + boundOfContent(content)
     if (most <= mostWholeBytes && peer.outbox.isFree("")) {
       const writer = peer.outbox.writer(most).begin(kind)
       write(writer)
-      writer.text(text).end()
-    } else if (peer.outbox.wait(answerLane(id), fieldsOf(bound, kind, write), text) === undefined) {
+      writer.content(content).end()
+    } else if (!peer.outbox.wait(answerLane(id), fieldsOf(bound, kind, write), bytesOf(content))) {
       this.#unsent++
       const refusal = unavailable(`Too much waits for the other node already`)
       const instead = refused(id, refusal)
-      const writer = peer.outbox.writer(instead.bound + instead.text.length * 3).begin(instead.kind)
+      const writer = peer.outbox.writer(instead.bound + boundOfContent(instead.content)).begin(instead.kind)
       instead.write(writer)
-      writer.text(instead.text).end()
+      writer.content(instead.content).end()
     }
   }
 
-  #tell(peer: Peer, sids: ReadonlyArray<string>, event: string, text: string): void {
+  #tell(peer: Peer, sids: ReadonlyArray<string>, event: string, content: Content): void {
     const fields = boundOfTell(sids, event)
-    const bound = fields + text.length * 3
+    const bound = fields + boundOfContent(content)
     if (bound <= mostWholeBytes && sids.every((sid) => peer.outbox.isFree(sid))) {
       const writer = peer.outbox.writer(bound).begin(kinds.tell)
-      writeTell(writer, sids, event).text(text).end()
+      writeTell(writer, sids, event).content(content).end()
       return
     }
     const [sid] = sids
@@ -431,14 +442,14 @@ export class Exchange {
     if (sids.length > 1) {
       // Each member has a lane of its own.
       const half = Math.ceil(sids.length / 2)
-      this.#tell(peer, sids.slice(0, half), event, text)
-      return this.#tell(peer, sids.slice(half), event, text)
+      this.#tell(peer, sids.slice(0, half), event, content)
+      return this.#tell(peer, sids.slice(half), event, content)
     }
     const head =
       fields > mostFieldBytes
         ? undefined
         : fieldsOf(fields, kinds.tell, (writer) => writeTell(writer, sids, event))
-    if (head === undefined || peer.outbox.wait(sid, head, text) === undefined) this.#unsent++
+    if (head === undefined || peer.outbox.wait(sid, head, bytesOf(content)) === undefined) this.#unsent++
   }
 
   /** An answer is not wanted any more. */

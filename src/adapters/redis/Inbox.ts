@@ -4,26 +4,31 @@ import { firstPiece, FrameReader as Reader, lastPiece } from "./frames.ts"
 /** Frames in pieces of one node that may be under way at once: more than any window lets begin. */
 const mostStreams = 4096
 
-/** A frame as it comes: its kind, its fields, and the text behind them where that came in pieces. */
+/** What ends the packet of Socket.IO in which a body goes on to a member. */
+const closeBracket = 0x5d
+
+/** A frame that came in pieces: its kind, its fields, and the text behind them with a closing bracket after it. */
 export interface Arrived {
   readonly kind: number
   readonly fields: FrameReader
-  readonly text: string | undefined
+  readonly tail: Buffer
 }
 
 interface Stream {
   readonly fields: Buffer
-  text: string
+  readonly tail: Buffer
+  /** Where the next piece goes. */
+  position: number
 }
 
 /** Puts frames that come in pieces together again. */
 export class Inbox {
   readonly #streams = new Map<number, Stream>()
-  readonly #mostUnits: number
+  readonly #mostBytes: number
 
-  /** `mostUnits` is how long a text may get, in UTF-16 units. */
-  constructor(mostUnits: number) {
-    this.#mostUnits = mostUnits
+  /** `mostBytes` is how long a text may be. */
+  constructor(mostBytes: number) {
+    this.#mostBytes = mostBytes
   }
 
   /** Frames of which something is missing. */
@@ -37,19 +42,29 @@ export class Inbox {
     const flags = piece.u8()
     if ((flags & firstPiece) !== 0 && this.#streams.size < mostStreams) {
       // A copy: the piece may be a part of something larger.
-      this.#streams.set(id, { fields: Buffer.from(piece.slice(piece.u32())), text: "" })
+      const fields = Buffer.from(piece.slice(piece.u32()))
+      const length = piece.u32()
+      if (piece.failed || length > this.#mostBytes) return undefined
+      this.#streams.set(id, { fields, tail: Buffer.allocUnsafeSlow(length + 1), position: 0 })
     }
     const stream = this.#streams.get(id)
     if (stream === undefined) return undefined
-    stream.text += piece.text()
-    if (piece.failed || stream.text.length > this.#mostUnits) {
+    const { tail } = stream
+    const end = tail.length - 1
+    const part = piece.rest()
+    const isLast = (flags & lastPiece) !== 0
+    const position = stream.position + part.length
+    if (piece.failed || position > end || (isLast && position < end)) {
       this.#streams.delete(id)
       return undefined
     }
-    if ((flags & lastPiece) === 0) return undefined
+    tail.set(part, stream.position)
+    stream.position = position
+    if (!isLast) return undefined
     this.#streams.delete(id)
+    tail[end] = closeBracket
     const fields = new Reader(stream.fields)
-    return { kind: fields.u8(), fields, text: stream.text }
+    return { kind: fields.u8(), fields, tail }
   }
 
   drop(id: number): void {

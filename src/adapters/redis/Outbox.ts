@@ -3,11 +3,11 @@ import { firstPiece, frameOverhead, FrameWriter, kinds, lastPiece, mostFrameByte
 /** Most bytes of one message. Longer ones gain nothing, and a short one waits longer behind them. */
 const messageBytes = 128 * 1024
 
-/** Most bytes of the text of one piece. */
+/** Most bytes of the text in one piece. */
 const pieceBytes = 120 * 1024
 
-/** Bytes of a piece beside its kind, its fields and its text: stream, flags, length of the fields. */
-const pieceOverhead = 4 + 1 + 4
+/** Bytes of a piece beside its kind, its fields and its text: stream, flags, lengths of the fields and the text. */
+const pieceOverhead = 4 + 1 + 4 + 4
 
 /** Longest frame that goes as a whole; its bound, not its length, is what counts. */
 export const mostWholeBytes = pieceBytes
@@ -41,8 +41,8 @@ export class Buffers {
 export interface Waiting {
   readonly lane: string
   readonly fields: Uint8Array
-  readonly text: string
-  /** How much of the text has gone, in UTF-16 units, and the number of the pieces once one has. */
+  readonly text: Buffer
+  /** How many bytes of the text have gone, and the number of the pieces once one has. */
   position: number
   stream: number
 }
@@ -51,7 +51,7 @@ export interface Waiting {
 export interface Carrier {
   readonly node: string
   readonly buffers: Buffers
-  /** Most UTF-16 units of texts that may wait. */
+  /** Most bytes of texts that may wait. */
   readonly mostWaiting: number
   readonly incarnation: () => number
   /** Calls {@link Outbox.flush} once, when this turn of the event loop has ended. */
@@ -82,7 +82,7 @@ export class Outbox {
     this.#carrier = carrier
   }
 
-  /** UTF-16 units of texts that wait. */
+  /** Bytes of texts that wait. */
   get waiting(): number {
     return this.#waiting
   }
@@ -104,7 +104,7 @@ export class Outbox {
   }
 
   /** Puts a frame into its lane; `undefined` when too much waits already. */
-  wait(lane: string, fields: Uint8Array, text: string): Waiting | undefined {
+  wait(lane: string, fields: Uint8Array, text: Buffer): Waiting | undefined {
     if (this.#waiting + text.length > this.#carrier.mostWaiting) return undefined
     const waiting: Waiting = { lane, fields, text, position: 0, stream: 0 }
     const others = this.#lanes.get(lane)
@@ -201,12 +201,12 @@ export class Outbox {
   #put(waiting: Waiting): boolean {
     const { fields, text } = waiting
     const from = waiting.position
-    if (from === 0 && fields.length + text.length * 3 <= pieceBytes) {
+    if (from === 0 && fields.length + text.length <= pieceBytes) {
       const [kind = 0] = fields
-      this.writer(fields.length + text.length * 3)
+      this.writer(fields.length + text.length)
         .begin(kind)
         .bytes(fields.subarray(1))
-        .text(text)
+        .bytes(text)
         .end()
       this.#waiting -= text.length
       return false
@@ -217,8 +217,9 @@ export class Outbox {
     writer.begin(kinds.piece).u32(waiting.stream)
     const flags = writer.length
     writer.u8(0)
-    if (first) writer.u32(fields.length).bytes(fields)
-    waiting.position += writer.part(text, from, pieceBytes)
+    if (first) writer.u32(fields.length).bytes(fields).u32(text.length)
+    waiting.position = Math.min(text.length, from + pieceBytes)
+    writer.bytes(text.subarray(from, waiting.position))
     const left = waiting.position < text.length
     writer.buffer.writeUInt8((first ? firstPiece : 0) | (left ? 0 : lastPiece), flags)
     writer.end()

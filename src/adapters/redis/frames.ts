@@ -40,6 +40,17 @@ export const boundOf = (text: string): number => 4 + text.length * 3
 
 const utf8 = new TextEncoder()
 
+/** A text as it is at hand: as such, or in UTF-8. */
+export type Content = string | Buffer
+
+/** A text in UTF-8. */
+export const bytesOf = (content: Content): Buffer =>
+  typeof content === "string" ? Buffer.from(content) : content
+
+/** Bytes that a text takes at most. */
+export const boundOfContent = (content: Content): number =>
+  typeof content === "string" ? content.length * 3 : content.length
+
 /** Writes one message, which is a header and frames, into a buffer that it is given. */
 export class FrameWriter {
   readonly buffer: Buffer
@@ -124,25 +135,10 @@ export class FrameWriter {
   }
 
   /** The rest of a frame. */
-  text(text: string): this {
-    this.#at += this.buffer.write(text, this.#at)
+  content(content: Content): this {
+    if (typeof content !== "string") return this.bytes(content)
+    this.#at += this.buffer.write(content, this.#at)
     return this
-  }
-
-  /**
-   * As much of a text from a position on as `bytes` hold, in whole characters: how many UTF-16 units that was. `bytes`
-   * must be enough for any character.
-   */
-  part(text: string, from: number, bytes: number): number {
-    let end = Math.min(text.length, from + bytes)
-    const last = text.charCodeAt(end - 1)
-    if (end < text.length && last >= 0xd800 && last < 0xdc00) end--
-    const { read, written } = utf8.encodeInto(
-      text.slice(from, end),
-      this.buffer.subarray(this.#at, this.#at + bytes)
-    )
-    this.#at += written
-    return read
   }
 }
 
@@ -224,9 +220,9 @@ export class FrameReader {
     return this.sized(this.u32())
   }
 
-  /** Everything that is left. */
-  text(): string {
-    return this.sized(this.left)
+  /** Everything that is left, as a part of the message. */
+  rest(): Buffer {
+    return this.slice(this.left)
   }
 
   /** The next frame, for a reader that stands behind its fields; `undefined` where it is cut short. */

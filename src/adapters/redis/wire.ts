@@ -3,8 +3,38 @@ import { type Body, faultyBody } from "../../application/ports/Body.ts"
 import { type Asked, LinkClosed, NoAnswer, NotSent } from "../../application/ports/Transport.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json.ts"
 import { internal, Refusal } from "../../domain/refusal.ts"
+import { RawBody } from "../bytes/RawBody.ts"
 import { textBody } from "../bytes/TextBody.ts"
-import { boundOf, type FrameReader, type FrameWriter, kinds } from "./frames.ts"
+import { boundOf, bytesOf, type Content, type FrameReader, type FrameWriter, kinds } from "./frames.ts"
+
+/** Bodies up to this size become text: soon done, and then they take no memory but the heap's. */
+const mostText = 16 * 1024
+
+/** What ends the packet of Socket.IO in which a body goes on to a member. */
+const closeBracket = 0x5d
+
+/** The text of a body as it is at hand, or why there is none. */
+export const contentOf = (body: Body): Result.Result<Content, Refusal> =>
+  body instanceof RawBody ? Result.succeed(body.json) : body.text()
+
+/** A body that came in a part of a message. Its sender has checked it. */
+const bodyIn = (json: Buffer): Body => {
+  if (json.length <= mostText) return textBody(json.toString("utf8"))
+  const tail = Buffer.allocUnsafeSlow(json.length + 1)
+  tail.set(json)
+  tail[json.length] = closeBracket
+  return RawBody.unread(tail)
+}
+
+/** The body behind the fields of a frame; `long` is where it came in pieces, with a bracket after it. */
+export const readBody = (fields: FrameReader, long: Buffer | undefined): Body =>
+  long === undefined ? bodyIn(fields.rest()) : RawBody.unread(long)
+
+const readJson = (fields: FrameReader, long: Buffer | undefined): Buffer =>
+  long?.subarray(0, long.length - 1) ?? fields.rest()
+
+const readText = (fields: FrameReader, long: Buffer | undefined): string =>
+  readJson(fields, long).toString("utf8")
 
 const writeRefusal = ({ code, details, extra, message }: Refusal): string =>
   JSON.stringify({ code, message, details, extra })
@@ -34,36 +64,38 @@ export interface Ending {
   /** Most bytes of the fields. */
   readonly bound: number
   readonly write: (writer: FrameWriter) => unknown
-  readonly text: string
+  readonly content: Content
 }
 
-const plain = (id: number, kind: number, text: string): Ending => ({
+const plain = (id: number, kind: number, content: string): Ending => ({
   kind,
   bound: 4,
   write: (writer) => writer.u32(id),
-  text
+  content
 })
 
 /** Most values of an acknowledgement that go over the wire. The protocol knows two. */
 const mostValues = 64
 
 const answered = (id: number, bodies: ReadonlyArray<Body>): Ending => {
-  const texts: Array<string> = []
+  const contents: Array<Content> = []
   const faults: Array<boolean> = []
   for (const body of bodies) {
-    const text = body.text()
-    texts.push(Result.isSuccess(text) ? text.success : writeRefusal(text.failure))
-    faults.push(Result.isFailure(text))
+    const content = contentOf(body)
+    contents.push(Result.isSuccess(content) ? content.success : writeRefusal(content.failure))
+    faults.push(Result.isFailure(content))
   }
-  const [only] = texts
+  const [only = ""] = contents
+  const parts = contents.length > 1 ? contents.map(bytesOf) : []
   return {
     kind: kinds.answer,
-    bound: 5 + texts.length * 5,
+    bound: 5 + faults.length * 5,
     write: (writer) => {
-      writer.u32(id).u8(texts.length)
-      for (const [index, text] of texts.entries()) writer.u8(faults[index] === true ? 1 : 0).u32(text.length)
+      writer.u32(id).u8(faults.length)
+      for (const fault of faults) writer.u8(fault ? 1 : 0)
+      for (const { length } of parts) writer.u32(length)
     },
-    text: texts.length === 1 && only !== undefined ? only : texts.join("")
+    content: contents.length > 1 ? Buffer.concat(parts) : only
   }
 }
 
@@ -84,7 +116,7 @@ export const endingOf = (id: number, asked: Asked): Ending => {
         return refused(id, error.refusal)
       case "NoAnswer": {
         const after = Duration.toMillis(error.after)
-        return { kind: kinds.noAnswer, bound: 12, write: (writer) => writer.u32(id).f64(after), text: "" }
+        return { kind: kinds.noAnswer, bound: 12, write: (writer) => writer.u32(id).f64(after), content: "" }
       }
     }
   }
@@ -99,34 +131,36 @@ export const refused = (id: number, refusal: Refusal): Ending =>
 export const readEnding = (
   kind: number,
   fields: FrameReader,
-  long: string | undefined
+  long: Buffer | undefined
 ): Asked | undefined => {
   switch (kind) {
     case kinds.answer: {
       const count = fields.u8()
       const faults: Array<boolean> = []
-      const lengths: Array<number> = []
-      for (let index = 0; index < count; index++) {
-        faults.push(fields.u8() === 1)
-        lengths.push(fields.u32())
+      while (faults.length < count) faults.push(fields.u8() === 1)
+      if (count === 1 && faults[0] === false) {
+        const body = readBody(fields, long)
+        return fields.failed ? undefined : Exit.succeed([body])
       }
-      const text = long ?? fields.text()
-      if (fields.failed || lengths.reduce((sum, length) => sum + length, 0) !== text.length) return undefined
+      const lengths: Array<number> = []
+      while (count > 1 && lengths.length < count) lengths.push(fields.u32())
+      const all = readJson(fields, long)
+      if (count === 1) lengths.push(all.length)
+      if (fields.failed || lengths.reduce((sum, length) => sum + length, 0) !== all.length) return undefined
       let from = 0
       return Exit.succeed(
         lengths.map((length, index) => {
-          const own = count === 1 ? text : text.slice(from, from + length)
-          from += length
-          return faults[index] === true ? faultyBody(readRefusal(own)) : textBody(own)
+          const own = all.subarray(from, (from += length))
+          return faults[index] === true ? faultyBody(readRefusal(own.toString("utf8"))) : bodyIn(own)
         })
       )
     }
     case kinds.closed:
-      return Exit.fail(new LinkClosed({ reason: long ?? fields.text() }))
+      return Exit.fail(new LinkClosed({ reason: readText(fields, long) }))
     case kinds.noAnswer:
       return Exit.fail(new NoAnswer({ after: Duration.millis(fields.f64()) }))
     case kinds.refused:
-      return Exit.fail(new NotSent({ refusal: readRefusal(long ?? fields.text()) }))
+      return Exit.fail(new NotSent({ refusal: readRefusal(readText(fields, long)) }))
     default:
       return undefined
   }

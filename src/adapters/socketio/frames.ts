@@ -2,7 +2,7 @@ import { Result } from "effect"
 import type { Body } from "../../application/ports/Body.ts"
 import type { Refusal } from "../../domain/refusal.ts"
 import { namespace } from "./limits.ts"
-import { RawBody } from "./RawBody.ts"
+import { RawBody } from "../bytes/RawBody.ts"
 
 /** A text frame of a WebSocket as the bytes it came in, the digit of Engine.IO left out. */
 export class TextFrame {

@@ -2,8 +2,8 @@ import { type Body, faultyBody, receivedBody } from "../../application/ports/Bod
 import { bodyFault } from "../../domain/json.ts"
 import { badRequest, tooLarge } from "../../domain/refusal.ts"
 import { envelopeBytes, namespace, strangerBytes } from "./limits.ts"
-import { RawBody } from "./RawBody.ts"
-import { isSpace, scanObject, skipSpace, stringEnd } from "./scan.ts"
+import { RawBody } from "../bytes/RawBody.ts"
+import { isSpace, scanObject, skipSpace, stringEnd } from "../bytes/scan.ts"
 
 /** What a packet reader must know. */
 export interface ReadLimits {

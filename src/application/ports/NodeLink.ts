@@ -37,7 +37,7 @@ export interface NodeLoad {
   /** Requests to other nodes, and of other nodes, without an answer yet. */
   readonly asked: number
   readonly serving: number
-  /** Characters of bodies that wait until they may be sent, and bodies of which a part has come. */
+  /** Bytes of bodies that wait until they may be sent, and bodies of which a part has come. */
   readonly waiting: number
   readonly incomplete: number
   /** Answers that nobody waited for, and messages that could not be read. */

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import { type Incoming, readPacket } from "../../../src/adapters/socketio/packets.ts"
-import { scanObject } from "../../../src/adapters/socketio/scan.ts"
+import { scanObject } from "../../../src/adapters/bytes/scan.ts"
 import { isJsonObject, type JsonObject } from "../../../src/domain/json.ts"
 
 const inFull = { maxMessageBytes: 1_000_000, validateBytes: Number.POSITIVE_INFINITY }

@@ -3,6 +3,9 @@ import type { Body } from "../../application/ports/Body.ts"
 import { bodyFault, isJsonObject, type JsonObject } from "../../domain/json.ts"
 import { badRequest, type Refusal } from "../../domain/refusal.ts"
 
+const openBrace = 0x7b
+const closeBrace = 0x7d
+
 /**
  * A body that a peer sent and that is passed on as the bytes it came in. `tail` is its JSON text and the bracket that
  * ends the packet after it.
@@ -32,9 +35,14 @@ export class RawBody implements Body {
   static scanned(tail: Buffer, head: JsonObject): RawBody {
     return new RawBody(tail, Result.succeed(head), undefined, true)
   }
-  /** A body between braces that nobody has read. */
+  /** A body that nobody has read: an object when it stands between braces. */
   static unread(tail: Buffer): RawBody {
-    return new RawBody(tail, undefined, undefined, true)
+    const isObject = tail[0] === openBrace && tail[tail.length - 2] === closeBrace
+    return new RawBody(tail, undefined, undefined, isObject)
+  }
+  /** Its JSON text as bytes: not to be written to. */
+  get json(): Buffer {
+    return this.tail.subarray(0, this.tail.length - 1)
   }
   get isRead(): boolean {
     return this.#head !== undefined
