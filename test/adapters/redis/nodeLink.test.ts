@@ -1,12 +1,14 @@
 import { type ChildProcess, fork } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect, Exit, Fiber, Layer, Logger, Redacted, type Scope } from "effect"
+import { Duration, Effect, Exit, Fiber, Layer, Logger, Redacted, Result, type Scope } from "effect"
 import { createClient } from "redis"
+import { RawBody } from "../../../src/adapters/bytes/RawBody.ts"
 import { Exchange } from "../../../src/adapters/redis/Exchange.ts"
 import * as RedisNodeLink from "../../../src/adapters/redis/RedisNodeLink.ts"
-import { jsonBody } from "../../../src/application/ports/Body.ts"
+import { type Body, faultyBody, jsonBody } from "../../../src/application/ports/Body.ts"
 import { NodeLink } from "../../../src/application/ports/NodeLink.ts"
+import { badRequest } from "../../../src/domain/refusal.ts"
 import { startRedis } from "../../fixtures/redis.ts"
 import { ask, idle, type LinkOf, makeEcho, outcomeOf, until } from "../nodeLink.contract.ts"
 
@@ -107,6 +109,9 @@ const load = (link: LinkOf, node: string) => {
     })
   }
 }
+
+const textsOf = (bodies: ReadonlyArray<Body>): ReadonlyArray<string> =>
+  bodies.map((body) => Result.getOrElse(body.text(), () => "fault"))
 
 /** What is logged meanwhile, as one text. */
 const logged = <A, E, R>(effect: Effect.Effect<A, E, R>) => {
@@ -253,6 +258,71 @@ describe("nodes over Redis", () => {
         one.request("two", "other", "echo", jsonBody(1), minute, () => order.push("short"))
         yield* until(() => order.length === 5)
         assert.strictEqual(order[0], "short")
+      })
+    )
+  )
+
+  it.live("a member's body comes back byte for byte, whatever its length", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const redis = yield* startRedis()
+        const { one } = yield* pair(redis.url)
+        const lengths = [2, 1024, 16, 17, 119, 120, 121, 240, 361, 3000].map((kib) => kib * 1024)
+        for (const length of lengths) {
+          for (const odd of [0, 1]) {
+            const json = `{"é":"${"€".repeat(length / 3)}${"x".repeat(odd)}"}`
+            const body = RawBody.unread(Buffer.from(`${json}]`))
+            const back = yield* Effect.callback<string>((resume) => {
+              one.request("two", "sid", "echo", body, minute, (asked) =>
+                resume(Effect.succeed(Exit.isSuccess(asked) ? textsOf(asked.value).join() : "failed"))
+              )
+            })
+            assert.isTrue(back === json, `${length + odd} bytes`)
+          }
+        }
+      })
+    )
+  )
+
+  it.live("a long body from another node goes on to the member without being read", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const redis = yield* startRedis()
+        const { one } = yield* pair(redis.url)
+        for (const length of [20_000, mib]) {
+          const body = yield* Effect.callback<Body | undefined>((resume) => {
+            one.request("two", "sid", "echo", jsonBody({ text: "x".repeat(length) }), minute, (asked) =>
+              resume(Effect.succeed(Exit.isSuccess(asked) ? asked.value[0] : undefined))
+            )
+          })
+          assert.deepStrictEqual([body?.isObject, body?.isRead, body?.bytes()], [true, false, length + 11])
+          assert.isTrue(body instanceof RawBody && body.tail.at(-1) === 0x5d)
+        }
+      })
+    )
+  )
+
+  it.live("an acknowledgement of several values keeps them apart, long ones and faults, too", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const redis = yield* startRedis()
+        const { one, two } = yield* pair(redis.url)
+        const long = "ü€".repeat(100_000)
+        const answers: Array<ReadonlyArray<Body>> = [
+          [],
+          [jsonBody("ü"), faultyBody(badRequest("ö")), jsonBody(2)],
+          [jsonBody(long), faultyBody(badRequest("ö")), jsonBody({ long })]
+        ]
+        yield* two.serve({
+          request: (_, event, __, ___, end) => {
+            queueMicrotask(() => end(Exit.succeed(answers[Number(event)] ?? [])))
+            return () => {}
+          },
+          tell: () => {}
+        })
+        assert.deepStrictEqual(yield* ask(one, "two", "0", 1), [])
+        assert.deepStrictEqual(yield* ask(one, "two", "1", 1), ["ü", "fault 400", 2])
+        assert.deepStrictEqual(yield* ask(one, "two", "2", 1), [long, "fault 400", { long }])
       })
     )
   )
