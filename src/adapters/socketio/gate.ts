@@ -99,5 +99,7 @@ export const rejectUpgrade = (socket: Duplex, rejection: Rejection): void => {
     ...Object.entries({ ...headers, Connection: "close" }).map(([name, value]) => `${name}: ${value}`)
   ]
   socket.on("error", () => socket.destroy())
+  // Its other half is open as long as the far end likes, and no timeout of HTTP holds for it any more.
+  socket.once("finish", () => socket.destroy())
   socket.end(`${lines.join("\r\n")}\r\n\r\n${text}`)
 }
