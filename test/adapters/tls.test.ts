@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs"
+import { connect as connectTcp } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Layer, Logger, Queue, Schedule, Stream } from "effect"
+import { Context, Effect, Exit, Layer, Logger, Queue, Schedule, Scope, Stream } from "effect"
 import * as MemoryCluster from "../../src/adapters/memory/MemoryCluster.ts"
 import * as SocketIoClient from "../../src/adapters/socketio/SocketIoClient.ts"
 import * as SocketIoServer from "../../src/adapters/socketio/SocketIoServer.ts"
@@ -87,6 +88,21 @@ describe("a Server with a certificate", () => {
       assert.match(none.message, /it is no PEM/)
       const other = yield* Effect.flip(serve({ tls: { cert: first.cert, key: second.key } }))
       assert.match(other.message, /not that of the certificate/)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("waits for nobody who has not said a word when it closes", () =>
+    Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      const { url } = yield* Scope.provide(serve({ tls: first }), scope)
+      const { hostname, port } = new URL(url)
+      const silent = yield* Effect.acquireRelease(
+        Effect.sync(() => connectTcp({ host: hostname, port: Number(port) })),
+        (socket) => Effect.sync(() => socket.destroy())
+      )
+      yield* Effect.callback<void>((resume) => void silent.once("connect", () => resume(Effect.void)))
+      yield* connect(url, { ca: first.cert })
+      yield* Scope.close(scope, Exit.void)
     }).pipe(Effect.scoped)
   )
 })

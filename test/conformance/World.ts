@@ -22,6 +22,8 @@ import * as SocketIoClient from "../../src/adapters/socketio/SocketIoClient.ts"
 import * as SocketIoServer from "../../src/adapters/socketio/SocketIoServer.ts"
 import { anybody, Authenticator } from "../../src/application/ports/Authenticator.ts"
 import { jsonBody } from "../../src/application/ports/Body.ts"
+import type { NodeLink } from "../../src/application/ports/NodeLink.ts"
+import type { OfficeRegistry } from "../../src/application/ports/OfficeRegistry.ts"
 import { TransportClient, type TransportServer } from "../../src/application/ports/Transport.ts"
 import { Limits } from "../../src/application/server/Limits.ts"
 import { Server } from "../../src/application/server/Server.ts"
@@ -241,6 +243,8 @@ export interface Conditions extends Partial<ServerSettings> {
   /** How members read, by their session id; in memory only. */
   readonly reading?: (sid: string) => Effect.Effect<void>
   readonly authenticator?: Authenticator
+  /** Where offices are kept, and the way to other Servers: its own memory unless given. */
+  readonly cluster?: Layer.Layer<OfficeRegistry | NodeLink>
 }
 
 /** A Server that lives as long as the scope. */
@@ -249,6 +253,7 @@ export const buildWorld = Effect.fnUntraced(function* (
   {
     allowedOrigins,
     authenticator = anybody,
+    cluster = MemoryCluster.layer,
     limits,
     maxMessageBytes,
     reading,
@@ -275,7 +280,7 @@ export const buildWorld = Effect.fnUntraced(function* (
       : Layer.merge(SocketIoServer.layer(options), SocketIoClient.layer({ url: "http://set.below" }))
   const context = yield* Server.layer.pipe(
     Layer.provideMerge(transports),
-    Layer.provide(MemoryCluster.layer),
+    Layer.provide(cluster),
     Layer.provide(Layer.succeed(ServerSettings, { ...ServerSettings.defaultValue(), ...settings })),
     Layer.provide(Layer.succeed(Limits, { ...Limits.defaultValue(), ...limits })),
     Layer.provide(Layer.succeed(Tally, tally)),

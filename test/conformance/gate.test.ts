@@ -101,6 +101,17 @@ describe("version gate over HTTP", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("whoever names no session opens one, and needs a version", () =>
+    Effect.gen(function* () {
+      const url = yield* serve()
+      for (const query of ["&sid=", "&sid=x&sid="]) {
+        const answer = yield* polling(url, query)
+        assert.strictEqual(answer.status, 400)
+        assert.deepStrictEqual(bodyOf(answer), missing)
+      }
+    }).pipe(Effect.scoped)
+  )
+
   it.live("cases 003 to 007: what is no version", () =>
     Effect.gen(function* () {
       const url = yield* serve()

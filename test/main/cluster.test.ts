@@ -313,9 +313,7 @@ describe("three Servers on one Redis", () => {
       for (const at of nodes) {
         yield* until(holds(at), isEmpty)
         // Each way between the nodes carries what is meant for it, and nothing that its other end does not know.
-        const { a2c_node_ignored_total, a2c_node_unsent_total } = yield* metrics(at, "node_")
-        assert.deepStrictEqual([a2c_node_ignored_total, a2c_node_unsent_total], [0, 0])
-        assert.notInclude(at.process.stderr(), "cannot be read")
+        assert.notMatch(at.process.stderr(), /cannot be read|none of a node/)
       }
     })
   )

@@ -10,9 +10,13 @@ export const LogFormat = Context.Reference<LogFormat>("a2c-smcp/adapters/node/Lo
   defaultValue: () => "human"
 })
 
+/** JSON keeps some of them as they are; a terminal does what they say. */
+const withoutControls = (json: string): string =>
+  json.replaceAll(/\p{Cc}/gu, (control) => `\\u${control.charCodeAt(0).toString(16).padStart(4, "0")}`)
+
 const spell = (value: unknown): string => {
-  if (typeof value === "string") return /^[^\s="]+$/.test(value) ? value : JSON.stringify(value)
-  return (JSON.stringify(value) as string | undefined) ?? String(value)
+  if (typeof value === "string" && /^[^\s="\p{Cc}]+$/u.test(value)) return value
+  return withoutControls((JSON.stringify(value) as string | undefined) ?? String(value))
 }
 
 const fields = (part: unknown): string =>

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { Server, type Socket as Connection, type Transport, transports } from "engine.io"
 import { type RawData, WebSocketServer } from "ws"
+import { messageRead } from "../node/relayMemory.ts"
 import { Outgoing, TextFrame } from "./frames.ts"
 import { envelopeBytes, strangerBytes } from "./limits.ts"
 import { Patience } from "./patience.ts"
@@ -43,7 +44,7 @@ const handOver = (packet: Packet, as: (outgoing: Outgoing) => Partial<Packet>): 
 }
 
 /** Longer messages go the way of Engine.IO, for which they are a sign of life. */
-const shortMessage = 64 * 1024
+const shortMessage = 256 * 1024
 
 /** What `ws` has for frames that are made already, as Engine.IO itself uses it. */
 interface Sender {
@@ -77,11 +78,11 @@ class ByteWebSocket extends transports.websocket {
       if (!isBinary && data[0] === message) {
         if (this.listener !== undefined && data.length <= shortMessage && this.readyState === "open") {
           this.listener(data.subarray(1))
-          return
         }
         // Engine.IO only hands the data of a message on.
-        this.onPacket({ type: "message", data: new TextFrame(data.subarray(1)) as unknown as string })
+        else this.onPacket({ type: "message", data: new TextFrame(data.subarray(1)) as unknown as string })
       } else this.onData(isBinary ? data : data.toString())
+      messageRead(data.length)
     })
   }
   /** Sends a message at once; false when it has to wait for its turn. */

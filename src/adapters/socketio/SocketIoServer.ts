@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
-import type { AddressInfo } from "node:net"
+import type { AddressInfo, Socket } from "node:net"
 import { Cause, Effect, Exit, FiberSet, Layer, Option, Result, Scope } from "effect"
 import type { Socket as Connection } from "engine.io"
 import {
@@ -54,6 +54,9 @@ export interface SocketIoServerOptions {
  */
 const mostToldSo = 256
 
+/** How long connections may stay when the Server closes, in milliseconds: longer than each of them has to agree. */
+const lastCall = 2000
+
 type Accept = Parameters<TransportServer["Service"]["serve"]>[0]
 
 const notFound: Rejection = { status: 404, headers: {}, body: { code: 404, message: "Not found" } }
@@ -100,6 +103,12 @@ const serve = Effect.fnUntraced(function* (
   const { connections: mostConnections } = yield* Limits
 
   const http = yield* makeHttpServer(tls)
+  // Node ends only what has spoken HTTP, and waits for everything.
+  const sockets = new Set<Socket>()
+  http.on("connection", (socket: Socket) => {
+    sockets.add(socket)
+    socket.once("close", () => sockets.delete(socket))
+  })
   const engine = new Engine({
     maxMessageBytes,
     allowedOrigins,
@@ -199,7 +208,13 @@ const serve = Effect.fnUntraced(function* (
       http.closeAllConnections()
       yield* Effect.forEach(open, ([socket]) => end(socket, "Server shut down"), { discard: true })
       yield* Effect.callback<void>((resume) => {
-        http.close(() => resume(Effect.void))
+        const impatience = setTimeout(() => {
+          for (const socket of sockets) socket.destroy()
+        }, lastCall)
+        http.close(() => {
+          clearTimeout(impatience)
+          resume(Effect.void)
+        })
       })
     })
   )

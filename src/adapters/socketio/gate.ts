@@ -56,7 +56,9 @@ export const rejectionOf = (
   if (foreign !== undefined || request.method === "OPTIONS") return foreign
   const query = urlOf(request)?.searchParams
   const versions = query?.getAll(versionParameter) ?? []
-  if (versions.length === 0 && query?.has("sid") === true) return undefined
+  // Engine.IO goes by the last one, and opens a session when that is empty.
+  const session = query?.getAll("sid").at(-1) ?? ""
+  if (versions.length === 0 && session !== "") return undefined
   return Result.match(gate(versions, server), {
     onSuccess: () => undefined,
     onFailure: ({ body, headers, status }) => ({
@@ -99,5 +101,7 @@ export const rejectUpgrade = (socket: Duplex, rejection: Rejection): void => {
     ...Object.entries({ ...headers, Connection: "close" }).map(([name, value]) => `${name}: ${value}`)
   ]
   socket.on("error", () => socket.destroy())
+  // Its other half is open as long as the far end likes, and no timeout of HTTP holds for it any more.
+  socket.once("finish", () => socket.destroy())
   socket.end(`${lines.join("\r\n")}\r\n\r\n${text}`)
 }

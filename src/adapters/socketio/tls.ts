@@ -21,6 +21,9 @@ export interface TlsOptions extends TlsIdentity {
  */
 const times = { headersTimeout: 15_000, requestTimeout: 120_000, connectionsCheckingInterval: 5000 }
 
+/** How long a connection may take until it is encrypted, in milliseconds: before that it is no request to Node. */
+const handshakeTimeout = 15_000
+
 /** What OpenSSL means by its codes, where its own words say nothing. */
 const words: { readonly [code: string]: string } = {
   ERR_OSSL_PEM_NO_START_LINE: "it is no PEM",
@@ -39,7 +42,7 @@ export const makeHttpServer = Effect.fnUntraced(function* (
   if (tls === undefined) return createHttpServer(times)
   const { cert, key, updates = Stream.never } = tls
   const server = yield* Effect.try({
-    try: () => createHttpsServer({ cert, key, ...times }),
+    try: () => createHttpsServer({ cert, key, handshakeTimeout, ...times }),
     catch: (error) => new ListenFailed({ message: `The certificate cannot be used: ${whyOf(error)}` })
   })
   const renew = (next: TlsIdentity) =>

@@ -20,6 +20,8 @@ export interface Connection {
   lastAt: number
   /** When it began to sit in no office, or was last seen in one. */
   outsideAt: number
+  /** How many of its joins and leaves are under way. */
+  moves: number
   /** What it has not been told because it reads too slowly. */
   missed: Missed | undefined
   /** It has been told to go, and is as good as gone. */
@@ -82,6 +84,7 @@ export class Connections extends Context.Service<
             bucket: fullBucket(rate, now),
             lastAt: now,
             outsideAt: now,
+            moves: 0,
             missed: undefined,
             dismissed: false
           }

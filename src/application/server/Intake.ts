@@ -17,6 +17,12 @@ const slowAgentPause = 1000
 const floodPause = 100
 
 /**
+ * How many joins and leaves of one member may be under way: they take their turn, and where offices are shared each of
+ * them takes longer than the next one takes to come.
+ */
+const mostMoves = 16
+
+/**
  * What stands before the receiver of every connection: too many messages, calls of Agents that do not read the answers,
  * and what a Server that goes down does not begin any more are refused here, before anybody looks into them.
  */
@@ -32,7 +38,7 @@ export const makeIntake = Effect.gen(function* () {
   const refuse = (
     { line }: Connection,
     row: ServerRow | undefined,
-    limit: keyof Limits,
+    limit: keyof Limits | "moves",
     refusal: Refusal
   ): Answer => {
     tally.refused(limit)
@@ -78,12 +84,26 @@ export const makeIntake = Effect.gen(function* () {
     return Effect.succeed(refuse(connection, row, "backlogBytes", refusal))
   }
 
+  const moveOver = (connection: Connection) =>
+    Effect.sync(() => {
+      connection.moves -= 1
+    })
+
   /** Nobody takes what it was not told about one office into the next. */
-  const move = (connection: Connection, receiving: Effect.Effect<Answer>) => {
+  const move = (connection: Connection, row: ServerRow, receiving: Effect.Effect<Answer>) => {
     if (isSeated(connection)) connection.outsideAt = connection.lastAt
-    return connection.missed === undefined
-      ? receiving
-      : Effect.andThen(notifications.catchUp(connection), receiving)
+    if (connection.moves >= mostMoves) {
+      const why = `${mostMoves} of your joins and leaves are under way: wait for them`
+      return Effect.succeed(refuse(connection, row, "moves", tooMany(why, "moves", mostMoves)))
+    }
+    return Effect.suspend(() => {
+      connection.moves += 1
+      const moving =
+        connection.missed === undefined
+          ? receiving
+          : Effect.andThen(notifications.catchUp(connection), receiving)
+      return Effect.ensuring(moving, moveOver(connection))
+    })
   }
 
   /** `draining` says that no call and no stay in an office may begin any more. */
@@ -99,8 +119,8 @@ export const makeIntake = Effect.gen(function* () {
         return Effect.succeed(refusalAnswer(connection.line, row, goingDown()))
       }
       if (row?.kind === "call") return call(connection, row, receive(event, body))
-      return kind === "join" || kind === "leave"
-        ? move(connection, receive(event, body))
+      return row?.kind === "join" || row?.kind === "leave"
+        ? move(connection, row, receive(event, body))
         : receive(event, body)
     }
 })

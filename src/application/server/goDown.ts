@@ -19,6 +19,8 @@ export const makeGoDown = Effect.gen(function* () {
   const clock = yield* Clock.Clock
   const patience = Duration.toMillis(drainTime)
   const seconds = patience / 1000
+  // Who gives no time does not want to hear of every step either.
+  const say = patience > 0 ? Effect.logInfo : Effect.logDebug
 
   /** Calls of members of this node, and calls of others to them. */
   const underWay = () => cancellation.size() + nodes.load().serving
@@ -37,13 +39,13 @@ export const makeGoDown = Effect.gen(function* () {
     begin()
     nodes.refuse()
     const load = { connections: connections.size(), calls: underWay() }
-    yield* Effect.logInfo("going down: joins and new calls are refused", { ...load, seconds })
+    yield* say("going down: joins and new calls are refused", { ...load, seconds })
     if (patience > 0 && load.connections > 0) yield* untilQuiet
     const calls = underWay()
     yield* calls === 0
-      ? Effect.logInfo("going down: no call is under way")
+      ? say("going down: no call is under way")
       : Effect.logWarning("going down: calls are cut off", { calls, seconds })
-    yield* Effect.logInfo("going down: closing connections", { connections: connections.size() })
+    yield* say("going down: closing connections", { connections: connections.size() })
     yield* Effect.forEach([...connections.all()], ({ link }) => link.close("The Server is going down"), {
       discard: true,
       concurrency: "unbounded"

@@ -115,4 +115,13 @@ describe("a log", () => {
       assert.match(line, /^\d\d:\d\d:\d\d\.\d{3} INFO {2}joined office="team 1" sid=s\n$/)
     })
   )
+
+  it.live("for people lets nobody's name reach the terminal's controls", () =>
+    Effect.gen(function* () {
+      const office = "a\u001b[2J\u009b2J\u0007"
+      const [line = ""] = yield* logged("human", Effect.logWarning("refused", { office, list: [office] }))
+      assert.notMatch(line.trimEnd(), /\p{Cc}/u)
+      assert.include(line, "\\u009b")
+    })
+  )
 })

@@ -1,5 +1,6 @@
+import { connect as connectTcp } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Duration, Effect, Exit, Fiber, Queue, type Scope } from "effect"
+import { Deferred, Duration, Effect, Exit, Fiber, Queue, Scope } from "effect"
 import { io } from "socket.io-client"
 import { WebSocket } from "ws"
 import * as SocketIoServer from "../../../src/adapters/socketio/SocketIoServer.ts"
@@ -193,6 +194,26 @@ describe("the protocol of Socket.IO", () => {
         yield* (yield* link).tell("big", body)
         assert.deepStrictEqual(yield* got, JSON.parse(text))
       }
+    })
+  )
+
+  it.live("waits for nobody whose upgrade it has turned away when it closes", () =>
+    Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      const { url } = yield* Scope.provide(site, scope)
+      const { hostname, port } = new URL(url)
+      const stranger = yield* Effect.acquireRelease(
+        Effect.sync(() => connectTcp({ host: hostname, port: Number(port), allowHalfOpen: true })),
+        (socket) => Effect.sync(() => socket.destroy())
+      )
+      stranger.on("error", () => undefined)
+      stranger.write(
+        "GET /nowhere HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n" +
+          "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\n\r\n"
+      )
+      stranger.resume()
+      yield* Effect.callback<void>((resume) => void stranger.once("end", () => resume(Effect.void)))
+      yield* Scope.close(scope, Exit.void)
     })
   )
 })
