@@ -1,4 +1,5 @@
 import { createClient } from "redis"
+import { messageRead } from "../node/relayMemory.ts"
 
 /** How often a connection is looked after, in milliseconds. */
 export const pulse = 250
@@ -140,6 +141,7 @@ export class RedisConnection {
     const listen = (message: Buffer, channel: Buffer) => {
       this.#answered = true
       if (client === this.#client) this.#events.message(channel.toString(), message)
+      messageRead(message.length)
     }
     client
       .connect()
