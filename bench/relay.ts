@@ -5,6 +5,7 @@
  */
 import { cpus } from "node:os"
 import { join } from "node:path"
+import { tuneForRelay } from "../src/adapters/node/relayMemory.ts"
 import type { Row, Setting } from "./relay/cases/Case.ts"
 import { cases } from "./relay/cases/all.ts"
 import * as kinds from "./relay/kinds.ts"
@@ -93,6 +94,8 @@ const main = async () => {
   if (options.help) return void process.stdout.write(helpText(cases))
   process.once("SIGINT", () => give("interrupted", 130))
   process.once("SIGTERM", () => give("terminated", 143))
+  // The load passes bodies on, too, and is not what is measured.
+  tuneForRelay()
   const notPinned = pin(process.pid, processors.load)
   if (notPinned !== undefined) process.stderr.write(`Servers and load share processors: ${notPinned}.\n`)
   if (options.profile === undefined) await measure(options, notPinned)

@@ -1,5 +1,6 @@
 import { once } from "node:events"
 import { WebSocket } from "ws"
+import { messageRead } from "../../../src/adapters/node/relayMemory.ts"
 import { maxMessageBytes } from "../limits.ts"
 import type { Fail } from "./Peers.ts"
 
@@ -29,7 +30,10 @@ export const openSocket = async (
     send: (text) => socket.send(text, { binary: false })
   }
   // Before it is open: the first message may come together with the end of the handshake.
-  socket.on("message", (message: Buffer) => hear(message, opened))
+  socket.on("message", (message: Buffer) => {
+    hear(message, opened)
+    messageRead(message.length)
+  })
   await once(socket, "open").catch((cause: Error) => {
     throw new Error(`${url}: ${cause.message}`, { cause })
   })

@@ -13,13 +13,14 @@ let passed = 0
  * Tells V8 that this process passes bodies on, and keeps little. Messages are memory outside of its heap, of which it
  * sees little in need of collecting, until there is so much that it collects everything, again and again: more than
  * half of the time of a relay of large messages. With these rules they count together with the heap, which may grow to
- * four times what was left of it, and {@link messageRead} has them collected while they are young. For the process, as
- * early as possible; where V8 has no such rules nothing happens.
+ * four times what was left of it, the young generation stays small, and {@link messageRead} has messages collected with
+ * it. For the process, as early as possible; where V8 has no such rules nothing happens.
  */
 export const tuneForRelay = (): void => {
   if (Number(process.versions.node.split(".")[0]) < 24) return
   setFlagsFromString("--external-memory-accounted-in-global-limit")
   setFlagsFromString("--heap-growing-percent=300")
+  setFlagsFromString("--semi-space-growth-factor=1")
   setFlagsFromString("--expose-gc")
   // Only contexts that are made from now on have it.
   const gc: unknown = runInNewContext("gc")

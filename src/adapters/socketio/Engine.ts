@@ -5,6 +5,7 @@ import { messageRead } from "../node/relayMemory.ts"
 import { Outgoing, TextFrame } from "./frames.ts"
 import { envelopeBytes, strangerBytes } from "./limits.ts"
 import { Patience } from "./patience.ts"
+import { currentTurn } from "./turn.ts"
 
 type Request = ConstructorParameters<typeof transports.websocket>[0]
 type Packets = Parameters<Transport["send"]>[0]
@@ -46,6 +47,15 @@ const handOver = (packet: Packet, as: (outgoing: Outgoing) => Partial<Packet>): 
 /** Longer messages go the way of Engine.IO, for which they are a sign of life. */
 const shortMessage = 256 * 1024
 
+/** Messages of one connection that are taken in one turn of the event loop: then the others have theirs. */
+const fairShare = 32
+
+/** A message as `ws` gives it. */
+interface Frame {
+  readonly data: Buffer
+  readonly isBinary: boolean
+}
+
 /** What `ws` has for frames that are made already, as Engine.IO itself uses it. */
 interface Sender {
   readonly sendFrame: (frame: ReadonlyArray<Buffer>, done: (error?: Error | null) => void) => void
@@ -61,6 +71,14 @@ class ByteWebSocket extends transports.websocket {
   listener: ((bytes: Buffer) => void) | undefined
   readonly #patience = new Patience()
   #trusted = false
+  /** The latest turn in which something came, and how much. */
+  #turn = -1
+  #taken = 0
+  /** What has come beyond the fair share of its turn. */
+  #later: Array<Frame> | undefined
+  /** For how many reasons nothing is read right now. */
+  #holds = 0
+  #isPaused = false
   constructor(request: Request) {
     super(request)
     this.#socket = request.websocket
@@ -75,15 +93,43 @@ class ByteWebSocket extends transports.websocket {
     this.#socket?.on("message", (data: RawData, isBinary: boolean) => {
       // Unless told otherwise it is one Buffer.
       if (!Buffer.isBuffer(data)) return
-      if (!isBinary && data[0] === message) {
-        if (this.listener !== undefined && data.length <= shortMessage && this.readyState === "open") {
-          this.listener(data.subarray(1))
-        }
-        // Engine.IO only hands the data of a message on.
-        else this.onPacket({ type: "message", data: new TextFrame(data.subarray(1)) as unknown as string })
-      } else this.onData(isBinary ? data : data.toString())
-      messageRead(data.length)
+      const turn = currentTurn()
+      if (this.#turn !== turn) {
+        this.#turn = turn
+        this.#taken = 0
+      }
+      this.#taken += 1
+      if (this.#taken <= fairShare && this.#later === undefined) this.#take({ data, isBinary })
+      else this.#defer({ data, isBinary })
     })
+  }
+  #defer(frame: Frame): void {
+    if (this.#later === undefined) {
+      this.#later = []
+      this.#hold()
+      setImmediate(this.#goOn)
+    }
+    this.#later.push(frame)
+  }
+  readonly #goOn = (): void => {
+    const later = this.#later ?? []
+    for (const frame of later.splice(0, fairShare)) this.#take(frame)
+    if (later.length > 0) {
+      setImmediate(this.#goOn)
+      return
+    }
+    this.#later = undefined
+    this.#release()
+  }
+  #take({ data, isBinary }: Frame): void {
+    if (!isBinary && data[0] === message) {
+      if (this.listener !== undefined && data.length <= shortMessage && this.readyState === "open") {
+        this.listener(data.subarray(1))
+      }
+      // Engine.IO only hands the data of a message on.
+      else this.onPacket({ type: "message", data: new TextFrame(data.subarray(1)) as unknown as string })
+    } else this.onData(isBinary ? data : data.toString())
+    messageRead(data.length)
   }
   /** Sends a message at once; false when it has to wait for its turn. */
   sendNow(outgoing: Outgoing): boolean {
@@ -116,10 +162,26 @@ class ByteWebSocket extends transports.websocket {
   }
   /** Reads nothing for some milliseconds: the network holds the sender back. */
   pause(millis: number): void {
-    const socket = this.#socket
-    if (socket === undefined || socket.isPaused) return
-    socket.pause()
-    setTimeout(() => socket.resume(), millis).unref()
+    if (this.#isPaused) return
+    this.#isPaused = true
+    this.#hold()
+    setTimeout(() => {
+      this.#isPaused = false
+      this.#release()
+    }, millis).unref()
+  }
+  #hold(): void {
+    this.#holds += 1
+    if (this.#holds === 1) this.#socket?.pause()
+  }
+  #release(): void {
+    this.#holds -= 1
+    if (this.#holds === 0) this.#socket?.resume()
+  }
+  /** What had come before the end counts. */
+  override onClose(): void {
+    for (const frame of this.#later?.splice(0) ?? []) this.#take(frame)
+    super.onClose()
   }
   /** Whoever takes nothing is not waited for. */
   override doClose(done?: () => void): void {

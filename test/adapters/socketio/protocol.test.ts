@@ -1,6 +1,6 @@
 import { connect as connectTcp } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Duration, Effect, Exit, Fiber, Queue, Scope } from "effect"
+import { Deferred, Duration, Effect, Exit, Fiber, Queue, Result, Scope } from "effect"
 import { io } from "socket.io-client"
 import { WebSocket } from "ws"
 import * as SocketIoServer from "../../../src/adapters/socketio/SocketIoServer.ts"
@@ -12,6 +12,7 @@ interface Raw {
   readonly send: (frame: string | Buffer) => void
   /** The next message but the greeting and the pings. */
   readonly next: Effect.Effect<string>
+  readonly close: Effect.Effect<void>
   readonly closed: Effect.Effect<void>
 }
 
@@ -33,6 +34,7 @@ const rawClient = Effect.fnUntraced(function* (url: string): Effect.fn.Return<Ra
   return {
     send: (frame) => socket.send(frame),
     next: Queue.take(heard),
+    close: Effect.sync(() => socket.close()),
     closed: Deferred.await(closed)
   }
 })
@@ -52,6 +54,65 @@ const connected = Effect.gen(function* () {
   client.send("40/smcp,")
   assert.match(yield* client.next, /^0\/smcp,\{"sid":"/)
   return { ...place, client, far: yield* place.link }
+})
+
+/** A Server that notes what comes, and from which of its links; two clients of it. */
+const noted = Effect.gen(function* () {
+  const heard: Array<readonly [string, unknown]> = []
+  const { url } = yield* TransportServer.use(({ serve }) =>
+    serve((link) =>
+      Effect.succeed((_event, body) =>
+        Effect.sync(() => {
+          heard.push([link.id, Result.getOrUndefined(body.head)])
+          return []
+        })
+      )
+    )
+  ).pipe(Effect.provide(SocketIoServer.layer(), { local: true }), Effect.orDie)
+  const clients = [yield* rawClient(url), yield* rawClient(url)] as const
+  for (const client of clients) {
+    client.send("40/smcp,")
+    yield* client.next
+  }
+  return { clients, heard }
+})
+
+const many = Array.from({ length: 1000 }, (_, number) => number)
+
+describe("many messages at once", () => {
+  it.live("are taken in their order, and the others have their turn meanwhile", () =>
+    Effect.gen(function* () {
+      const {
+        clients: [one, other],
+        heard
+      } = yield* noted
+      for (const number of many) one.send(`42/smcp,["x",${number}]`)
+      other.send('42/smcp,["x","other"]')
+      while (heard.length <= many.length) yield* Effect.sleep(1)
+      assert.deepStrictEqual(
+        heard.flatMap(([, body]) => (typeof body === "number" ? [body] : [])),
+        many
+      )
+      assert.isBelow(
+        heard.findIndex(([, body]) => body === "other"),
+        many.length
+      )
+    })
+  )
+
+  it.live("are all taken, though their sender closes the connection right after them", () =>
+    Effect.gen(function* () {
+      const {
+        clients: [one],
+        heard
+      } = yield* noted
+      for (const number of many) one.send(`42/smcp,["x",${number}]`)
+      yield* one.close
+      yield* one.closed
+      while (heard.length < many.length) yield* Effect.sleep(1)
+      assert.lengthOf(heard, many.length)
+    })
+  )
 })
 
 describe("the protocol of Socket.IO", () => {
