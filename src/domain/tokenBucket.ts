@@ -40,6 +40,11 @@ export const take = (bucket: TokenBucket, { burst, perSecond }: Rate, now: numbe
   return 0
 }
 
+/** Takes what something has turned out to cost beyond its one token; what is not there is owed. */
+export const charge = (bucket: TokenBucket, tokens: number): void => {
+  bucket.tokens -= tokens
+}
+
 /** How long an empty bucket takes to be full again, in milliseconds. */
 const refillTime = ({ burst, perSecond }: Rate): number => (burst * 1000) / perSecond
 

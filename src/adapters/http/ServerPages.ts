@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import { isIP } from "node:net"
 import { Duration, Effect, FiberSet, Result, type Scope } from "effect"
 import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
-import { anybody, type Authenticator } from "../../application/ports/Authenticator.ts"
+import { anybody, type Authenticator, identify } from "../../application/ports/Authenticator.ts"
 import type { Handshake } from "../../application/ports/Transport.ts"
 import type { Sight } from "../../application/server/Sight.ts"
 import { Tally } from "../../application/server/Tally.ts"
@@ -100,7 +100,7 @@ export const makeServerPages = Effect.fnUntraced(function* ({
   /** Why somebody may not see numbers, or `undefined`. */
   const refusal = Effect.fnUntraced(function* (request: IncomingMessage) {
     const handshake = handshakeOf(request)
-    const identity = yield* Effect.result(authenticator.authenticate(handshake))
+    const identity = yield* Effect.result(identify(authenticator, handshake))
     const operates = Result.isSuccess(identity) && identity.success.grants.rights.includes("operator")
     if (operates) return undefined
     const code = Result.isFailure(identity) ? identity.failure.code : codes.forbidden

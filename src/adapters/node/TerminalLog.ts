@@ -56,7 +56,7 @@ const json = (line: Line): string => {
   const parts = partsOf(line)
   const facts: ReadonlyArray<unknown> = [redact(fiber.getRef(References.CurrentLogAnnotations)), ...parts]
   const span = Context.getOption(fiber.context, Tracer.ParentSpan)
-  return JSON.stringify(
+  const text = JSON.stringify(
     {
       time: date.toISOString(),
       level: logLevel.toUpperCase(),
@@ -67,6 +67,7 @@ const json = (line: Line): string => {
     },
     writable
   )
+  return withoutControls(text)
 }
 
 const logger = (write: (lines: string) => void) =>

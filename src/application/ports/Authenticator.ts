@@ -1,4 +1,4 @@
-import { Context, Effect, Stream } from "effect"
+import { Clock, Context, Effect, Stream } from "effect"
 import { everything, type Identity } from "../../domain/office/identity.ts"
 import { codes } from "../../domain/refusal.ts"
 import { type AdmissionReason, AdmissionRefused, type Handshake } from "./Transport.ts"
@@ -27,6 +27,19 @@ export const anybody: Authenticator = {
 export const Authenticator = Context.Reference<Authenticator>("a2c-smcp/application/ports/Authenticator", {
   defaultValue: () => anybody
 })
+
+/** Who somebody is right now: an identity that has expired is none. */
+export const identify = (
+  authenticator: Authenticator,
+  handshake: Handshake
+): Effect.Effect<Identity, AdmissionRefused> =>
+  Effect.flatMap(authenticator.authenticate(handshake), (identity) =>
+    Effect.flatMap(Clock.currentTimeMillis, (now) =>
+      identity.expiresAt !== undefined && identity.expiresAt <= now
+        ? Effect.fail(refusedFor("expired_credentials", "The credentials have expired"))
+        : Effect.succeed(identity)
+    )
+  )
 
 const reasonCodes: { readonly [Reason in AdmissionReason]: number } = {
   missing_credentials: codes.unauthorized,

@@ -3,7 +3,7 @@ import type { Identity } from "../../domain/office/identity.ts"
 import type { Missed } from "../../domain/office/missed.ts"
 import type { Line } from "../../domain/protocol/lines.ts"
 import { codes } from "../../domain/refusal.ts"
-import { fullBucket, type Rate, type TokenBucket } from "../../domain/tokenBucket.ts"
+import { charge, fullBucket, type Rate, type TokenBucket } from "../../domain/tokenBucket.ts"
 import { AdmissionRefused, type Link } from "../ports/Transport.ts"
 import { Limits } from "./Limits.ts"
 import { Tally } from "./Tally.ts"
@@ -27,6 +27,13 @@ export interface Connection {
   /** It has been told to go, and is as good as gone. */
   dismissed: boolean
 }
+
+/** Members that may be told of something, or listed, for the price of one message. */
+const membersPerMessage = 16
+
+/** Counts what a message of a member has cost because of all those whom it concerned. */
+export const chargeFor = ({ bucket }: Connection, members: number): void =>
+  charge(bucket, Math.floor(members / membersPerMessage))
 
 /** Whoever has not been let in yet. */
 export const nobody: Identity = {

@@ -3,7 +3,7 @@ import type { Command, Member, OfficeRefusal, Seat, Session } from "../../domain
 import { computerNotFound, notInOffice } from "../../domain/refusal.ts"
 import { type Change, OfficeRegistry, type RegistryState } from "../ports/OfficeRegistry.ts"
 import { Cancellation } from "./Cancellation.ts"
-import { Connections } from "./Connections.ts"
+import { chargeFor, Connections } from "./Connections.ts"
 import { EntryObservers } from "./EntryObservers.ts"
 import { Limits } from "./Limits.ts"
 import { Nodes } from "./Nodes.ts"
@@ -84,6 +84,7 @@ export class Membership extends Context.Service<
           const { _tag, recipients, seat, sid } = change
           const connection = connections.get(sid)
           if (connection !== undefined) {
+            chargeFor(connection, recipients.length)
             const { subject } = connection.identity
             for (const observe of observers) observe({ _tag, sid, seat, subject })
           }

@@ -6,7 +6,7 @@ import { codes, forbidden, internal, otherOffice, type Refusal, unknownEvent } f
 import { type Body, decodeHead } from "../ports/Body.ts"
 import type { Answer, Receive } from "../ports/Transport.ts"
 import { refusalAnswer, silence, values } from "./answers.ts"
-import { Connections } from "./Connections.ts"
+import { chargeFor, Connections } from "./Connections.ts"
 import { EntryObservers } from "./EntryObservers.ts"
 import { makeLengths } from "./lengths.ts"
 import { Membership } from "./Membership.ts"
@@ -21,6 +21,13 @@ export const makeReceiver = Effect.gen(function* () {
   const routing = yield* Routing
   const lengths = yield* makeLengths
   const observers = yield* EntryObservers
+
+  /** One message to a full office is work for a thousand. */
+  const concerning = <M>(sid: string, members: ReadonlyArray<M>): ReadonlyArray<M> => {
+    const connection = connections.get(sid)
+    if (connection !== undefined) chargeFor(connection, members.length)
+    return members
+  }
 
   const dropped = (sid: string, event: string, reason: string) =>
     Effect.as(Effect.logWarning("message dropped", { sid, event, reason }), silence)
@@ -70,7 +77,7 @@ export const makeReceiver = Effect.gen(function* () {
       yield* Effect.logWarning("listing another office refused", { sid, office: officeId })
       return yield* otherOffice(`Room '${officeId}'`)
     }
-    const sessions = membership.list(office).map(({ seat, sid: id, version }) => ({
+    const sessions = concerning(sid, membership.list(office)).map(({ seat, sid: id, version }) => ({
       sid: id,
       name: seat.name,
       role: seat.role,
@@ -87,7 +94,7 @@ export const makeReceiver = Effect.gen(function* () {
     if (Result.isFailure(seat)) return yield* dropped(sid, event, seat.failure.message)
     const { name, office } = seat.success
     if (request.success.computer !== name) return yield* dropped(sid, event, "not about the sender")
-    yield* notifications.tellMembers(membership.others(office, sid), {
+    yield* notifications.tellMembers(concerning(sid, membership.others(office, sid)), {
       _tag: "Updated",
       part: row.part,
       computer: name
@@ -107,7 +114,7 @@ export const makeReceiver = Effect.gen(function* () {
     if (Result.isFailure(seat)) return yield* dropped(sid, event, seat.failure.message)
     const { name, office } = seat.success
     if (request.success.agent !== name) return yield* dropped(sid, event, "not about the sender")
-    yield* notifications.tellMembers(membership.others(office, sid), {
+    yield* notifications.tellMembers(concerning(sid, membership.others(office, sid)), {
       _tag: "Cancelled",
       agent: name,
       reqId: request.success.reqId

@@ -135,17 +135,22 @@ export class Routing extends Context.Service<
           }
           const member = Option.getOrUndefined(membership.computerIn(agent.office, computer))
           const link = member === undefined ? undefined : linkOf(member)
-          if (member === undefined || link === undefined) {
-            return resume(
-              Effect.tapError(absent(agent.office, computer), (refusal) =>
-                Effect.sync(() => observed(refusal))
-              )
-            )
-          }
-          const crowded = callLimit(sid, link.id)
+          const target = link?.id ?? `absent for ${sid}`
+          const crowded = callLimit(sid, target)
           if (crowded !== undefined) {
             observed(crowded)
             return resume(Effect.fail(crowded))
+          }
+          if (member === undefined || link === undefined) {
+            // The other nodes may have to be asked, which takes time.
+            const lookup: Flight = { end: () => {} }
+            cancellation.begun(sid, target, lookup)
+            return resume(
+              absent(agent.office, computer).pipe(
+                Effect.tapError((refusal) => Effect.sync(() => observed(refusal))),
+                Effect.ensuring(Effect.sync(() => cancellation.landed(sid, target, lookup)))
+              )
+            )
           }
           let over = false
           let forget = () => {}

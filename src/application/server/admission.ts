@@ -4,7 +4,7 @@ import { mayConnect } from "../../domain/office/grants.ts"
 import type { Identity } from "../../domain/office/identity.ts"
 import { Role } from "../../domain/protocol/v0_2/office.ts"
 import { codes } from "../../domain/refusal.ts"
-import { Authenticator, refusedFor } from "../ports/Authenticator.ts"
+import { Authenticator, identify, refusedFor } from "../ports/Authenticator.ts"
 import { AdmissionRefused, type Handshake } from "../ports/Transport.ts"
 import { type Connection, Connections, nobody } from "./Connections.ts"
 import { ServerSettings } from "./ServerSettings.ts"
@@ -33,8 +33,6 @@ const statedRole = (
   )
 }
 
-const isOver = ({ expiresAt }: Identity, now: number): boolean => expiresAt !== undefined && expiresAt <= now
-
 /** Who is let in, and for how long. */
 export interface Admission {
   /** Who somebody is and the role it states, or why it may not connect. */
@@ -56,15 +54,12 @@ export const makeAdmission: Effect.Effect<Admission, never, Connections | Scope.
     const settings = yield* ServerSettings
 
     const admit = Effect.fnUntraced(function* (handshake: Handshake) {
-      const identity = yield* authenticator.authenticate(handshake).pipe(
+      const identity = yield* identify(authenticator, handshake).pipe(
         Effect.timeoutOrElse({
           duration: patience,
           orElse: () => Effect.fail(refusedFor("unavailable", "Credentials cannot be checked right now"))
         })
       )
-      if (isOver(identity, yield* Clock.currentTimeMillis)) {
-        return yield* refusedFor("expired_credentials", "The credentials have expired")
-      }
       const role = yield* Effect.fromResult(statedRole(handshake.auth, settings.requireRole))
       const obstacle = mayConnect(identity, role)
       if (obstacle !== undefined) return yield* refusedFor("role_not_granted", obstacle)

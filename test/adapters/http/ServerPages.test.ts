@@ -53,6 +53,8 @@ const guards = () => {
     const token = handshake.headers["authorization"] ?? handshake.headers["x-api-key"]
     const identity = (subject: string, rights: typeof everything.rights) =>
       Effect.succeed({ subject, grants: { ...everything, rights }, expiresAt: undefined })
+    if (token === "Bearer of-yesterday")
+      return Effect.succeed({ subject: "olga", grants: everything, expiresAt: Date.now() - 1000 })
     if (token === "Bearer of-operator" || token === "of-operator") return identity("olga", ["operator"])
     if (token === "Bearer of-agent") return identity("alan", ["agent"])
     return Effect.fail(new AdmissionRefused({ code: 401, message: "no such token" }))
@@ -142,6 +144,7 @@ describe("the pages of a Server that asks who somebody is", () => {
       for (const path of ["/metrics", "/status"]) {
         assert.strictEqual(yield* statusOf(path, {}), 401)
         assert.strictEqual(yield* statusOf(path, { authorization: "Bearer guess" }), 401)
+        assert.strictEqual(yield* statusOf(path, { authorization: "Bearer of-yesterday" }), 401)
         assert.strictEqual(yield* statusOf(path, { authorization: "Bearer of-agent" }), 403)
         assert.strictEqual(yield* statusOf(path, { authorization: "Bearer of-operator" }), 200)
         assert.strictEqual(yield* statusOf(path, { "x-api-key": "of-operator" }), 200)

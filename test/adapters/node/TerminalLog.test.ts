@@ -116,12 +116,16 @@ describe("a log", () => {
     })
   )
 
-  it.live("for people lets nobody's name reach the terminal's controls", () =>
-    Effect.gen(function* () {
-      const office = "a\u001b[2J\u009b2J\u0007"
-      const [line = ""] = yield* logged("human", Effect.logWarning("refused", { office, list: [office] }))
-      assert.notMatch(line.trimEnd(), /\p{Cc}/u)
-      assert.include(line, "\\u009b")
-    })
-  )
+  for (const format of ["human", "json"] as const) {
+    it.live(
+      `for ${format === "human" ? "people" : "programs"} lets nobody's name reach the terminal's controls`,
+      () =>
+        Effect.gen(function* () {
+          const office = "a\u001b[2J\u009b2J\u0007"
+          const [line = ""] = yield* logged(format, Effect.logWarning("refused", { office, list: [office] }))
+          assert.notMatch(line.trimEnd(), /\p{Cc}/u)
+          assert.include(line, "\\u009b")
+        })
+    )
+  }
 })

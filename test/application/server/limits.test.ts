@@ -1,5 +1,7 @@
-import { assert, describe } from "@effect/vitest"
-import { Deferred, Duration, Effect, Fiber } from "effect"
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Duration, Effect, Fiber, Layer } from "effect"
+import * as MemoryCluster from "../../../src/adapters/memory/MemoryCluster.ts"
+import { OfficeRegistry } from "../../../src/application/ports/OfficeRegistry.ts"
 import { Tally } from "../../../src/application/server/Tally.ts"
 import {
   agent,
@@ -12,7 +14,7 @@ import {
   join,
   settled
 } from "../../conformance/cast.ts"
-import { conform, type Peer, type World } from "../../conformance/World.ts"
+import { buildWorld, conform, type Peer, type World } from "../../conformance/World.ts"
 
 const calling = (peer: Peer, reqId: string, computerName = "pc-1") =>
   peer.ask("client:get_tools", { agent: "agent-1", req_id: reqId, computer: computerName })
@@ -96,6 +98,22 @@ describe("messages", () => {
         assert.deepStrictEqual(yield* calling(a1, "3"), [{ tools: [], req_id: "r" }])
       }),
     { limits: { messagesPerSecond: 1, messageBurst: 2 } }
+  )
+
+  conform(
+    "count as many when they concern a large office",
+    (world) =>
+      Effect.gen(function* () {
+        const a1 = yield* agentIn(world, "O1")
+        const c1 = yield* computerIn(world, "O1")
+        for (let more = 2; more <= 40; more++) yield* computerIn(world, "O1", `pc-${more}`)
+        for (let sent = 0; sent < 9; sent++) yield* c1.tell("server:update_desktop", { computer: "pc-1" })
+        yield* settled([c1])
+        yield* a1.hear("notify:update_desktop")
+        yield* settled([a1])
+        assert.isAtMost(bodiesOf(a1, "notify:update_desktop").length, 3)
+      }),
+    { limits: { messagesPerSecond: 0.01, messageBurst: 10 } }
   )
 
   const told = counting()
@@ -194,6 +212,32 @@ describe("calls", () => {
         yield* Fiber.join(waiting)
       }),
     { limits: { callsPerComputer: 1 } }
+  )
+
+  it.effect("to nobody count as long as other Servers are asked for them", () =>
+    Effect.gen(function* () {
+      const asked = yield* Deferred.make<void>()
+      const told = yield* Deferred.make<boolean>()
+      const slow = Layer.effect(
+        OfficeRegistry,
+        Effect.map(OfficeRegistry, (registry) => ({
+          ...registry,
+          computerElsewhere: () => Effect.andThen(Deferred.succeed(asked, undefined), Deferred.await(told))
+        }))
+      )
+      const world = yield* buildWorld("memory", {
+        cluster: Layer.provideMerge(slow, MemoryCluster.layer),
+        limits: { callsPerAgent: 1 }
+      })
+      const a1 = yield* agentIn(world, "O1")
+      const first = yield* Effect.forkChild(calling(a1, "1"))
+      yield* Deferred.await(asked)
+      const [refused] = yield* calling(a1, "2")
+      assert.deepInclude(refused, { code: 429, limit: "calls_per_agent", most: 1 })
+      yield* Deferred.succeed(told, false)
+      assert.deepInclude((yield* Fiber.join(first))[0], { code: 404 })
+      assert.deepInclude((yield* calling(a1, "3"))[0], { code: 404 })
+    })
   )
 })
 
