@@ -114,7 +114,7 @@ const cases = [
     payload: () => text(1024 * 1024),
     pairs: 4,
     inFlight: 1,
-    warmUp: 200,
+    warmUp: 2000,
     millis: 500,
     targets: { cpu: ratioAtMost(2) }
   })
