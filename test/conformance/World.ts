@@ -276,7 +276,12 @@ export const buildWorld = Effect.fnUntraced(function* (
   const logging = Layer.merge(Logger.layer([logger]), Layer.succeed(References.MinimumLogLevel, "All"))
   const transports: Layer.Layer<TransportServer | TransportClient> =
     transport === "memory"
-      ? Memory.layer({ ...options, ...(reading !== undefined && { reading }) })
+      ? Memory.layer({
+          ...options,
+          ...(reading !== undefined && {
+            travel: (sid, to) => (to === "member" ? reading(sid) : Effect.void)
+          })
+        })
       : Layer.merge(SocketIoServer.layer(options), SocketIoClient.layer({ url: "http://set.below" }))
   const context = yield* Server.layer.pipe(
     Layer.provideMerge(transports),

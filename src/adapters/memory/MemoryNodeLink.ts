@@ -70,6 +70,8 @@ export const layer = (cluster: Cluster, node: string): Layer.Layer<NodeLink> =>
       const { stations } = cluster
       const context = yield* Effect.context<never>()
       const run = Effect.runForkWith(context)
+      /** By Effect's scheduler, of which a virtual clock knows: it does not tick before this is done. */
+      const soon = (act: () => void) => void run(Effect.andThen(Effect.yieldNow, Effect.sync(act)))
       const here: Station = {
         node,
         asked: new Set(),
@@ -94,7 +96,7 @@ export const layer = (cluster: Cluster, node: string): Layer.Layer<NodeLink> =>
         const written = body.text()
         if (written._tag === "Failure" || to === undefined || stations.get(node) !== here) {
           let wanted = true
-          queueMicrotask(() => {
+          soon(() => {
             if (!wanted) return
             end(
               Exit.fail(
@@ -126,7 +128,7 @@ export const layer = (cluster: Cluster, node: string): Layer.Layer<NodeLink> =>
           else here.ignored++
         }
         const sent = carry(body)
-        queueMicrotask(() => {
+        soon(() => {
           if (!to.serving.has(call)) return
           const { receive } = to
           if (receive === undefined) ended(Exit.fail(new LinkClosed({ reason: "the node does not serve" })))
@@ -162,7 +164,7 @@ export const layer = (cluster: Cluster, node: string): Layer.Layer<NodeLink> =>
             return
           }
           const sent = carry(body)
-          queueMicrotask(() => to.receive?.tell(sids, event, sent))
+          soon(() => to.receive?.tell(sids, event, sent))
         },
         lost: (name) => {
           const to = stations.get(name)

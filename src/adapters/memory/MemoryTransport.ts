@@ -25,10 +25,10 @@ export interface MemoryTransportOptions {
   /** The version the Server's gate speaks. */
   readonly version?: string
   /**
-   * How members read: each message and each answer to the member at the far end of this link waits for it, and counts
-   * as backlog until it has ended. Without it members read at once.
+   * How messages travel: each message and each answer to this end of this link waits for it, and counts as backlog
+   * until it has ended. Without it everything arrives at once.
    */
-  readonly reading?: (id: string) => Effect.Effect<void>
+  readonly travel?: (id: string, to: "member" | "server") => Effect.Effect<void>
   /** What the ids of its links begin with: several Servers that share offices need different ones. */
   readonly name?: string
 }
@@ -57,43 +57,43 @@ const carry = (body: Body): Body => {
   })
 }
 
-/** What keeps what arrives at one end from being taken at once. */
-interface Reading {
-  /** Counts bodies as on their way, and waits until they have been read. */
-  readonly read: (bodies: ReadonlyArray<Body>) => Effect.Effect<void>
+/** The way to one end. */
+interface Way {
+  /** Counts bodies as on their way, and waits until they have arrived. */
+  readonly go: (bodies: ReadonlyArray<Body>) => Effect.Effect<void>
   /** Bytes on their way. */
   readonly backlog: () => number
 }
 
-const atOnce: Reading = { read: () => Effect.void, backlog: () => 0 }
+const atOnce: Way = { go: () => Effect.void, backlog: () => 0 }
 
-const readingBy = (reads: Effect.Effect<void>): Reading => {
-  let unread = 0
+const wayOf = (travel: Effect.Effect<void>): Way => {
+  let underWay = 0
   return {
-    read: (bodies) => {
+    go: (bodies) => {
       const bytes = bodies.reduce((sum, body) => sum + body.bytes(), 0)
-      unread += bytes
+      underWay += bytes
       return Effect.ensuring(
-        reads,
+        travel,
         Effect.sync(() => {
-          unread -= bytes
+          underWay -= bytes
         })
       )
     },
-    backlog: () => unread
+    backlog: () => underWay
   }
 }
 
-/** How this end reads, and the far one: what each is sent waits for its own. */
-interface Readings {
-  readonly here: Reading
-  readonly there: Reading
+/** The ways to this end and to the far one. */
+interface Ways {
+  readonly here: Way
+  readonly there: Way
 }
 
 const makeEnd = Effect.fnUntraced(function* (
   id: string,
   maxBytes: number,
-  { here, there }: Readings,
+  { here, there }: Ways,
   far: () => End,
   close: (reason: string) => Effect.Effect<void>
 ): Effect.fn.Return<End, never, Scope.Scope> {
@@ -154,7 +154,7 @@ const makeEnd = Effect.fnUntraced(function* (
       const exit = fiber.pollUnsafe()
       // Not before the asker has what it needs to forget the answer.
       if (exit === undefined) fiber.addObserver(tell)
-      else queueMicrotask(() => tell(exit))
+      else runAsk(Effect.andThen(Effect.yieldNow, Effect.sync(() => tell(exit))))
       return () => {
         wanted = false
         fiber.interruptUnsafe()
@@ -173,7 +173,7 @@ const makeEnd = Effect.fnUntraced(function* (
     deliver: (event, body, answered) => {
       const handle = receive
       if (handle === undefined) return
-      const arrival = here.read([body])
+      const arrival = here.go([body])
       run(
         // It arrives a moment later, as over a wire: nobody hears an answer within the call that asks.
         Effect.andThen(Effect.yieldNow, arrival).pipe(
@@ -181,7 +181,7 @@ const makeEnd = Effect.fnUntraced(function* (
           Effect.catchDefect((defect) => Effect.as(Effect.logError("handler failed", { event }, defect), [])),
           Effect.flatMap((answer) => {
             const carried = answer.map(bounded)
-            return Effect.andThen(there.read(carried), Deferred.succeed(answered, carried))
+            return Effect.andThen(there.go(carried), Deferred.succeed(answered, carried))
           }),
           Effect.asVoid
         )
@@ -213,7 +213,7 @@ export const layer = (options: MemoryTransportOptions = {}): Layer.Layer<Transpo
       const {
         maxMessageBytes = Number.POSITIVE_INFINITY,
         name = "memory",
-        reading,
+        travel,
         version = PROTOCOL_VERSION
       } = options
       const serverVersion = yield* Effect.orDie(Effect.fromResult(parseVersion(version)))
@@ -254,18 +254,21 @@ export const layer = (options: MemoryTransportOptions = {}): Layer.Layer<Transpo
         const lose = (reason: string) =>
           Effect.suspend(() => Effect.andThen(near.lose(reason), far.lose(reason)))
         const close = (reason: string) => Effect.andThen(lose(reason), Scope.close(there, Exit.void))
-        const member = reading === undefined ? atOnce : readingBy(Effect.suspend(() => reading(id)))
+        const way = (to: "member" | "server"): Way =>
+          travel === undefined ? atOnce : wayOf(Effect.suspend(() => travel(id, to)))
+        const toMember = way("member")
+        const toServer = way("server")
         const near: End = yield* makeEnd(
           id,
           maxMessageBytes,
-          { here: member, there: atOnce },
+          { here: toMember, there: toServer },
           () => far,
           close
         )
         const far: End = yield* makeEnd(
           id,
           Number.POSITIVE_INFINITY,
-          { here: atOnce, there: member },
+          { here: toServer, there: toMember },
           () => near,
           close
         ).pipe(Scope.provide(there), Effect.provideContext(context))

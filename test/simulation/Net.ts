@@ -1,0 +1,214 @@
+import { Clock, Deferred, Duration, Effect, Exit, Scope } from "effect"
+import {
+  type Asked,
+  type Link,
+  LinkClosed,
+  TransportClient,
+  Unreachable
+} from "../../src/application/ports/Transport.ts"
+import { fraction } from "./dice.ts"
+import type { LinkFault } from "./plan.ts"
+
+/** After so many milliseconds a connection on which nothing arrives is given up, as by the pings of Socket.IO. */
+const noticeTime = 45_000
+
+/** What lies between two messages to one end at least, in milliseconds. */
+const gap = 0.001
+
+/** How long messages take, in milliseconds. */
+export interface Delay {
+  readonly low: number
+  readonly high: number
+}
+
+const quick: Delay = { low: 0, high: 3 }
+
+/** One connection, seen from the network. */
+interface Cable {
+  delay: Delay
+  /** Nothing arrives any more. */
+  mute: boolean
+  /** When the last message to each end arrives, and how many have been sent there. */
+  readonly last: { member: number; server: number }
+  readonly sent: { member: number; server: number }
+}
+
+/** A connection of one member. */
+interface Connection {
+  readonly id: string
+  readonly node: number
+  /** Ends it at both ends. */
+  readonly close: (reason: string) => Effect.Effect<void>
+  /** Ends it for the member alone. */
+  readonly sever: (reason: string) => void
+}
+
+/** The network between members and Servers: slow, unfair and not to be relied on, but the same for the same seed. */
+export interface Net {
+  /** How messages travel on the connection of this id. */
+  readonly travel: (id: string, to: "member" | "server") => Effect.Effect<void>
+  /** A node is there for members to connect to, or is not. */
+  readonly setNode: (node: number, transport: TransportClient["Service"] | undefined) => void
+  /** The way of one member to whatever node a balancer would choose. */
+  readonly clientOf: (member: string) => TransportClient["Service"]
+  readonly fault: (member: string, fault: LinkFault) => Effect.Effect<boolean>
+  /** Ends all connections to a node, as when its process is gone. */
+  readonly dropNode: (node: number) => Effect.Effect<void>
+  readonly slow: (member: string, delay: Delay) => void
+  /** All is well again, also for connections that nobody knows to be dead. */
+  readonly heal: Effect.Effect<void>
+  /** How many connections there are. */
+  readonly size: () => number
+}
+
+/** A network whose accidents a seed decides; what it still has to do is done in the scope. */
+export const makeNet = Effect.fnUntraced(function* (seed: number): Effect.fn.Return<Net, never, Scope.Scope> {
+  const owner = yield* Effect.scope
+  const clock = yield* Clock.Clock
+  const run = Effect.runForkWith(yield* Effect.context<never>())
+  const cables = new Map<string, Cable>()
+  const delays = new Map<string, Delay>()
+  const connections = new Map<string, Map<string, Connection>>()
+  const nodes = new Map<number, TransportClient["Service"]>()
+  let attempts = 0
+
+  const cableOf = (id: string): Cable => {
+    const known = cables.get(id)
+    if (known !== undefined) return known
+    const cable: Cable = {
+      delay: quick,
+      mute: false,
+      last: { member: 0, server: 0 },
+      sent: { member: 0, server: 0 }
+    }
+    cables.set(id, cable)
+    return cable
+  }
+
+  const travel: Net["travel"] = (id, to) =>
+    Effect.suspend(() => {
+      const cable = cableOf(id)
+      const now = clock.currentTimeMillisUnsafe()
+      const { high, low } = cable.delay
+      const takes = low + Math.floor(fraction(seed, "delay", id, to, cable.sent[to]++) * (high - low + 1))
+      // One after the other, as they were sent.
+      cable.last[to] = Math.max(cable.last[to] + gap, now + takes)
+      const arrive = Effect.suspend(() => (cable.mute ? Effect.never : Effect.void))
+      return Effect.andThen(Effect.sleep(cable.last[to] - now), arrive)
+    })
+
+  /** The end of a member, which may be severed from the other one. */
+  const cut = (link: Link, gone: Deferred.Deferred<string>): Link => {
+    const closed = Effect.raceFirst(link.closed, Deferred.await(gone))
+    const over = Effect.flatMap(Deferred.await(gone), (reason) => Effect.fail(new LinkClosed({ reason })))
+    return {
+      ...link,
+      closed,
+      ask: (event, body, deadline) => Effect.raceFirst(over, link.ask(event, body, deadline)),
+      tell: (event, body) =>
+        Effect.suspend(() => (Deferred.isDoneUnsafe(gone) ? over : link.tell(event, body))),
+      request: (event, body, deadline, end) => {
+        const fiber = run(Effect.raceFirst(over, link.ask(event, body, deadline)))
+        let wanted = true
+        fiber.addObserver((asked: Asked) => {
+          if (wanted) end(asked)
+        })
+        return () => {
+          wanted = false
+          fiber.interruptUnsafe()
+        }
+      }
+    }
+  }
+
+  const clientOf = (member: string): TransportClient["Service"] =>
+    TransportClient.of({
+      connect: Effect.fnUntraced(function* (options) {
+        const up = [...nodes.keys()].toSorted((one, other) => one - other)
+        const node = up[Math.floor(fraction(seed, "balancer", member, attempts++) * up.length)]
+        const transport = node === undefined ? undefined : nodes.get(node)
+        if (node === undefined || transport === undefined) {
+          return yield* new Unreachable({ message: "nobody listens" })
+        }
+        const scope = yield* Scope.fork(owner)
+        const gone = yield* Deferred.make<string>()
+        const link = yield* transport.connect(options).pipe(
+          Scope.provide(scope),
+          Effect.onError(() => Scope.close(scope, Exit.void))
+        )
+        const own = connections.get(member) ?? new Map<string, Connection>()
+        connections.set(member, own)
+        cableOf(link.id).delay = delays.get(member) ?? quick
+        const close = (reason: string) =>
+          Effect.suspend(() => {
+            own.delete(link.id)
+            return Effect.andThen(link.close(reason), Scope.close(scope, Exit.void))
+          })
+        own.set(link.id, {
+          id: link.id,
+          node,
+          close,
+          sever: (reason) => Deferred.doneUnsafe(gone, Exit.succeed(reason))
+        })
+        // Whoever closes a connection that is severed already tells nobody.
+        yield* Effect.addFinalizer(() =>
+          Effect.suspend(() => (Deferred.isDoneUnsafe(gone) ? Effect.void : close("closed by the member")))
+        )
+        // Not in the scope that it closes.
+        yield* Effect.forkIn(Effect.flatMap(link.closed, close), owner)
+        return cut(link, gone)
+      })
+    })
+
+  const all = () => [...connections.values()].flatMap((own) => [...own.values()])
+
+  const later = (connection: Connection) =>
+    Effect.forkIn(
+      Effect.andThen(Effect.sleep(Duration.millis(noticeTime)), connection.close("ping timeout")),
+      owner
+    )
+
+  return {
+    travel,
+    setNode: (node, transport) =>
+      void (transport === undefined ? nodes.delete(node) : nodes.set(node, transport)),
+    clientOf,
+    fault: (member, fault) =>
+      Effect.suspend(() => {
+        const own = [...(connections.get(member)?.values() ?? [])]
+        return Effect.as(
+          Effect.forEach(
+            own,
+            (connection) => {
+              if (fault === "cut") return connection.close("transport error")
+              cableOf(connection.id).mute = true
+              if (fault === "sever") connection.sever("transport error")
+              return later(connection)
+            },
+            { discard: true }
+          ),
+          own.length > 0
+        )
+      }),
+    dropNode: (node) =>
+      Effect.forEach(
+        all().filter((connection) => connection.node === node),
+        (connection) => connection.close("transport close"),
+        { discard: true }
+      ),
+    slow: (member, delay) => {
+      delays.set(member, delay)
+      for (const { id } of connections.get(member)?.values() ?? []) cableOf(id).delay = delay
+    },
+    heal: Effect.suspend(() => {
+      delays.clear()
+      for (const cable of cables.values()) cable.delay = quick
+      return Effect.forEach(
+        all().filter(({ id }) => cableOf(id).mute),
+        (connection) => connection.close("transport error"),
+        { discard: true }
+      )
+    }),
+    size: () => all().length
+  }
+})

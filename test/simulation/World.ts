@@ -1,0 +1,530 @@
+import {
+  Clock,
+  Context,
+  Duration,
+  Effect,
+  Exit,
+  Fiber,
+  HashMap,
+  Layer,
+  Option,
+  Result,
+  Scope,
+  Stream
+} from "effect"
+import * as AjvValidator from "../../src/adapters/ajv/AjvValidator.ts"
+import * as MemoryCluster from "../../src/adapters/memory/MemoryCluster.ts"
+import * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
+import * as Memory from "../../src/adapters/memory/MemoryTransport.ts"
+import * as VerelEngine from "../../src/adapters/vrl/VerelEngine.ts"
+import { Agent } from "../../src/application/agent/Agent.ts"
+import { Computer } from "../../src/application/computer/Computer.ts"
+import { Inputs } from "../../src/application/computer/Inputs.ts"
+import { jsonBody } from "../../src/application/ports/Body.ts"
+import { OfficeRegistry } from "../../src/application/ports/OfficeRegistry.ts"
+import { TransportClient, TransportServer } from "../../src/application/ports/Transport.ts"
+import { Server } from "../../src/application/server/Server.ts"
+import { readComputerConfig } from "../../src/domain/config/config.ts"
+import { isJsonObject } from "../../src/domain/json.ts"
+import { type Member, membersOf } from "../../src/domain/office/membership.ts"
+import { PROTOCOL_VERSION } from "../../src/domain/protocol/version.ts"
+import type { ComputerConfig } from "../../src/domain/protocol/v0_2/config.ts"
+import { type History, makeHistory } from "./History.ts"
+import { makeNet, type Net } from "./Net.ts"
+import type { Cast, Who } from "./plan.ts"
+
+/** Changes the code under test, to see whether the rules notice. */
+export interface Sabotage {
+  readonly transport?: (transport: TransportServer["Service"]) => TransportServer["Service"]
+  readonly registry?: (
+    registry: OfficeRegistry["Service"],
+    cluster: MemoryCluster.MemoryCluster
+  ) => OfficeRegistry["Service"]
+  /** What runs when a tool is called, in place of what should. */
+  readonly tool?: (work: Effect.Effect<void>) => Effect.Effect<void>
+}
+
+/** A Server of the cluster while it is up. */
+interface Node {
+  readonly scope: Scope.Closeable
+  readonly server: Server["Service"]
+  readonly registry: OfficeRegistry["Service"]
+  readonly transport: TransportClient["Service"]
+}
+
+/** A process of an Agent or of a Computer, from its start to its end. */
+interface Process<Service> {
+  readonly scope: Scope.Closeable
+  readonly service: Service
+}
+
+/** What an Agent or a Computer is doing, and where it wants to be. */
+export interface Party<Service> {
+  readonly name: string
+  readonly who: Who
+  /** The name of its connections: a process that was killed silently leaves its own behind. */
+  incarnation: number
+  office: string | undefined
+  process: Process<Service> | undefined
+  /** What was begun last; the next thing interrupts it. */
+  doing: Fiber.Fiber<void> | undefined
+}
+
+/** The MCP servers of a Computer, which outlive its process like programs of their own. */
+interface Machine {
+  readonly main: MemoryMcp.MemoryServer
+  readonly extra: MemoryMcp.MemoryServer
+  tools: number
+  windows: number
+  hasExtra: boolean
+}
+
+/** Everything that takes part in a run. */
+export interface World {
+  readonly cast: Cast
+  readonly history: History
+  readonly net: Net
+  readonly cluster: MemoryCluster.MemoryCluster
+  readonly agents: ReadonlyArray<Party<Agent["Service"]>>
+  readonly computers: ReadonlyArray<Party<Computer["Service"]>>
+  readonly machines: ReadonlyArray<Machine>
+  readonly offices: ReadonlyArray<string>
+  readonly nodes: Map<number, Node>
+  /** What went wrong inside the code under test and was only logged. */
+  readonly errors: ReadonlyArray<string>
+  readonly note: (line: string) => void
+  /** Has the network treated somebody well lately? Then what it asks, and is asked, has to succeed. */
+  readonly isFair: (name: string) => boolean
+  /** The network does not, for so many milliseconds. */
+  readonly markUnfair: (name: string, millis: number) => void
+  readonly now: () => number
+  /** Begins something for a party, after what it did before has been given up. */
+  readonly begin: (party: Party<unknown>, what: Effect.Effect<void>) => Effect.Effect<void>
+  readonly startNode: (index: number) => Effect.Effect<void>
+  readonly stopNode: (index: number) => Effect.Effect<void>
+  readonly enter: (who: Who, office: string) => Effect.Effect<void>
+  readonly leave: (who: Who) => Effect.Effect<void>
+  readonly kill: (who: Who, silently: boolean) => Effect.Effect<void>
+  readonly configOf: (computer: number) => ComputerConfig
+  readonly toolsOf: (computer: number) => ReadonlyArray<MemoryMcp.MemoryTool>
+  readonly windowsOf: (computer: number) => ReadonlyArray<MemoryMcp.MemoryResource>
+  /** Everybody in an office as the Servers know it, the witness left out. */
+  readonly seated: (office: string) => ReadonlyArray<Member>
+  /** Ends everybody, then the Servers. */
+  readonly shut: Effect.Effect<void>
+}
+
+export const officeName = (index: number): string => `office-${index}`
+const witnessOf = (office: string): string => `witness-${office}`
+export const nameOf = ({ index, kind }: Who): string => `${kind}-${index}`
+/** By this name the network knows the connections of one process. */
+export const lineOf = ({ incarnation, name }: Pick<Party<unknown>, "incarnation" | "name">): string =>
+  `${name}#${incarnation}`
+export const windowText = (computer: number, generation: number): string => `window-${computer}-${generation}`
+
+const partyOf = <Service>(kind: Who["kind"], index: number): Party<Service> => ({
+  name: nameOf({ kind, index }),
+  who: { kind, index },
+  incarnation: 0,
+  office: undefined,
+  process: undefined,
+  doing: undefined
+})
+
+/** Builds the world of a run; it lives as long as the scope, if {@link World.shut} does not end it before. */
+export const makeWorld = Effect.fnUntraced(function* (
+  seed: number,
+  cast: Cast,
+  sabotage: Sabotage,
+  trace: (line: string) => void,
+  errors: ReadonlyArray<string>
+): Effect.fn.Return<World, never, Scope.Scope> {
+  const scope = yield* Effect.scope
+  const clock = yield* Clock.Clock
+  const now = () => clock.currentTimeMillisUnsafe()
+  const note = (line: string) => trace(`${String(Math.floor(now())).padStart(7)} ${line}`)
+  const history = makeHistory()
+  const unfairUntil = new Map<string, number>()
+  const net = yield* makeNet(seed)
+  const cluster = MemoryCluster.makeCluster()
+  const nodes = new Map<number, Node>()
+  const starts = new Map<number, number>()
+  const offices = Array.from({ length: cast.offices }, (_, index) => officeName(index))
+  const agents = Array.from({ length: cast.agents }, (_, index) => partyOf<Agent["Service"]>("agent", index))
+  const computers = Array.from({ length: cast.computers }, (_, index) =>
+    partyOf<Computer["Service"]>("computer", index)
+  )
+
+  const seated = (office: string) =>
+    membersOf(cluster.offices.state, office).filter(({ seat }) => seat.name !== witnessOf(office))
+
+  // Servers
+
+  const startNode = Effect.fnUntraced(function* (index: number) {
+    if (nodes.has(index)) return
+    const start = (starts.get(index) ?? 0) + 1
+    starts.set(index, start)
+    const name = `n${index}.${start}`
+    const own = yield* Scope.fork(scope)
+    const transports = Memory.layer({ name, travel: net.travel })
+    const sabotaged = Layer.effectContext(
+      Effect.gen(function* () {
+        const context = yield* Effect.context<TransportServer | OfficeRegistry>()
+        const { registry = (usual) => usual, transport = (usual) => usual } = sabotage
+        return Context.make(OfficeRegistry, registry(Context.get(context, OfficeRegistry), cluster)).pipe(
+          Context.add(TransportServer, transport(Context.get(context, TransportServer)))
+        )
+      })
+    )
+    const context = yield* Server.layer.pipe(
+      Layer.provideMerge(sabotaged),
+      Layer.provideMerge(Layer.merge(transports, MemoryCluster.layerIn(cluster, name))),
+      Layer.fresh,
+      Layer.build,
+      Scope.provide(own),
+      Effect.orDie
+    )
+    const transport = Context.get(context, TransportClient)
+    nodes.set(index, {
+      scope: own,
+      server: Context.get(context, Server),
+      registry: Context.get(context, OfficeRegistry),
+      transport
+    })
+    net.setNode(index, transport)
+    note(`${name} is up`)
+  })
+
+  const stopNode = Effect.fnUntraced(function* (index: number) {
+    const node = nodes.get(index)
+    if (node === undefined) return
+    nodes.delete(index)
+    net.setNode(index, undefined)
+    note(`n${index}.${starts.get(index)} is gone`)
+    yield* net.dropNode(index)
+    yield* Effect.forkIn(Scope.close(node.scope, Exit.void), scope)
+  })
+
+  // What Computers offer
+
+  const work = (computer: number): MemoryMcp.MemoryTool => ({
+    listed: {
+      name: "work",
+      inputSchema: {
+        type: "object",
+        properties: { id: { type: "string" }, from: { type: "string" }, takes: { type: "number" } }
+      }
+    },
+    run: (args) =>
+      Effect.suspend(() => {
+        const { from, id, takes } = args as { id: string; from: string; takes: number }
+        const own = computers[computer]
+        const run = {
+          id,
+          computer: nameOf({ kind: "computer", index: computer }),
+          from,
+          at: own?.office,
+          beganAt: now(),
+          endedAt: undefined as number | undefined
+        }
+        history.runs.push(run)
+        const working = Effect.ensuring(
+          Effect.sleep(takes),
+          Effect.sync(() => {
+            run.endedAt = now()
+          })
+        )
+        return Effect.as(sabotage.tool?.(working) ?? working, {
+          content: [{ type: "text", text: `${id} by ${run.computer}` }]
+        })
+      })
+  })
+  const named = (name: string): MemoryMcp.MemoryTool => ({
+    listed: { name, inputSchema: { type: "object" } },
+    run: () => Effect.succeed({ content: [{ type: "text", text: name }] })
+  })
+
+  const machines: Array<Machine> = []
+  const toolsOf = (computer: number) => [work(computer), named(`tool-${machines[computer]?.tools ?? 0}`)]
+  const windowsOf = (computer: number): ReadonlyArray<MemoryMcp.MemoryResource> => {
+    const generation = machines[computer]?.windows ?? 0
+    const uri = `window://computer-${computer}/main`
+    return [
+      {
+        listed: { uri, name: "main" },
+        read: Effect.succeed([{ uri, text: windowText(computer, generation) }])
+      }
+    ]
+  }
+  for (let index = 0; index < cast.computers; index++) {
+    machines.push({
+      main: yield* MemoryMcp.makeMemoryServer({ tools: toolsOf(index), resources: windowsOf(index) }),
+      extra: yield* MemoryMcp.makeMemoryServer({ tools: [named("extra")] }),
+      tools: 0,
+      windows: 0,
+      hasExtra: false
+    })
+  }
+  const configOf = (computer: number): ComputerConfig => {
+    const server = {
+      type: "stdio",
+      server_parameters: { command: "memory" },
+      default_tool_meta: { auto_apply: true }
+    }
+    const extra = machines[computer]?.hasExtra === true ? { extra: server } : {}
+    return Result.getOrThrow(readComputerConfig({ servers: { main: server, ...extra } }))
+  }
+
+  // Agents and Computers
+
+  const begin: World["begin"] = (party, what) =>
+    Effect.gen(function* () {
+      const before = party.doing
+      const after = before === undefined ? what : Effect.andThen(Fiber.interrupt(before), what)
+      party.doing = yield* Effect.forkIn(after, scope)
+    })
+
+  const clientOf = (party: Party<unknown>) => Layer.succeed(TransportClient, net.clientOf(lineOf(party)))
+
+  /** Builds what a process is in a scope of its own. */
+  const spawn = <Service, I>(
+    party: Party<Service>,
+    tag: Context.Key<I, Service>,
+    layer: Layer.Layer<I, { readonly message: string }>
+  ) =>
+    Effect.gen(function* () {
+      const own = yield* Scope.fork(scope)
+      const built = Layer.build(Layer.fresh(layer)).pipe(
+        Scope.provide(own),
+        Effect.onError(() => Scope.close(own, Exit.void))
+      )
+      const service = Context.get(yield* built, tag)
+      party.process = { scope: own, service }
+      return { scope: own, service }
+    })
+
+  /** Ends the process of a party, orderly. */
+  const quit = (party: Party<unknown>) =>
+    Effect.suspend(() => {
+      const { process } = party
+      party.process = undefined
+      party.office = undefined
+      return process === undefined ? Effect.void : Scope.close(process.scope, Exit.void)
+    })
+
+  const hear = (office: string, name: string, event: string) => {
+    history.mentions.push({ at: now(), office, name, event })
+  }
+
+  const startAgent = (party: Party<Agent["Service"]>, office: string) =>
+    Effect.gen(function* () {
+      party.office = office
+      const layer = Agent.layer({ name: party.name, office, patient: true }).pipe(
+        Layer.provide(clientOf(party))
+      )
+      const process = yield* spawn(party, Agent, layer)
+      yield* Effect.forkIn(
+        Stream.runForEach(process.service.events, (event) =>
+          Effect.sync(() => {
+            if (event._tag === "Entered" || event._tag === "Left") hear(office, event.seat.name, event._tag)
+            if (event._tag === "Updated") hear(office, event.computer, event.part)
+          })
+        ),
+        process.scope
+      )
+      note(`${party.name} sits in ${office}`)
+    }).pipe(
+      Effect.catch((error) =>
+        Effect.sync(() => {
+          party.office = undefined
+          note(`${party.name} may not enter ${office}: ${error.message}`)
+        })
+      )
+    )
+
+  const startComputer = (party: Party<Computer["Service"]>) =>
+    Effect.gen(function* () {
+      if (party.process !== undefined) return party.process
+      const machine = machines[party.who.index]
+      if (machine === undefined) return yield* Effect.die("no such machine")
+      const layer = Computer.layer({ name: party.name, config: configOf(party.who.index) }).pipe(
+        Layer.provide(
+          MemoryMcp.layer(
+            new Map([
+              ["main", machine.main],
+              ["extra", machine.extra]
+            ])
+          )
+        ),
+        Layer.provide(Inputs.layer()),
+        Layer.provide(AjvValidator.layer),
+        Layer.provide(VerelEngine.layer()),
+        Layer.provide(clientOf(party))
+      )
+      return yield* Effect.orDie(spawn(party, Computer, layer))
+    })
+
+  const enter: World["enter"] = (who, office) =>
+    Effect.suspend(() => {
+      history.counts.joins += 1
+      if (who.kind === "agent") {
+        const party = agents[who.index]
+        if (party === undefined) return Effect.void
+        return begin(party, Effect.andThen(quit(party), startAgent(party, office)))
+      }
+      const party = computers[who.index]
+      if (party === undefined) return Effect.void
+      const going = Effect.gen(function* () {
+        const { service } = yield* startComputer(party)
+        yield* service.leave
+        party.office = office
+        yield* service.join({ office, patient: true })
+        note(`${party.name} sits in ${office}`)
+      }).pipe(
+        Effect.catch((error) =>
+          Effect.sync(() => {
+            party.office = undefined
+            note(`${party.name} may not enter ${office}: ${error.message}`)
+          })
+        )
+      )
+      return begin(party, going)
+    })
+
+  const partyFor = ({ index, kind }: Who): Party<unknown> | undefined =>
+    kind === "agent" ? agents[index] : computers[index]
+
+  const leave: World["leave"] = (who) =>
+    Effect.suspend(() => {
+      const computer = who.kind === "computer" ? computers[who.index] : undefined
+      if (computer?.process !== undefined) {
+        const { service } = computer.process
+        return begin(
+          computer,
+          Effect.andThen(
+            service.leave,
+            Effect.sync(() => {
+              computer.office = undefined
+            })
+          )
+        )
+      }
+      const party = partyFor(who)
+      return party === undefined ? Effect.void : begin(party, quit(party))
+    })
+
+  const kill: World["kill"] = (who, silently) =>
+    Effect.gen(function* () {
+      const party = partyFor(who)
+      if (party === undefined) return
+      // What it says from now on is not heard: a process that is gone says nothing.
+      yield* net.fault(lineOf(party), silently ? "sever" : "cut")
+      party.incarnation += 1
+      yield* begin(party, quit(party))
+    })
+
+  // Witnesses
+
+  const witness = Effect.fnUntraced(function* (office: string, transport: TransportClient["Service"]) {
+    const link = yield* transport.connect({
+      version: PROTOCOL_VERSION,
+      auth: { role: "computer" },
+      receive: (event, body) =>
+        Effect.sync(() => {
+          const message = Result.getOrElse(body.whole(), () => undefined)
+          if (!isJsonObject(message)) return []
+          const name = String(message["agent"] ?? message["computer"])
+          if (event === "notify:enter_office" || event === "notify:leave_office") {
+            const what = event === "notify:enter_office" ? "entered" : "left"
+            const role = message["agent"] === undefined ? "computer" : "agent"
+            const of = String(message["office_id"])
+            history.told.push({ at: now(), witness: office, office: of, what, role, name })
+            note(`${name} has ${what} ${of}, hears ${witnessOf(office)}`)
+            return []
+          }
+          if (event.startsWith("notify:")) {
+            hear(office, name, event)
+            return []
+          }
+          return [jsonBody({ req_id: message["req_id"], tools: [], desktops: [] })]
+        })
+    })
+    yield* link.ask(
+      "server:join_office",
+      jsonBody({ role: "computer", name: witnessOf(office), office_id: office }),
+      Duration.minutes(1)
+    )
+  })
+
+  for (let index = 0; index < cast.nodes; index++) yield* startNode(index)
+  const first = nodes.get(0)
+  const witnesses = yield* Scope.fork(scope)
+  if (first !== undefined) {
+    yield* first.registry
+      .follow((change) => {
+        if (change._tag !== "Entered" && change._tag !== "Left") return
+        const { name, office } = change.seat
+        if (change._tag === "Entered") history.stays.push({ office, name, from: now(), to: undefined })
+        else {
+          const stay = history.stays.findLast((one) => one.name === name && one.office === office)
+          if (stay !== undefined) stay.to ??= now()
+        }
+      })
+      .pipe(Scope.provide(witnesses))
+    for (const office of offices) {
+      yield* Effect.orDie(Scope.provide(witness(office, first.transport), witnesses))
+    }
+  }
+
+  const shut = Effect.gen(function* () {
+    for (const party of [...agents, ...computers]) yield* begin(party, quit(party))
+    yield* Effect.forkIn(
+      Effect.gen(function* () {
+        for (const party of [...agents, ...computers])
+          if (party.doing !== undefined) yield* Fiber.await(party.doing)
+        yield* Scope.close(witnesses, Exit.void)
+      }),
+      scope
+    )
+  })
+
+  return {
+    cast,
+    history,
+    net,
+    cluster,
+    agents,
+    computers,
+    machines,
+    offices,
+    nodes,
+    errors,
+    note,
+    isFair: (name) => (unfairUntil.get(name) ?? 0) <= now(),
+    markUnfair: (name, millis) =>
+      void unfairUntil.set(name, Math.max(unfairUntil.get(name) ?? 0, now() + millis)),
+    now,
+    begin,
+    startNode,
+    stopNode,
+    enter,
+    leave,
+    kill,
+    configOf,
+    toolsOf,
+    windowsOf,
+    seated,
+    shut
+  }
+})
+
+/** The offices that somebody sits in. */
+export const officesOf = ({ cluster }: World): ReadonlyArray<string> => [
+  ...HashMap.keys(cluster.offices.state.offices)
+]
+
+/** The Agent of an office as the Servers know it. */
+export const agentOf = ({ cluster }: World, office: string): Member | undefined =>
+  Option.getOrUndefined(
+    Option.flatMap(HashMap.get(cluster.offices.state.offices, office), ({ agent }) => agent)
+  )
