@@ -19,7 +19,7 @@ export interface Asked {
 }
 
 /** One run of a tool. */
-export interface ToolRun {
+interface ToolRun {
   readonly id: string
   readonly computer: string
   /** The office that the call came from, by its own word, and that of the Computer then. */
@@ -30,7 +30,7 @@ export interface ToolRun {
 }
 
 /** What a witness heard of somebody in its office. */
-export interface Told {
+interface Told {
   readonly at: number
   readonly witness: string
   readonly office: string
@@ -40,7 +40,7 @@ export interface Told {
 }
 
 /** What somebody heard about a Computer or an Agent that it must share an office with. */
-export interface Mention {
+interface Mention {
   readonly at: number
   readonly office: string
   readonly name: string
@@ -48,7 +48,7 @@ export interface Mention {
 }
 
 /** A time in which somebody sat in an office. */
-export interface Stay {
+interface Stay {
   readonly office: string
   readonly name: string
   readonly from: number

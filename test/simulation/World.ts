@@ -277,6 +277,11 @@ export const makeWorld = Effect.fnUntraced(function* (
 
   // Agents and Computers
 
+  // Making these costs more than all the rest of a Computer, and they know nothing of it.
+  const engines = Layer.succeedContext(
+    yield* Layer.build(Layer.merge(AjvValidator.layer, VerelEngine.layer()))
+  )
+
   const begin: World["begin"] = (party, what) =>
     Effect.gen(function* () {
       const before = party.doing
@@ -357,8 +362,7 @@ export const makeWorld = Effect.fnUntraced(function* (
           )
         ),
         Layer.provide(Inputs.layer()),
-        Layer.provide(AjvValidator.layer),
-        Layer.provide(VerelEngine.layer()),
+        Layer.provide(engines),
         Layer.provide(clientOf(party))
       )
       return yield* Effect.orDie(spawn(party, Computer, layer))

@@ -17,7 +17,7 @@ const cancelTime = 100
 // At every moment
 
 /** An office never has two Agents: whoever sits there as one is the one. */
-export const oneAgentPerOffice = (world: World): Findings =>
+const oneAgentPerOffice = (world: World): Findings =>
   officesOf(world).flatMap((office) => {
     const sitting = [...HashMap.values(world.cluster.offices.state.sessions)].filter(({ seat }) =>
       Option.exists(seat, (one) => one.office === office && one.role === "agent")
@@ -26,7 +26,7 @@ export const oneAgentPerOffice = (world: World): Findings =>
   })
 
 /** No two Computers of an office share a name, and no session sits twice. */
-export const namesAreUnique = (world: World): Findings =>
+const namesAreUnique = (world: World): Findings =>
   officesOf(world).flatMap((office) => {
     const names = [...HashMap.values(world.cluster.offices.state.sessions)].flatMap(({ seat }) =>
       Option.isSome(seat) && seat.value.office === office && seat.value.role === "computer"
@@ -47,7 +47,7 @@ const asked = (world: World, check: (one: Asked) => string | undefined): Finding
   })
 
 /** Every request ends exactly once, and within its time. */
-export const everyRequestEndsOnce = (world: World): Findings =>
+const everyRequestEndsOnce = (world: World): Findings =>
   asked(world, ({ askedAt, atMost, ends }) => {
     const [end, ...more] = ends
     if (end === undefined) return `asked at ${askedAt}, never ended`
@@ -57,7 +57,7 @@ export const everyRequestEndsOnce = (world: World): Findings =>
   })
 
 /** A result is that of the call it answers. */
-export const resultsReachTheirAsker = (world: World): Findings =>
+const resultsReachTheirAsker = (world: World): Findings =>
   asked(world, ({ computer, ends, id, takes }) => {
     const wrong = ends.find(
       ({ outcome }) => takes !== undefined && outcome.startsWith("=") && outcome !== `=${id} by ${computer}`
@@ -66,14 +66,14 @@ export const resultsReachTheirAsker = (world: World): Findings =>
   })
 
 /** In calm weather a call with enough time succeeds. */
-export const calmCallsSucceed = (world: World): Findings =>
+const calmCallsSucceed = (world: World): Findings =>
   asked(world, ({ calm, cancelledAt, ends, id, computer, atMost, takes }) => {
     if (!calm || cancelledAt !== undefined || takes === undefined || takes + 100 > atMost) return undefined
     return ends[0]?.outcome === `=${id} by ${computer}` ? undefined : `ended with ${ends[0]?.outcome}`
   })
 
 /** No call runs twice, whatever happens to the connections. */
-export const nothingRunsTwice = (world: World): Findings => {
+const nothingRunsTwice = (world: World): Findings => {
   const seen = new Map<string, number>()
   for (const { id } of world.history.runs) seen.set(id, (seen.get(id) ?? 0) + 1)
   return [...seen].flatMap(([id, times]) =>
@@ -82,13 +82,13 @@ export const nothingRunsTwice = (world: World): Findings => {
 }
 
 /** Whatever was cancelled, or whose asker is gone, does not run on: nothing runs in a quiet world. */
-export const nothingRunsOn = (world: World): Findings =>
+const nothingRunsOn = (world: World): Findings =>
   world.history.runs.flatMap(({ beganAt, computer, endedAt, id }) =>
     endedAt === undefined ? [`${id} has run at ${computer} since ${beganAt}`] : []
   )
 
 /** In calm weather a cancelled call stops at the Computer at once. */
-export const cancelledCallsStop = (world: World): Findings =>
+const cancelledCallsStop = (world: World): Findings =>
   world.history.runs.flatMap(({ endedAt, id }) => {
     const call = world.history.asked.get(id)
     if (call?.cancelledAt === undefined || !call.calm || endedAt === undefined) return []
@@ -97,13 +97,13 @@ export const cancelledCallsStop = (world: World): Findings =>
   })
 
 /** A call of one office never runs in another one. */
-export const callsStayInTheirOffice = (world: World): Findings =>
+const callsStayInTheirOffice = (world: World): Findings =>
   world.history.runs.flatMap(({ at, from, id }) =>
     at === undefined || at === from ? [] : [`${id} of ${from} ran in ${at}`]
   )
 
 /** Nobody hears of somebody who was not in its office then. */
-export const nothingCrossesOffices = (world: World): Findings =>
+const nothingCrossesOffices = (world: World): Findings =>
   world.history.mentions.flatMap(({ at, event, name, office }) => {
     const known = world.history.stays.some(
       (stay) =>
@@ -113,7 +113,7 @@ export const nothingCrossesOffices = (world: World): Findings =>
   })
 
 /** Every join and every leave is told to the others exactly once, and in their order. */
-export const everyMoveIsToldOnce = (world: World): Findings =>
+const everyMoveIsToldOnce = (world: World): Findings =>
   world.offices.flatMap((office) => {
     const here = new Set<string>()
     const findings: Array<string> = []
@@ -134,7 +134,7 @@ export const everyMoveIsToldOnce = (world: World): Findings =>
   })
 
 /** Whoever believes to sit in an office sits there, and nobody else does. */
-export const membershipConverges = (world: World): Findings =>
+const membershipConverges = (world: World): Findings =>
   world.offices.flatMap((office) => {
     const truth = world.seated(office).map(({ seat }) => seat.name)
     const own = [...world.agents, ...world.computers]
@@ -149,7 +149,7 @@ export const membershipConverges = (world: World): Findings =>
 const sorted = (names: Iterable<string>) => [...names].toSorted().join(", ")
 
 /** What every Agent sees of its office is what is there: members, tools and desktops. */
-export const viewsAreTrue = (world: World): Effect.Effect<Findings> =>
+const viewsAreTrue = (world: World): Effect.Effect<Findings> =>
   Effect.map(
     Effect.forEach(world.agents, ({ name, office, process }) => {
       if (process === undefined || office === undefined || agentOf(world, office)?.seat.name !== name) {
@@ -184,7 +184,7 @@ export const viewsAreTrue = (world: World): Effect.Effect<Findings> =>
   )
 
 /** What a Server lists is what is there. */
-export const listsAreTrue = (world: World): Effect.Effect<Findings> =>
+const listsAreTrue = (world: World): Effect.Effect<Findings> =>
   Effect.map(
     Effect.forEach(world.agents, ({ name, office, process }) => {
       if (process === undefined || office === undefined || agentOf(world, office)?.seat.name !== name) {
@@ -203,7 +203,7 @@ export const listsAreTrue = (world: World): Effect.Effect<Findings> =>
   )
 
 /** Nothing has failed where nobody looks. */
-export const nothingFailsInside = ({ errors }: World): Findings => errors
+const nothingFailsInside = ({ errors }: World): Findings => errors
 
 export const onceQuiet = [
   everyRequestEndsOnce,

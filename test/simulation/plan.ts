@@ -12,11 +12,11 @@ export interface Cast {
 export type Who = { readonly kind: "agent" | "computer"; readonly index: number }
 
 /** What an Agent asks a Computer for, beside calling tools. */
-export const questions = ["tools", "desktop", "documents", "config", "members"] as const
-export type Question = (typeof questions)[number]
+const questions = ["tools", "desktop", "documents", "config", "members"] as const
+type Question = (typeof questions)[number]
 
 /** What is done to the connection of somebody. */
-export const linkFaults = [
+const linkFaults = [
   /** Both ends notice at once that it is gone. */
   "cut",
   /** Nothing arrives any more, and nobody notices before the next sign of life is overdue. */
@@ -129,7 +129,10 @@ const actionOf = (dice: Dice, cast: Cast): Action => {
     case "stopNode":
     case "startNode":
       return { do: kind, node: dice.between(0, cast.nodes - 1) }
-    default:
+    case "tools":
+    case "windows":
+    case "configure":
+    case "crash":
       return { do: kind, computer: computer() }
   }
 }

@@ -12,7 +12,7 @@ export const spellCounts = (counts: Counts): string =>
     .join("\n")
 
 /** Runs a plan from outside of Effect. */
-export const runPlan = (plan: Plan, sabotage: () => Sabotage = () => ({})): Promise<Outcome> =>
+const runPlan = (plan: Plan, sabotage: () => Sabotage = () => ({})): Promise<Outcome> =>
   Effect.runPromise(simulate(plan, sabotage()))
 
 /** Runs that many steps of a seed. */

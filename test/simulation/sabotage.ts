@@ -110,12 +110,17 @@ const inventing = (): Sabotage =>
 export const faults: { readonly [what: string]: () => Sabotage } = {
   "an answer is lost": () => changingAnswers(7, () => undefined),
   "an answer goes to somebody else": swapping,
-  "a call reaches the Computer twice": () => {
+  // Under its own id the Computer would know it again.
+  "a call is sent twice, as two": () => {
     const hit = each(7, is("client:tool_call"))
     return atLinks((link) => ({
       ...link,
       request: (event, body, deadline, end) => {
-        if (hit(event)) link.request(event, body, deadline, () => undefined)
+        const value = Result.getOrUndefined(body.whole())
+        if (hit(event) && isJsonObject(value)) {
+          const again = jsonBody({ ...value, req_id: `${String(value["req_id"])} again` })
+          link.request(event, again, deadline, () => undefined)
+        }
         return link.request(event, body, deadline, end)
       }
     }))

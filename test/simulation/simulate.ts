@@ -232,7 +232,10 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
         return yield* world.stopNode(action.node)
       case "startNode":
         return yield* world.startNode(action.node)
-      default: {
+      case "tools":
+      case "windows":
+      case "configure":
+      case "crash": {
         const machine = machines[action.computer]
         const computer = computers[action.computer]
         if (machine === undefined || computer === undefined) return

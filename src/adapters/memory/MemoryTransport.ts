@@ -154,7 +154,13 @@ const makeEnd = Effect.fnUntraced(function* (
       const exit = fiber.pollUnsafe()
       // Not before the asker has what it needs to forget the answer.
       if (exit === undefined) fiber.addObserver(tell)
-      else runAsk(Effect.andThen(Effect.yieldNow, Effect.sync(() => tell(exit))))
+      else
+        runAsk(
+          Effect.andThen(
+            Effect.yieldNow,
+            Effect.sync(() => tell(exit))
+          )
+        )
       return () => {
         wanted = false
         fiber.interruptUnsafe()
