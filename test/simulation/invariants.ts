@@ -72,6 +72,14 @@ const calmCallsSucceed = (world: World): Findings =>
     return ends[0]?.outcome === `=${id} by ${computer}` ? undefined : `ended with ${ends[0]?.outcome}`
   })
 
+/** In calm weather every question is answered. */
+const calmQuestionsAreAnswered = (world: World): Findings =>
+  asked(world, ({ calm, ends, takes }) =>
+    !calm || takes !== undefined || ends[0]?.outcome.startsWith("=")
+      ? undefined
+      : `ended with ${ends[0]?.outcome}`
+  )
+
 /** No call runs twice, whatever happens to the connections. */
 const nothingRunsTwice = (world: World): Findings => {
   const seen = new Map<string, number>()
@@ -209,6 +217,7 @@ export const onceQuiet = [
   everyRequestEndsOnce,
   resultsReachTheirAsker,
   calmCallsSucceed,
+  calmQuestionsAreAnswered,
   nothingRunsTwice,
   nothingRunsOn,
   cancelledCallsStop,

@@ -1,9 +1,11 @@
+import { execFileSync, spawnSync } from "node:child_process"
+import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "vitest"
 import { planOf } from "./plan.ts"
 import { runSeed, shrunk, spellFailure } from "./report.ts"
 import { faults } from "./sabotage.ts"
 
-const steps = 50
+const steps = 40
 
 /** So many seeds find every fault. */
 const enough = 40
@@ -24,6 +26,26 @@ describe("a simulated world", () => {
       assert.isAbove(one.trace.length, 200)
       assert.strictEqual(one.trace.join("\n"), other.trace.join("\n"))
     }
+  })
+})
+
+describe("the command", () => {
+  const command = fileURLToPath(new URL("run.ts", import.meta.url))
+
+  it("replays a seed, byte for byte", () => {
+    const replay = () =>
+      execFileSync(process.execPath, [command, "--seed", "4", "--steps", "60"], { encoding: "utf8" })
+    const one = replay()
+    assert.include(one, "step 60: ")
+    assert.strictEqual(one, replay())
+  })
+
+  it("says which seed fails, by which rule, and how it came to it", () => {
+    const args = [command, "--seeds", "5", "--steps", "60", "--fault", "a join is told twice"]
+    const { status, stderr, stdout } = spawnSync(process.execPath, args, { encoding: "utf8" })
+    assert.strictEqual(status, 1, stderr)
+    assert.match(stdout, /^seed \d breaks everyMoveIsToldOnce/)
+    assert.match(stdout, /npm run simulate -- --seed \d --steps 60 --fault "a join is told twice"/)
   })
 })
 
