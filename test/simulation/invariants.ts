@@ -1,4 +1,4 @@
-import { Effect, HashMap, Option } from "effect"
+import { Effect, HashMap, Option, SubscriptionRef } from "effect"
 import type { Asked } from "./History.ts"
 import { agentOf, nameOf, officesOf, windowText, type World } from "./World.ts"
 
@@ -141,18 +141,29 @@ const everyMoveIsToldOnce = (world: World): Findings =>
     return findings
   })
 
+/** Does somebody believe to sit in its office? Whoever lost its seat to another keeps asking for it, and knows. */
+const isSeated = ({
+  process
+}: World["agents"][number] | World["computers"][number]): Effect.Effect<boolean> => {
+  if (process === undefined) return Effect.succeed(false)
+  const { member } = process.service
+  return Effect.map(Effect.isEffect(member) ? member : Effect.succeed(member), (seat) =>
+    seat === undefined ? false : SubscriptionRef.getUnsafe(seat.status)._tag === "Joined"
+  )
+}
+
 /** Whoever believes to sit in an office sits there, and nobody else does. */
-const membershipConverges = (world: World): Findings =>
-  world.offices.flatMap((office) => {
-    const truth = world.seated(office).map(({ seat }) => seat.name)
-    const own = [...world.agents, ...world.computers]
-      .filter((party) => party.office === office && party.process !== undefined)
-      .map(({ name }) => name)
-    return [
-      ...own.filter((name) => !truth.includes(name)).map((name) => `${name} believes to sit in ${office}`),
-      ...truth.filter((name) => !own.includes(name)).map((name) => `${name} still sits in ${office}`)
-    ]
-  })
+const membershipConverges = (world: World): Effect.Effect<Findings> =>
+  Effect.map(Effect.filter([...world.agents, ...world.computers], isSeated), (believers) =>
+    world.offices.flatMap((office) => {
+      const truth = world.seated(office).map(({ seat }) => seat.name)
+      const own = believers.filter((party) => party.office === office).map(({ name }) => name)
+      return [
+        ...own.filter((name) => !truth.includes(name)).map((name) => `${name} believes to sit in ${office}`),
+        ...truth.filter((name) => !own.includes(name)).map((name) => `${name} still sits in ${office}`)
+      ]
+    })
+  )
 
 const sorted = (names: Iterable<string>) => [...names].toSorted().join(", ")
 
@@ -224,11 +235,10 @@ export const onceQuiet = [
   callsStayInTheirOffice,
   nothingCrossesOffices,
   everyMoveIsToldOnce,
-  membershipConverges,
   nothingFailsInside
 ] as const
 
-export const onceQuietAsking = [viewsAreTrue, listsAreTrue] as const
+export const onceQuietAsking = [membershipConverges, viewsAreTrue, listsAreTrue] as const
 
 // Once everybody has gone
 

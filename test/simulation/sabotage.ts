@@ -1,8 +1,9 @@
 import { Effect, Result } from "effect"
+import type { MemoryCluster } from "../../src/adapters/memory/MemoryCluster.ts"
 import { jsonBody } from "../../src/application/ports/Body.ts"
 import type { Answer, Asked, Link, Receive, TransportServer } from "../../src/application/ports/Transport.ts"
 import { isJsonObject } from "../../src/domain/json.ts"
-import { evolve } from "../../src/domain/office/membership.ts"
+import { type Command, evolve } from "../../src/domain/office/membership.ts"
 import type { Sabotage } from "./World.ts"
 
 type Accept = Parameters<TransportServer["Service"]["serve"]>[0]
@@ -106,6 +107,17 @@ const inventing = (): Sabotage =>
       })
   )
 
+/** Whoever joins sits, whatever the rules say. */
+const seatAnyway = (cluster: MemoryCluster, command: Command): void => {
+  if (command._tag !== "Join") return
+  const { name, office, role, sid } = command
+  cluster.offices.state = evolve(cluster.offices.state, {
+    _tag: "Entered",
+    sid,
+    seat: { name, office, role }
+  })
+}
+
 /** Faults of the kind that a change to the code could bring, by what they do. Each has a state of its own. */
 export const faults: { readonly [what: string]: () => Sabotage } = {
   "an answer is lost": () => changingAnswers(7, () => undefined),
@@ -140,14 +152,11 @@ export const faults: { readonly [what: string]: () => Sabotage } = {
     registry: (registry, cluster) => ({
       ...registry,
       apply: (command, capacity) =>
-        Effect.catch(registry.apply(command, capacity), (refusal) =>
-          refusal.why === "has an agent" && command._tag === "Join"
-            ? Effect.sync(() => {
-                const { name, office, role, sid } = command
-                const entered = { _tag: "Entered", sid, seat: { name, office, role } } as const
-                cluster.offices.state = evolve(cluster.offices.state, entered)
-              })
-            : Effect.fail(refusal)
+        registry.apply(command, capacity).pipe(
+          Effect.catchIf(
+            ({ why }) => why === "has an agent",
+            () => Effect.sync(() => seatAnyway(cluster, command))
+          )
         )
     })
   }),
