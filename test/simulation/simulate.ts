@@ -16,8 +16,8 @@ export interface Outcome {
   readonly counts: Counts
 }
 
-/** How long the world gets to become quiet, in milliseconds: the longest call, the slowest coming back, twice. */
-const quietTime = 200_000
+/** How long the world gets to become quiet, in milliseconds: twice the longest call, or the slowest coming back. */
+const quietTime = 120_000
 
 /** How long what is asked may fail after the network, or a server, has failed, in milliseconds. */
 const recoveryTime = 100_000
@@ -26,7 +26,7 @@ const recoveryTime = 100_000
 const fairDelay = 20
 
 /** The same for everybody to go. */
-const closingTime = 120_000
+const closingTime = 60_000
 
 /** A clock that knows how many sleep by it. */
 const counting = (clock: Clock.Clock) => {
