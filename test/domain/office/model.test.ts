@@ -10,8 +10,7 @@ import {
   noOffices,
   type Offices,
   OfficeRefusal,
-  type Seat,
-  unbounded
+  type Seat
 } from "../../../src/domain/office/membership.ts"
 import { listed } from "../../../src/domain/office/view.ts"
 import { commandsOf, histories, type History, inWords, names, officeIds } from "./histories.ts"
@@ -19,7 +18,7 @@ import { answerTo, listing, type Notice, type People, sitting } from "./referenc
 
 /** The rules of membership, or such as somebody might have written by mistake. */
 interface Rules {
-  readonly decide: typeof decide
+  readonly decide: (...given: Required<Parameters<typeof decide>>) => ReturnType<typeof decide>
   readonly evolve: typeof evolve
 }
 
@@ -151,7 +150,7 @@ const check = (tried: Rules, seed?: number) =>
     { runs, size: longest, maxShrinks, seed }
   )
 
-type Decide = typeof decide
+type Decide = Rules["decide"]
 
 /** Refusals of this kind are none: whatever is in the way is overlooked by deciding about another state. */
 const despite =
@@ -311,7 +310,7 @@ const mutants: ReadonlyArray<readonly [mistake: string, fewest: number, tried: P
     "an office takes one more than it may",
     4,
     {
-      decide: (state, command, { membersPerOffice, offices } = unbounded) =>
+      decide: (state, command, { membersPerOffice, offices }) =>
         decide(state, command, { membersPerOffice: membersPerOffice + 1, offices })
     }
   ],
@@ -319,7 +318,7 @@ const mutants: ReadonlyArray<readonly [mistake: string, fewest: number, tried: P
     "there is one office more than there may be",
     4,
     {
-      decide: (state, command, { membersPerOffice, offices } = unbounded) =>
+      decide: (state, command, { membersPerOffice, offices }) =>
         decide(state, command, { membersPerOffice, offices: offices + 1 })
     }
   ],
