@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Arbitrary, Duration, Effect, Exit, Scope } from "effect"
+import { Arbitrary, Clock, Duration, Effect, Exit, Scope } from "effect"
 import { createClient } from "redis"
 import { afterAll, beforeAll } from "vitest"
 import type { Change, OfficeRegistry } from "../../../src/application/ports/OfficeRegistry.ts"
-import { histories, inWords, commandOf } from "../../domain/office/histories.ts"
+import { commandOf, histories, inWords, returns } from "../../domain/office/histories.ts"
 import { startRedis } from "../../fixtures/redis.ts"
 import { play, type Stage } from "./batches.ts"
 import { memoryNodes, type OpenNode, redisNodes } from "./cluster.ts"
@@ -28,6 +28,9 @@ const fewestBatches = 100
 
 /** Candidates that are tried to make a history that fails shorter. */
 const maxShrinks = 300
+
+/** Milliseconds for that. */
+const shrinking = 20_000
 
 /** An interleaving fails now and then: how often a shorter candidate is tried. */
 const retries = 8
@@ -71,22 +74,26 @@ const inRedis = (patience: Duration.Duration): Stage => {
 /** Plays histories until one fails, then looks for a shorter one that does. */
 const check = Effect.fnUntraced(function* (
   stage: (isShrinking: boolean) => Stage,
-  { size = longest, ...options }: Arbitrary.CheckOptions
+  { of = histories, size = longest, ...options }: Arbitrary.CheckOptions & { readonly of?: typeof histories }
 ) {
   let batches = 0
-  let isShrinking = false
+  let shrinksUntil: number | undefined
+  const now = Clock.currentTimeMillis
   const result = yield* Arbitrary.checkEffect(
-    histories(size),
+    of(size),
     (history) =>
       Effect.gen(function* () {
-        for (let left = isShrinking ? retries : 1; left > 0; left--) {
+        const tries = shrinksUntil === undefined ? 1 : retries
+        for (let left = tries; left > 0; left--) {
+          if (shrinksUntil !== undefined && (yield* now) > shrinksUntil) return true
+          const isShrinking = shrinksUntil !== undefined
           batches += yield* Effect.scoped(Effect.suspend(() => play(stage(isShrinking), history)))
         }
         return true
       }).pipe(
         Effect.tapError(() =>
-          Effect.sync(() => {
-            isShrinking = true
+          Effect.map(now, (millis) => {
+            shrinksUntil ??= millis + shrinking
           })
         )
       ),
@@ -204,13 +211,17 @@ describe("an office registry does what the plain model does", () => {
     60_000 * times
   )
 
-  it.live(
-    "in Redis, in some order of what is issued at once on several nodes",
-    () =>
+  it.live.each([
+    ["in some order of what is issued at once on several nodes", histories],
+    ["in some order of what is issued at once by connections that take each other's seats", returns]
+  ] as const)(
+    "in Redis, %s",
+    ([, of]) =>
       Effect.gen(function* () {
         const patience = (isShrinking: boolean) => Duration.millis(isShrinking ? 200 : 2000)
         const { batches, result } = yield* check((isShrinking) => inRedis(patience(isShrinking)), {
-          runs: 30 * times,
+          of,
+          runs: 20 * times,
           size: longestInRedis
         })
         assert.isUndefined(Arbitrary.formatCheckFailure(result))

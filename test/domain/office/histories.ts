@@ -9,11 +9,8 @@ export const officeIds = ["O", "P", 'toString"\n'] as const
 /** A number that no history of ours reaches. */
 const plenty = 1000
 
-const Sid = Schema.Literals(sids)
-const OfficeId = Schema.Literals(officeIds)
-const Role = Schema.Literals(["agent", "computer"])
 const shared = {
-  sid: Sid,
+  sid: Schema.Literals(sids),
   /** Turns of the event loop that it waits; only where commands are issued at once. */
   turns: Schema.Literals([0, 1, 2, 4]),
   /** Does it wait for all before it? Only where commands are issued at once. */
@@ -22,9 +19,9 @@ const shared = {
 const Join = Schema.Struct({
   do: Schema.Literal("join"),
   ...shared,
-  role: Role,
+  role: Schema.Literals(["agent", "computer"]),
   name: Schema.Literals(names),
-  office: OfficeId
+  office: Schema.Literals(officeIds)
 })
 const Connect = Schema.Struct({
   do: Schema.Literal("connect"),
@@ -32,12 +29,36 @@ const Connect = Schema.Struct({
   role: Schema.Literals(["any", "any", "agent", "computer"]),
   holder: Schema.Literals(["", "h", "h", "i"])
 })
-const Leave = Schema.Struct({ do: Schema.Literal("leave"), ...shared, office: OfficeId })
+const Leave = Schema.Struct({ do: Schema.Literal("leave"), ...shared, office: Schema.Literals(officeIds) })
 const Disconnect = Schema.Struct({ do: Schema.Literal("disconnect"), ...shared })
 
 /** What somebody does. Kinds that stand here repeatedly are as much more frequent. */
-const Step = Schema.Union([Connect, Connect, Connect, Join, Join, Join, Join, Join, Leave, Disconnect])
-export type Step = typeof Step.Type
+const AnyStep = Schema.Union([Connect, Connect, Connect, Join, Join, Join, Join, Join, Leave, Disconnect])
+export type Step = typeof AnyStep.Type
+
+const ReturningConnect = Schema.Struct({
+  ...Connect.fields,
+  role: Schema.Literal("any"),
+  holder: Schema.Literals(["h", "h", "h", "i"])
+})
+const ReturningJoin = Schema.Struct({
+  ...Join.fields,
+  role: Schema.Literals(["computer", "computer", "computer", "agent"]),
+  name: Schema.Literal("x"),
+  office: Schema.Literals(["O", "O", "P"])
+})
+
+/** What connections of hardly more than one member do, which take each other's seats. */
+const ReturningStep = Schema.Union([
+  ReturningConnect,
+  ReturningConnect,
+  ReturningJoin,
+  ReturningJoin,
+  ReturningJoin,
+  ReturningJoin,
+  Leave,
+  Disconnect
+])
 
 const Limits = Schema.Struct({
   offices: Schema.Literals([plenty, plenty, 1, 2]),
@@ -50,12 +71,19 @@ export interface History {
   readonly steps: ReadonlyArray<Step>
 }
 
+const historiesOf =
+  (Steps: Schema.Codec<Step>) =>
+  (steps: number): Arbitrary.Arbitrary<History> =>
+    Arbitrary.all({
+      capacity: Arbitrary.schema(Limits),
+      steps: Arbitrary.array(Arbitrary.schema(Steps), { maxLength: steps })
+    })
+
 /** Histories of so many steps at most. They shrink by leaving steps out. */
-export const histories = (steps: number): Arbitrary.Arbitrary<History> =>
-  Arbitrary.all({
-    capacity: Arbitrary.schema(Limits),
-    steps: Arbitrary.array(Arbitrary.schema(Step), { maxLength: steps })
-  })
+export const histories = historiesOf(AnyStep)
+
+/** The same of connections that belong to one member, but for a few: they take each other's seats. */
+export const returns = historiesOf(ReturningStep)
 
 /** The Server that holds a session's connection, of so many. */
 export const nodeOf = (sid: string, nodes: number): string => `n${Number(sid) % nodes}`

@@ -134,8 +134,11 @@ const difference = (tried: Rules, history: History): string | undefined => {
 
 const longest = 60
 
+/** How many times as many histories as usual are tried. */
+const times = Number(process.env["A2C_MODEL_RUNS"] ?? 1)
+
 /** Histories that are tried; those of a mutant end as soon as it is found. */
-const runs = 2000
+const runs = 2000 * times
 
 /** Candidates that are tried to make a history that fails shorter. */
 const maxShrinks = 5000
@@ -362,7 +365,7 @@ describe("the rules of membership", () => {
   it.effect(
     `say what the plain model says in ${runs} histories of up to ${longest} commands`,
     () => Effect.map(check(rules), (result) => assert.isUndefined(Arbitrary.formatCheckFailure(result))),
-    30_000
+    30_000 * times
   )
 
   describe("would be found wrong, in few commands, if", () => {
