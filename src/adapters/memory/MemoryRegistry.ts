@@ -1,4 +1,4 @@
-import { Effect, HashMap, Layer, Result } from "effect"
+import { Effect, HashMap, Layer, Option, Result } from "effect"
 import {
   type Command,
   computerElsewhere,
@@ -113,7 +113,7 @@ export const layerIn = (cluster: MemoryCluster, node: string): Layer.Layer<Offic
             Effect.sync(() => void listeners.add(listener)),
             () => Effect.sync(() => void listeners.delete(listener))
           ),
-        session: (sid) => HashMap.get(cluster.state.sessions, sid),
+        session: (sid) => (sids.has(sid) ? HashMap.get(cluster.state.sessions, sid) : Option.none()),
         computerIn: (office, name) => computerIn(cluster.state, office, name),
         members: (office) => {
           const found = HashMap.get(cluster.state.offices, office)

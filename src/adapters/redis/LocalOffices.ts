@@ -19,6 +19,8 @@ import { type Change, lostSeatReason, replacedReason } from "../../application/p
 interface Local {
   session: Session
   joining: { readonly office: string; readonly entered: () => void } | undefined
+  /** Why it is to be put out if the join under way brings it nowhere: its seat has gone meanwhile. */
+  lost: string | undefined
 }
 
 /** What came of what was heard: `"missed"` asks for a snapshot, `"stray"` for the removal of what is not ours. */
@@ -44,7 +46,7 @@ export class LocalOffices {
   }
 
   connect(session: Session): void {
-    this.#sessions.set(session.sid, { session, joining: undefined })
+    this.#sessions.set(session.sid, { session, joining: undefined, lost: undefined })
   }
 
   disconnect(sid: string): void {
@@ -62,7 +64,12 @@ export class LocalOffices {
     const joining = { office, entered }
     local.joining = joining
     return () => {
-      if (local.joining === joining) local.joining = undefined
+      if (local.joining !== joining) return
+      const { lost, session } = local
+      local.joining = undefined
+      local.lost = undefined
+      if (lost !== undefined && Option.isNone(session.seat))
+        this.#tell({ _tag: "Evicted", sid, reason: lost })
     }
   }
 
@@ -108,9 +115,8 @@ export class LocalOffices {
     const members = snapshot.members.filter((member) => !this.#isStray(member))
     const next = viewOf({ ...snapshot, members })
     for (const what of difference(view.office, next.office)) {
-      const put = what._tag === "Left" && this.#isSettled(what.sid)
       this.#make(office, what)
-      if (put) this.#tell({ _tag: "Evicted", sid: what.sid, reason: lostSeatReason })
+      if (what._tag === "Left") this.#putOut(what.sid, lostSeatReason)
     }
     if (this.#seated.has(office)) this.#views.set(office, next)
     else this.#views.delete(office)
@@ -172,10 +178,12 @@ export class LocalOffices {
     return !Option.exists(local.session.seat, ({ office }) => office === seat.office)
   }
 
-  /** One of our sessions, and none of its own doings is under way. */
-  #isSettled(sid: string): boolean {
+  /** One of our sessions has lost its seat. While it joins elsewhere that may be its own doing, or not matter. */
+  #putOut(sid: string, reason: string): void {
     const local = this.#sessions.get(sid)
-    return local !== undefined && local.joining === undefined
+    if (local === undefined) return
+    if (local.joining === undefined) this.#tell({ _tag: "Evicted", sid, reason })
+    else local.lost = reason
   }
 
   #make(office: string, what: Move): void {
@@ -206,7 +214,6 @@ export class LocalOffices {
     const sitting = view === undefined ? undefined : this.#sitting(view.office, what)
     if (view === undefined || sitting === undefined) return
     const { seat, sid } = sitting
-    const put = what.replaced && this.#isSettled(sid)
     const local = this.#sessions.get(sid)
     if (local !== undefined && Option.exists(local.session.seat, ({ office }) => office === id)) {
       local.session = { ...local.session, seat: Option.none() }
@@ -218,7 +225,7 @@ export class LocalOffices {
       this.#views.delete(id)
     } else this.#views.set(id, { ...view, office: move(view.office, what) })
     this.#tell({ _tag: "Left", sid, seat, recipients: [...(seated ?? [])] })
-    if (put) this.#tell({ _tag: "Evicted", sid, reason: replacedReason })
+    if (what.replaced) this.#putOut(sid, replacedReason)
   }
 
   #sitting(office: Office, { seat, sid }: Extract<Move, { readonly _tag: "Left" }>): Member | undefined {

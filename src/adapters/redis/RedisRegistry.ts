@@ -300,8 +300,9 @@ const make = Effect.fnUntraced(function* ({
   /** Waits until this node has heard of a join of its own, so that its members hear everything in order. */
   const echo = Effect.fnUntraced(function* (sid: string, office: string, entered: Deferred.Deferred<void>) {
     if (isSeated(sid, office)) return
-    yield* Effect.timeoutOption(Deferred.await(entered), echoPatience)
-    if (isSeated(sid, office)) return
+    const heard = yield* Effect.timeoutOption(Deferred.await(entered), echoPatience)
+    // It may have lost the seat again by now.
+    if (Option.isSome(heard) || isSeated(sid, office)) return
     yield* Effect.ignore(refresh(office))
     if (isSeated(sid, office)) return
     yield* distrust

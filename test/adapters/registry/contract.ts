@@ -122,6 +122,15 @@ export const registryContract = (name: string, cluster: () => OpenNode): void =>
       })
     )
 
+    check("knows only the sessions of its own node", (open) =>
+      Effect.gen(function* () {
+        const { n1, n2 } = yield* pair(open)
+        const known = ({ registry }: TestNode) =>
+          ["a", "c"].filter((sid) => Option.isSome(registry.session(sid)))
+        assert.deepStrictEqual([known(n1), known(n2)], [["a"], ["c"]])
+      })
+    )
+
     check("lists Computers in the order of their arrival", (open) =>
       Effect.gen(function* () {
         const n1 = yield* nodeWith(open, "n1", "a", "b", "c", "d")

@@ -1,0 +1,268 @@
+import { Duration, Effect, Fiber, Option, type Scope } from "effect"
+import type { Change } from "../../../src/application/ports/OfficeRegistry.ts"
+import type { Capacity, Command, Seat } from "../../../src/domain/office/membership.ts"
+import {
+  commandOf,
+  type History,
+  inWords,
+  names,
+  nodeOf,
+  officeIds,
+  sids
+} from "../../domain/office/histories.ts"
+import { listing, type People, sitting } from "../../domain/office/referenceModel.ts"
+import { type OpenNode, outcome, type TestNode } from "./cluster.ts"
+import { explain, hasHeard, type Outcome } from "./linearization.ts"
+
+/** A command and when it is issued: after so many turns of the event loop. */
+interface Issued {
+  readonly command: Command
+  readonly turns: number
+}
+
+/** How a history is played. */
+export interface Stage {
+  readonly open: OpenNode
+  /** How many Servers there are. */
+  readonly nodes: number
+  /** How many commands are issued at once at most. More than five would have too many orders to try. */
+  readonly atOnce: number
+  /** How long a node may take to hear what others have been acknowledged. */
+  readonly patience: Duration.Duration
+  /** What is left of members where the nodes keep them; nothing should be when everybody has gone. */
+  readonly leftovers: Effect.Effect<ReadonlyArray<string>>
+}
+
+/** A registry that is so slow may say that it is unavailable, which proves nothing. */
+const slow = Duration.millis(450)
+
+/** The steps of a history in batches. Connects happen once per session, and before all else that it does in a batch. */
+const batchesOf = ({ steps }: History, { atOnce, nodes }: Stage): ReadonlyArray<ReadonlyArray<Issued>> => {
+  const batches: Array<Array<Issued>> = []
+  const connected = new Set<string>()
+  let batch: Array<Issued> = []
+  for (const step of steps) {
+    if (batch.length === 0 || step.waits || batch.length === atOnce) {
+      batch = []
+      batches.push(batch)
+    }
+    const { sid } = step
+    if (step.do === "connect") {
+      if (connected.has(sid) || batch.some(({ command }) => command.sid === sid)) continue
+      connected.add(sid)
+    }
+    if (step.do === "disconnect") connected.delete(sid)
+    batch.push({ command: commandOf(step, nodes), turns: step.turns })
+  }
+  return batches.filter(({ length }) => length > 0)
+}
+
+/** A node with everything it has heard since it was last looked at. */
+interface Listening {
+  readonly name: string
+  /** The sessions whose connections it holds. */
+  readonly own: ReadonlySet<string>
+  readonly node: TestNode
+  readonly heard: Array<Change>
+}
+
+/** The session of each node that only finds out whether it has heard everything. */
+const probeOf = (node: string) => `probe of ${node}`
+
+const listening = Effect.fnUntraced(function* (
+  { nodes, open }: Stage,
+  name: string
+): Effect.fn.Return<Listening, never, Scope.Scope> {
+  const node = yield* open(name)
+  const heard: Array<Change> = []
+  yield* node.registry.follow((change) => {
+    if (!("sid" in change) || change.sid !== probeOf(name)) heard.push(change)
+  })
+  yield* node.connect(probeOf(name))
+  return { name, own: new Set(sids.filter((sid) => nodeOf(sid, nodes) === name)), node, heard }
+})
+
+/** Comes and goes in an office of its own: since a node hears everything in order, it has heard what was before. */
+const probe = ({ name, node }: Listening): Effect.Effect<string> =>
+  outcome(
+    Effect.andThen(
+      node.join(probeOf(name), "computer", "probe", probeOf(name)),
+      node.leave(probeOf(name), probeOf(name))
+    )
+  )
+
+const turn = Effect.callback<void>((resume) => {
+  setImmediate(() => resume(Effect.void))
+})
+
+/** Issues a batch. What one session does is in order, but nothing waits for the answer to what was before. */
+const issue = (
+  cast: ReadonlyArray<Listening>,
+  batch: ReadonlyArray<Issued>,
+  capacity: Capacity
+): Effect.Effect<ReadonlyArray<Outcome>> => {
+  const answers = new Map<Command, string>()
+  const start = Effect.fnUntraced(function* ({ command, turns }: Issued) {
+    for (let left = turns; left > 0; left--) yield* turn
+    const at = cast.find(({ name }) => name === nodeOf(command.sid, cast.length))
+    if (at === undefined) return yield* Effect.die(new Error(`nobody holds ${command.sid}`))
+    const answered = Effect.map(outcome(at.node.registry.apply(command, capacity)), (says) => {
+      answers.set(command, says)
+    })
+    return yield* Effect.forkChild(answered, { startImmediately: true })
+  })
+  const all = (own: ReadonlyArray<Issued>) =>
+    Effect.flatMap(Effect.forEach(own, start), (fibers) => Effect.forEach(fibers, Fiber.join))
+  return Effect.as(
+    Effect.forEach([...Map.groupBy(batch, ({ command }) => command.sid).values()], all, {
+      concurrency: "unbounded"
+    }),
+    batch
+  ).pipe(
+    Effect.map((issued) =>
+      issued.map(({ command }) => ({ command, says: answers.get(command) ?? "no answer" }))
+    )
+  )
+}
+
+const inPlace = ({ name, office, role }: Seat) => `as ${role} ${name} in ${JSON.stringify(office)}`
+
+/** What is seen at a node: where its own sessions sit, and who else sits there. */
+interface Sight {
+  readonly seat: (sid: string) => Seat | undefined
+  readonly members: (office: string) => ReadonlyArray<{ readonly sid: string; readonly node: string }>
+  readonly computer: (office: string, name: string) => string | undefined
+}
+
+const sightOf = ({ node: { registry } }: Listening): Sight => ({
+  seat: (sid) => Option.getOrUndefined(Option.flatMap(registry.session(sid), ({ seat }) => seat)),
+  members: registry.members,
+  computer: (office, name) => Option.getOrUndefined(registry.computerIn(office, name))?.sid
+})
+
+const sightIn = (people: People, { own }: Listening): Sight => ({
+  seat: (sid) => people.find((one) => one.sid === sid && own.has(sid))?.seat,
+  members: (office) => listing(people, office),
+  computer: (office, name) =>
+    sitting(people, office).find(({ seat }) => seat?.role === "computer" && seat.name === name)?.sid
+})
+
+const listOf = <A>(all: ReadonlyArray<A>, inWord: (one: A) => string): string => all.map(inWord).join()
+
+/** A sight in words: of the offices only those in which sessions of the node sit. */
+const told = ({ computer, members, seat }: Sight): string => {
+  const seats = sids.map((sid) => [sid, seat(sid)] as const)
+  const offices = officeIds.filter((id) => seats.some(([, place]) => place?.office === id))
+  return [
+    ...seats.flatMap(([sid, place]) => (place === undefined ? [] : [`${sid} sits ${inPlace(place)}`])),
+    ...offices.map((id) => `${id} holds ${listOf(members(id), ({ node, sid }) => `${sid} of ${node}`)}`),
+    ...offices.map((id) => `${id} has ${listOf(names, (name) => `${name}: ${computer(id, name)}`)}`)
+  ].join("; ")
+}
+
+const changeInWords = (change: Change): string => {
+  if (change._tag === "NodeGone") return `gone ${change.node}`
+  if (change._tag === "Evicted") return `evicted ${change.sid}`
+  const { _tag, recipients, seat, sid } = change
+  return `${_tag === "Entered" ? "+" : "-"}${sid} ${inPlace(seat)} → ${recipients.toSorted().join()}`
+}
+
+/** Where Computers sit that bear a name, as a node can ask. */
+const wrongElsewhere = (people: People, { node: { registry } }: Listening) =>
+  Effect.map(
+    Effect.forEach(
+      officeIds.flatMap((office) => names.map((name) => ({ office, name }))),
+      ({ name, office }) =>
+        Effect.map(registry.computerElsewhere(office, name), (is) => {
+          const should = people.some(
+            ({ seat }) => seat?.role === "computer" && seat.name === name && seat.office !== office
+          )
+          return is === should ? [] : [`a Computer ${name} outside of ${office}: ${is}`]
+        }),
+      { concurrency: "unbounded" }
+    ),
+    (found) => found.flat()
+  )
+
+/** Everybody goes. */
+const ending = (people: People): ReadonlyArray<Issued> =>
+  people.map(({ sid }) => ({ command: { _tag: "Disconnect", sid }, turns: 0 }))
+
+/**
+ * Plays a history on a registry, batch by batch, until everybody has gone. Fails with a description of the first batch of
+ * which no order explains its outcomes, what each node has heard, and what it shows. Gives how many batches were played:
+ * it ends early where the registry is too slow to answer.
+ */
+export const play = Effect.fnUntraced(function* (stage: Stage, history: History) {
+  const cast = yield* Effect.forEach(
+    Array.from({ length: stage.nodes }, (_, index) => `n${index}`),
+    (name) => listening(stage, name),
+    { concurrency: "unbounded" }
+  )
+  const { capacity } = history
+
+  const judge = (before: People, outcomes: ReadonlyArray<Outcome>) => {
+    const look = () =>
+      explain(before, outcomes, capacity, (order) =>
+        cast.every(
+          (one) =>
+            told(sightOf(one)) === told(sightIn(order.after, one)) &&
+            hasHeard(one.own, before, order, one.heard)
+        )
+      )
+    const complaint = Effect.suspend(() =>
+      Effect.fail(
+        [
+          "No order explains this.",
+          ...before.map(
+            ({ holder, node, role, seat, sid }) =>
+              `before: ${sid} of ${node}, ${role ?? "any role"}, holder '${holder}', sits ${seat === undefined ? "nowhere" : inPlace(seat)}`
+          ),
+          ...outcomes.map(({ command, says }) => `${inWords(command)}: ${says}`),
+          ...cast.flatMap((one) => [
+            `${one.name} heard: ${one.heard.map(changeInWords).join(", ")}`,
+            `${one.name} shows: ${told(sightOf(one))}`
+          ])
+        ].join("\n")
+      )
+    )
+    const explained = Effect.raceAllFirst(cast.map(({ node }) => node.until(() => look() !== undefined)))
+    return Effect.suspend(() => {
+      const order = look()
+      if (order !== undefined) return Effect.succeed(order)
+      return Effect.flatMap(Effect.timeoutOption(explained, stage.patience), () => {
+        const later = look()
+        return later === undefined ? complaint : Effect.succeed(later)
+      })
+    })
+  }
+
+  let people: People = []
+  let played = 0
+  const batches = batchesOf(history, stage)
+  // Then everybody goes, and at last nothing is done: whatever is heard by then has been told too often.
+  for (let index = 0; index < batches.length + 2; index++) {
+    const batch = batches[index] ?? ending(people)
+    const [took, outcomes] = yield* Effect.timed(issue(cast, batch, capacity))
+    const [tookToo, probes] = yield* Effect.timed(Effect.forEach(cast, probe, { concurrency: "unbounded" }))
+    const isSlow = Duration.isGreaterThan(Duration.sum(took, tookToo), slow)
+    const says = [...outcomes.map((one) => one.says), ...probes]
+    if (isSlow && says.includes("unavailable")) return played
+    const order = yield* judge(people, outcomes)
+    people = order.after
+    for (const { heard } of cast) heard.length = 0
+    const asked = cast[index % cast.length]
+    const wrong = asked === undefined ? [] : yield* wrongElsewhere(people, asked)
+    if (wrong.length > 0) return yield* Effect.fail(wrong.join("\n"))
+    if (probes.some((one) => one !== "ok")) return yield* Effect.fail(`probes: ${probes.join()}`)
+    played++
+  }
+  for (const { name, node } of cast) {
+    const { offices, sessions } = node.registry.state()
+    if (offices > 0 || sessions > 1)
+      return yield* Effect.fail(`${name} ends with ${offices} offices, ${sessions} sessions`)
+  }
+  const left = yield* stage.leftovers
+  if (left.length > 0) return yield* Effect.fail(`left when everybody has gone: ${left.join()}`)
+  return played
+})

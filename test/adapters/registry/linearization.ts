@@ -1,0 +1,108 @@
+import type { Change } from "../../../src/application/ports/OfficeRegistry.ts"
+import type { Capacity, Command, Seat } from "../../../src/domain/office/membership.ts"
+import { answerTo, type Notice, type People } from "../../domain/office/referenceModel.ts"
+
+/** What became of a command: "ok", or why it was refused. */
+export interface Outcome {
+  readonly command: Command
+  readonly says: string
+}
+
+/** A notice, and whether its session left by a command to leave or to disconnect. */
+interface Told extends Notice {
+  readonly isOwnWish: boolean
+}
+
+/** Commands in some order: who is told what in it, and who is there at its end. */
+export interface Order {
+  readonly notices: ReadonlyArray<Told>
+  readonly after: People
+}
+
+/**
+ * The first order of commands that were issued at once in which the model says what was said, and that is accepted;
+ * `undefined` when there is none. Commands of one session keep their order.
+ */
+export const explain = (
+  before: People,
+  outcomes: ReadonlyArray<Outcome>,
+  capacity: Capacity,
+  accepts: (order: Order) => boolean
+): Order | undefined => {
+  const search = (order: Order, left: ReadonlyArray<Outcome>): Order | undefined => {
+    if (left.length === 0) return accepts(order) ? order : undefined
+    for (const next of left) {
+      const { command, says } = next
+      if (left.find((other) => other.command.sid === command.sid) !== next) continue
+      const answer = answerTo(order.after, command, capacity)
+      if (answer.says !== says) continue
+      const isOwnWish = command._tag === "Leave" || command._tag === "Disconnect"
+      const notices = [...order.notices, ...answer.notices.map((notice) => ({ ...notice, isOwnWish }))]
+      const found = search(
+        { notices, after: answer.after },
+        left.filter((other) => other !== next)
+      )
+      if (found !== undefined) return found
+    }
+    return undefined
+  }
+  return search({ notices: [], after: before }, outcomes)
+}
+
+type Coming = Extract<Change, { readonly seat: Seat }>
+
+const isAbout = ({ seat, sid, what }: Notice, change: Coming): boolean =>
+  what === change._tag &&
+  sid === change.sid &&
+  seat.office === change.seat.office &&
+  seat.role === change.seat.role &&
+  seat.name === change.seat.name
+
+/**
+ * Has a node with these sessions heard what it should have heard in this order, each once and with the right recipients? A member that wants
+ * to leave has left for its own node at once, before the others know; everything else is heard in the order in which it
+ * happened.
+ */
+export const hasHeard = (
+  own: ReadonlySet<string>,
+  before: People,
+  { after, notices }: Order,
+  heard: ReadonlyArray<Change>
+): boolean => {
+  const sits = new Map<string, string>()
+  for (const { seat, sid } of before) if (own.has(sid) && seat !== undefined) sits.set(sid, seat.office)
+  const recipients = (office: string, sid: string) =>
+    [...sits].flatMap(([other, where]) => (where === office && other !== sid ? [other] : [])).toSorted()
+  const concerns = ({ seat, sid }: Notice) => own.has(sid) || recipients(seat.office, sid).length > 0
+  const pending = [...notices]
+  const evicted: Array<string> = []
+
+  for (const change of heard) {
+    if (change._tag === "NodeGone") return false
+    if (change._tag === "Evicted") {
+      evicted.push(change.sid)
+      continue
+    }
+    while (pending[0] !== undefined && !concerns(pending[0])) pending.shift()
+    const place = pending.findIndex(
+      (notice, index) => isAbout(notice, change) && (index === 0 || (notice.isOwnWish && own.has(notice.sid)))
+    )
+    if (place < 0) return false
+    pending.splice(place, 1)
+    const { _tag, seat, sid } = change
+    if (own.has(sid) && _tag === "Left") sits.delete(sid)
+    if (change.recipients.toSorted().join() !== recipients(seat.office, sid).join()) return false
+    if (own.has(sid) && _tag === "Entered") sits.set(sid, seat.office)
+  }
+  if (pending.some(concerns)) return false
+
+  const sitsAgain = (sid: string) => after.some((one) => one.sid === sid && one.seat !== undefined)
+  const replaced = notices.flatMap((notice) => (notice.replaced && own.has(notice.sid) ? [notice.sid] : []))
+  // Whoever has moved on meanwhile may stay.
+  const must = replaced.filter((sid) => !sitsAgain(sid))
+  return (
+    must.every((sid) => evicted.includes(sid)) &&
+    evicted.every((sid) => replaced.includes(sid)) &&
+    new Set(evicted).size === evicted.length
+  )
+}

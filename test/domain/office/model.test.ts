@@ -1,0 +1,384 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Arbitrary, Effect, HashMap, Option, Result } from "effect"
+import {
+  type Command,
+  computerElsewhere,
+  decide,
+  type Event,
+  evolve,
+  membersOf,
+  noOffices,
+  type Offices,
+  OfficeRefusal,
+  type Seat
+} from "../../../src/domain/office/membership.ts"
+import { listed } from "../../../src/domain/office/view.ts"
+import { commandsOf, histories, type History, inWords, names, officeIds } from "./histories.ts"
+import { answerTo, listing, type Notice, type People, sitting } from "./referenceModel.ts"
+
+/** The rules of membership, or such as somebody might have written by mistake. */
+interface Rules {
+  readonly decide: (...given: Required<Parameters<typeof decide>>) => ReturnType<typeof decide>
+  readonly evolve: typeof evolve
+}
+
+const rules: Rules = { decide, evolve }
+
+/** What an event makes Servers tell, if anything: to all who sit in the office after it, but whom it is about. */
+const noticeOf = (after: Offices, event: Event): ReadonlyArray<Notice> => {
+  if (event._tag !== "Entered" && event._tag !== "Left") return []
+  const { _tag, seat, sid } = event
+  const to = membersOf(after, seat.office)
+    .map((member) => member.sid)
+    .filter((other) => other !== sid)
+  return [{ what: _tag, sid, seat, to, replaced: event._tag === "Left" && event.replaced }]
+}
+
+const inOneOrder = (notices: ReadonlyArray<Notice>) =>
+  notices.map(({ replaced, seat: { name, office, role }, sid, to, what }) =>
+    JSON.stringify([what, sid, office, role, name, to.toSorted(), replaced])
+  )
+
+/** Everything that can be seen of the offices, counted anew from who sits there. */
+const seenByRules = (state: Offices) => ({
+  sessions: [...HashMap.values(state.sessions)]
+    .map(({ holder, role, seat, sid }) =>
+      JSON.stringify([sid, holder, Option.getOrNull(role), placeOf(Option.getOrUndefined(seat))])
+    )
+    .toSorted(),
+  offices: [...HashMap.entries(state.offices)]
+    .map(([id, office]) => JSON.stringify([id, listed(office).map(({ seat, sid }) => [sid, placeOf(seat)])]))
+    .toSorted(),
+  names: [...HashMap.entries(state.computerNames)].map(([name, count]) => `${name} ${count}`).toSorted(),
+  elsewhere: officeIds.flatMap((office) => names.map((name) => computerElsewhere(state, office, name)))
+})
+
+const seenByModel = (people: People): ReturnType<typeof seenByRules> => {
+  const computers = people.filter(({ seat }) => seat?.role === "computer")
+  const bearing = (name: string) => computers.filter(({ seat }) => seat?.name === name)
+  return {
+    sessions: people
+      .map(({ holder, role, seat, sid }) => JSON.stringify([sid, holder, role ?? null, placeOf(seat)]))
+      .toSorted(),
+    offices: officeIds
+      .filter((id) => sitting(people, id).length > 0)
+      .map((id) => JSON.stringify([id, listing(people, id).map(({ seat, sid }) => [sid, placeOf(seat)])]))
+      .toSorted(),
+    names: names
+      .filter((name) => bearing(name).length > 0)
+      .map((name) => `${name} ${bearing(name).length}`)
+      .toSorted(),
+    elsewhere: officeIds.flatMap((office) =>
+      names.map((name) => bearing(name).some(({ seat }) => seat?.office !== office))
+    )
+  }
+}
+
+const placeOf = (seat: Seat | undefined) => (seat === undefined ? null : [seat.office, seat.role, seat.name])
+
+/** What every state must be, whatever has happened: one Agent per office, unique names, one office per session. */
+const brokenRule = (state: Offices): string | undefined => {
+  const seated = new Set<string>()
+  for (const id of officeIds) {
+    const members = membersOf(state, id)
+    const computers = members.filter(({ seat }) => seat.role === "computer").map(({ seat }) => seat.name)
+    if (members.length - computers.length > 1) return `two Agents in ${id}`
+    if (new Set(computers).size < computers.length) return `two Computers of one name in ${id}`
+    for (const { seat, sid } of members) {
+      if (seat.office !== id) return `${sid} is listed in ${id} and sits in ${seat.office}`
+      if (seated.has(sid)) return `${sid} sits in two places`
+      seated.add(sid)
+    }
+  }
+  return undefined
+}
+
+const inLines = (seen: object): ReadonlyArray<string> =>
+  Object.entries(seen).map(([what, value]) => `${what} ${JSON.stringify(value)}`)
+
+/** The first thing in which rules differ from the model in a history; `undefined` when nothing does. */
+const difference = (tried: Rules, history: History): string | undefined => {
+  let state = noOffices
+  let people: People = []
+  let told = 0
+  for (const command of commandsOf(history)) {
+    const expected = answerTo(people, command, history.capacity)
+    const decision = tried.decide(state, command, history.capacity)
+    const says = Result.match(decision, { onFailure: ({ why }) => why, onSuccess: () => "ok" })
+    const notices: Array<Notice> = []
+    for (const event of Result.getOrElse(decision, () => [])) {
+      state = tried.evolve(state, event)
+      notices.push(...noticeOf(state, event))
+    }
+    people = expected.after
+    told += expected.notices.length
+    const broken = brokenRule(state)
+    if (broken !== undefined) return `${inWords(command)}: ${broken}`
+    const actually = inLines({
+      says,
+      notices: inOneOrder(notices),
+      told: state.revision,
+      ...seenByRules(state)
+    })
+    const wanted = inLines({
+      says: expected.says,
+      notices: inOneOrder(expected.notices),
+      told,
+      ...seenByModel(people)
+    })
+    const wrong = wanted.findIndex((line, index) => line !== actually[index])
+    if (wrong >= 0) return `${inWords(command)}: ${actually[wrong]} instead of ${wanted[wrong]}`
+  }
+  return undefined
+}
+
+const longest = 60
+
+/** How many times as many histories as usual are tried. */
+const times = Number(process.env["A2C_MODEL_RUNS"] ?? 1)
+
+/** Histories that are tried; those of a mutant end as soon as it is found. */
+const runs = 2000 * times
+
+/** Candidates that are tried to make a history that fails shorter. */
+const maxShrinks = 5000
+
+const check = (tried: Rules, seed?: number) =>
+  Arbitrary.checkEffect(
+    histories(longest),
+    (history) => {
+      const found = difference(tried, history)
+      return found === undefined ? Effect.succeed(true) : Effect.fail(found)
+    },
+    { runs, size: longest, maxShrinks, seed }
+  )
+
+type Decide = Rules["decide"]
+
+/** Refusals of this kind are none: whatever is in the way is overlooked by deciding about another state. */
+const despite =
+  (
+    whys: ReadonlyArray<OfficeRefusal["why"]>,
+    otherwise: (state: Offices, command: Command) => Offices
+  ): Decide =>
+  (state, command, capacity) => {
+    const decision = decide(state, command, capacity)
+    const isRefused = Result.isFailure(decision) && whys.includes(decision.failure.why)
+    return isRefused ? decide(otherwise(state, command), command, capacity) : decision
+  }
+
+const changingEvents =
+  (
+    change: (events: ReadonlyArray<Event>, command: Command, state: Offices) => ReadonlyArray<Event>
+  ): Decide =>
+  (state, command, capacity) =>
+    Result.map(decide(state, command, capacity), (events) => change(events, command, state))
+
+const sessionOf = (state: Offices, sid: string) => HashMap.getUnsafe(state.sessions, sid)
+
+const entering = (command: Command): ReadonlyArray<Event> =>
+  command._tag === "Join"
+    ? [
+        {
+          _tag: "Entered",
+          sid: command.sid,
+          seat: { office: command.office, role: command.role, name: command.name }
+        }
+      ]
+    : []
+
+/** Each of these mistakes, with the fewest commands that show it. */
+const mutants: ReadonlyArray<readonly [mistake: string, fewest: number, tried: Partial<Rules>]> = [
+  [
+    "a second Agent is let in",
+    4,
+    {
+      decide: despite(["has an agent"], (state) => ({
+        ...state,
+        offices: HashMap.map(state.offices, (office) => ({ ...office, agent: Option.none() }))
+      }))
+    }
+  ],
+  [
+    "a seat is taken over without its holder's secret",
+    4,
+    {
+      decide: despite(["has an agent", "name taken"], (state) => ({
+        ...state,
+        sessions: HashMap.map(state.sessions, (session) => ({ ...session, holder: "anybody" }))
+      }))
+    }
+  ],
+  [
+    "no secret is a secret, too",
+    4,
+    {
+      decide: despite(["has an agent", "name taken"], (state) => ({
+        ...state,
+        sessions: HashMap.map(state.sessions, (session) => ({ ...session, holder: session.holder || "none" }))
+      }))
+    }
+  ],
+  [
+    "nobody who comes back gets its seat",
+    4,
+    {
+      decide: (state, command, capacity) =>
+        decide(state, command._tag === "Connect" ? { ...command, holder: "" } : command, capacity)
+    }
+  ],
+  [
+    "the name of a Computer is unique over all offices",
+    4,
+    {
+      decide: (state, command, capacity) =>
+        command._tag === "Join" &&
+        command.role === "computer" &&
+        computerElsewhere(state, command.office, command.name)
+          ? Result.fail(new OfficeRefusal({ why: "name taken", message: "" }))
+          : decide(state, command, capacity)
+    }
+  ],
+  [
+    "leaving is told twice",
+    3,
+    {
+      decide: changingEvents((events) =>
+        events.flatMap((one): ReadonlyArray<Event> => (one._tag === "Left" ? [one, one] : [one]))
+      )
+    }
+  ],
+  [
+    "a Computer that moves on is not told to have left",
+    3,
+    {
+      decide: changingEvents((events, command) =>
+        command._tag === "Join" ? events.filter(({ _tag }) => _tag !== "Left") : events
+      )
+    }
+  ],
+  [
+    "who disconnects is not told to have left",
+    3,
+    {
+      decide: changingEvents((events, command) =>
+        command._tag === "Disconnect" ? events.filter(({ _tag }) => _tag !== "Left") : events
+      )
+    }
+  ],
+  [
+    "joining again is told again",
+    3,
+    {
+      decide: changingEvents((events, command) => (events.length === 0 ? entering(command) : events))
+    }
+  ],
+  [
+    "an Agent moves on without leaving",
+    3,
+    {
+      decide: despite(["agent is elsewhere"], (state, { sid }) => ({
+        ...state,
+        sessions: HashMap.set(state.sessions, sid, { ...sessionOf(state, sid), seat: Option.none() })
+      }))
+    }
+  ],
+  [
+    "a Computer that is refused elsewhere has left",
+    5,
+    {
+      decide: (state, command, capacity) => {
+        const decision = decide(state, command, capacity)
+        if (command._tag !== "Join" || Result.isSuccess(decision) || decision.failure.why !== "name taken") {
+          return decision
+        }
+        return Option.match(sessionOf(state, command.sid).seat, {
+          onNone: () => decision,
+          onSome: (seat) => Result.succeed([{ _tag: "Left", sid: command.sid, seat, replaced: false }])
+        })
+      }
+    }
+  ],
+  [
+    "a role is not fixed",
+    2,
+    {
+      decide: despite(["role mismatch"], (state, { sid }) => ({
+        ...state,
+        sessions: HashMap.set(state.sessions, sid, { ...sessionOf(state, sid), role: Option.none() })
+      }))
+    }
+  ],
+  [
+    "an office takes one more than it may",
+    4,
+    {
+      decide: (state, command, { membersPerOffice, offices }) =>
+        decide(state, command, { membersPerOffice: membersPerOffice + 1, offices })
+    }
+  ],
+  [
+    "there is one office more than there may be",
+    4,
+    {
+      decide: (state, command, { membersPerOffice, offices }) =>
+        decide(state, command, { membersPerOffice, offices: offices + 1 })
+    }
+  ],
+  [
+    "somebody leaves an office in which it is not",
+    3,
+    {
+      decide: (state, command, capacity) => {
+        if (command._tag !== "Leave") return decide(state, command, capacity)
+        const seat = Option.flatMap(HashMap.get(state.sessions, command.sid), (session) => session.seat)
+        const office = Option.match(seat, { onNone: () => command.office, onSome: (own) => own.office })
+        return decide(state, { ...command, office }, capacity)
+      }
+    }
+  ],
+  [
+    "names are never forgotten",
+    3,
+    {
+      evolve: (state, event) => ({
+        ...evolve(state, event),
+        ...(event._tag === "Left" ? { computerNames: state.computerNames } : {})
+      })
+    }
+  ],
+  [
+    "offices stay when everybody has left",
+    3,
+    {
+      evolve: (state, event) => {
+        const next = evolve(state, event)
+        if (event._tag !== "Left" || HashMap.has(next.offices, event.seat.office)) return next
+        const empty = { agent: Option.none(), computers: HashMap.empty() }
+        return { ...next, offices: HashMap.set(next.offices, event.seat.office, empty) }
+      }
+    }
+  ]
+]
+
+describe("the rules of membership", () => {
+  it.effect(
+    `say what the plain model says in ${runs} histories of up to ${longest} commands`,
+    () => Effect.map(check(rules), (result) => assert.isUndefined(Arbitrary.formatCheckFailure(result))),
+    30_000 * times
+  )
+
+  describe("would be found wrong, in few commands, if", () => {
+    it.effect.each(mutants)(
+      "%s",
+      ([mistake, fewest, tried]) =>
+        Effect.gen(function* () {
+          const result = yield* check({ ...rules, ...tried }, 1)
+          if (result._tag !== "Falsified") return assert.fail(`nothing shows that ${mistake}`)
+          const commands = commandsOf(result.shrunkInput).map(inWords)
+          assert.isAtMost(commands.length, fewest, commands.join("\n"))
+        }),
+      30_000
+    )
+  })
+})

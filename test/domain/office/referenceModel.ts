@@ -1,0 +1,140 @@
+import type { Capacity, Command, OfficeRefusal, Seat } from "../../../src/domain/office/membership.ts"
+
+/** Somebody who is connected, and where it sits. */
+export interface Person {
+  readonly sid: string
+  readonly node: string
+  readonly holder: string
+  readonly role: Seat["role"] | undefined
+  readonly seat: Seat | undefined
+}
+
+/** Everybody who is connected: whoever sat down last stands last. */
+export type People = ReadonlyArray<Person>
+
+/** Somebody came or went, and who is told so. */
+export interface Notice {
+  readonly what: "Entered" | "Left"
+  readonly sid: string
+  readonly seat: Seat
+  readonly to: ReadonlyArray<string>
+  /** A new connection of the same member has put this one out. */
+  readonly replaced: boolean
+}
+
+/** What a command is answered, who is told what in which order, and who is there afterwards. */
+export interface Answer {
+  readonly says: OfficeRefusal["why"] | "ok"
+  readonly notices: ReadonlyArray<Notice>
+  readonly after: People
+}
+
+/** Everybody in an office, as they sat down. */
+export const sitting = (people: People, office: string): People =>
+  people.filter(({ seat }) => seat?.office === office)
+
+/** Everybody in an office as Servers list them: the Agent first. */
+export const listing = (people: People, office: string): People => {
+  const here = sitting(people, office)
+  return [
+    ...here.filter(({ seat }) => seat?.role === "agent"),
+    ...here.filter(({ seat }) => seat?.role === "computer")
+  ]
+}
+
+const othersIn = (people: People, office: string, sid: string): ReadonlyArray<string> =>
+  sitting(people, office)
+    .map((one) => one.sid)
+    .filter((other) => other !== sid)
+
+const nothing = (people: People): Answer => ({ says: "ok", notices: [], after: people })
+const refused = (people: People, says: OfficeRefusal["why"]): Answer => ({ says, notices: [], after: people })
+
+/** One step after others: somebody gets up, and the others in the office are told (spec §3.3). */
+const getUp = (before: Answer, sid: string, replaced = false): Answer => {
+  const seat = before.after.find((one) => one.sid === sid)?.seat
+  if (seat === undefined) return before
+  const notice: Notice = {
+    what: "Left",
+    sid,
+    seat,
+    to: othersIn(before.after, seat.office, sid),
+    replaced
+  }
+  return {
+    ...before,
+    notices: [...before.notices, notice],
+    after: before.after.map((one) => (one.sid === sid ? { ...one, seat: undefined } : one))
+  }
+}
+
+/** One step after others: somebody sits down, and the others in the office are told (spec §3.2). */
+const sitDown = (before: Answer, person: Person, seat: Seat): Answer => {
+  const { sid } = person
+  const notice: Notice = {
+    what: "Entered",
+    sid,
+    seat,
+    to: othersIn(before.after, seat.office, sid),
+    replaced: false
+  }
+  return {
+    ...before,
+    notices: [...before.notices, notice],
+    after: [...before.after.filter((one) => one.sid !== sid), { ...person, role: seat.role, seat }]
+  }
+}
+
+const join = (people: People, person: Person, seat: Seat, capacity: Capacity): Answer => {
+  if (person.role !== undefined && person.role !== seat.role) return refused(people, "role mismatch")
+  if (person.seat !== undefined && person.seat.office === seat.office) {
+    return person.seat.name === seat.name ? nothing(people) : refused(people, "name mismatch")
+  }
+  if (person.seat !== undefined && seat.role === "agent") return refused(people, "agent is elsewhere")
+
+  const others = people.filter(({ sid }) => sid !== person.sid)
+  const here = sitting(others, seat.office)
+  const rival =
+    seat.role === "agent"
+      ? here.find((one) => one.seat?.role === "agent")
+      : here.find((one) => one.seat?.role === "computer" && one.seat.name === seat.name)
+  if (rival !== undefined) {
+    const isBack = person.holder !== "" && rival.holder === person.holder && rival.seat?.name === seat.name
+    if (!isBack) return refused(people, seat.role === "agent" ? "has an agent" : "name taken")
+  }
+  if (rival === undefined && here.length >= capacity.membersPerOffice) return refused(people, "office full")
+  const offices = new Set(others.flatMap((one) => (one.seat === undefined ? [] : [one.seat.office])))
+  if (here.length === 0 && offices.size >= capacity.offices) return refused(people, "too many offices")
+
+  let answer = nothing(people)
+  if (rival !== undefined) answer = getUp(answer, rival.sid, true)
+  answer = getUp(answer, person.sid)
+  return sitDown(answer, person, seat)
+}
+
+/**
+ * What the specification says about a command (spec §3.2, §3.3), as plainly as it can be written: a list and some ifs.
+ * It shares nothing with the product but the names. What the specification leaves open is the project's choice: a join
+ * is judged first by who joins, then by who has the seat, then by whether there is room; and whoever shows the secret
+ * of the seat's holder, under the same name, has come back and takes its seat over.
+ */
+export const answerTo = (people: People, command: Command, capacity: Capacity): Answer => {
+  if (command._tag === "Connect") {
+    const { holder, node, role, sid } = command
+    const person = { sid, node, holder, role: role._tag === "Some" ? role.value : undefined, seat: undefined }
+    return nothing([...people, person])
+  }
+  const person = people.find(({ sid }) => sid === command.sid)
+  if (command._tag === "Disconnect") {
+    const answer = getUp(nothing(people), command.sid)
+    return { ...answer, after: answer.after.filter(({ sid }) => sid !== command.sid) }
+  }
+  if (person === undefined) return refused(people, "not connected")
+  if (command._tag === "Leave") {
+    return person.seat?.office === command.office
+      ? getUp(nothing(people), command.sid)
+      : refused(people, "not in office")
+  }
+  const { name, office, role } = command
+  return join(people, person, { name, office, role }, capacity)
+}
