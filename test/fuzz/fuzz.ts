@@ -63,8 +63,13 @@ const growth = { part: 0.1, bytes: 6 * 1024 * 1024 }
 /** Inputs without an answer to wait for that are fed in a row, before others have their turn. */
 const inARow = 200
 
-const wordsOf = (error: unknown): string =>
-  error instanceof Error ? (error.stack ?? error.message) : Cause.pretty(Cause.die(error))
+const wordsOf = (error: unknown): string => {
+  try {
+    return error instanceof Error ? (error.stack ?? error.message) : Cause.pretty(Cause.die(error))
+  } catch {
+    return "something was thrown that cannot be read"
+  }
+}
 
 /** Notes everything that nobody catches. */
 const watchProcess = (note: Note): Effect.Effect<void, never, Scope.Scope> =>
