@@ -44,7 +44,8 @@ export const openSite = (note: Note): Effect.Effect<ServerSite, unknown, Scope.S
     )
     const { url } = server
     const witness = yield* startChild("children/witness.ts", url)
-    const order = (tag: "Begin" | "End") => Effect.runPromise(witness.order({ _tag: tag }))
+    const run = Effect.runPromiseWith(yield* Effect.context<never>())
+    const order = (tag: "Begin" | "End") => run(witness.order({ _tag: tag }))
     const holds = async (load: ReturnType<typeof server.load>): Promise<boolean> => {
       const page = await (await fetch(`${url}/metrics`)).text()
       const strangers = parsePrometheus(page).get("a2c_strangers")

@@ -11,7 +11,7 @@ export const frame = (type: FrameType, text: string | Uint8Array, task = "task12
   Buffer.from(sent({ type, task, sequence: 1, payload: typeof text === "string" ? encodeUtf8(text) : text }))
 
 /** A frame with a message. */
-export const messageFrame = (message: unknown): Buffer => frame("mcp", encodeJson(message), "mcp00001")
+const messageFrame = (message: unknown): Buffer => frame("mcp", encodeJson(message), "mcp00001")
 
 const service: Service = {
   description: "does it",

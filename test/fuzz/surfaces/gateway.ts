@@ -113,13 +113,15 @@ export const gatewaySurface: Surface = {
       )
       const url = `tcp://127.0.0.1:${address.port}`
       const { feed, leaveAll } = makeLanes((random, lane) => openClient(url, random, lane))
-      const names = () => Effect.runSync(devices).map(({ name }) => name)
+      const context = yield* Effect.context<never>()
+      const run = Effect.runPromiseWith(context)
+      const names = () => Effect.runSyncWith(context)(devices).map(({ name }) => name)
       const witness = yield* Effect.promise(() => openDevice(url))
       answerCalls(witness)
       witness.write(frame("auth", witnessToken))
       const service = { description: "", parameters: { type: "object", properties: {} } }
       witness.write(frame("mcp", encodeJson(messageOf.register(new Map([["echo", service]])))))
-      const listed = async () => (await Effect.runPromise(session.listTools())).items
+      const listed = async () => (await run(session.listTools())).items
       yield* Effect.promise(() =>
         until(
           async () => (await listed()).length === 1,
@@ -127,11 +129,11 @@ export const gatewaySurface: Surface = {
         )
       )
       const { begin, end } = makeWitness(async (turn) => {
-        const result = await Effect.runPromise(session.callTool(`${witnessName}__echo`, { turn }))
+        const result = await run(session.callTool(`${witnessName}__echo`, { turn }))
         // Whatever the others have registered is called, too; what comes of it is theirs.
         const [other] = (await listed()).filter((tool) => tool["name"] !== `${witnessName}__echo`)
         if (other !== undefined) {
-          await Effect.runPromise(Effect.exit(session.callTool(String(other["name"]), { level: 1 })))
+          await Effect.runPromiseExitWith(context)(session.callTool(String(other["name"]), { level: 1 }))
         }
         return JSON.stringify(result["structuredContent"]) === JSON.stringify({ turn })
       })
