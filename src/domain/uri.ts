@@ -20,6 +20,8 @@ const decodeSegment = (segment: string): Result.Result<string, string> =>
  * escaped slashes, which name things here (spec §9.2, §10.1).
  */
 export const splitUri = (text: string): Result.Result<UriParts, string> => {
+  // UTF-8 cannot say it, so that nobody could be asked for it.
+  if (!text.isWellFormed()) return Result.fail("half of a surrogate pair")
   const match = grammar.exec(text)
   if (match === null) return Result.fail("not a URI of the form scheme://host/path")
   const [, scheme = "", host = "", path, query, fragment] = match
@@ -35,9 +37,12 @@ export const splitUri = (text: string): Result.Result<UriParts, string> => {
   }))
 }
 
-/** A path as it stands in a URI: every segment fully escaped, so that `a/b` is one segment `a%2Fb`. */
+/**
+ * A path as it stands in a URI: every segment fully escaped, so that `a/b` is one segment `a%2Fb`. Half of a surrogate
+ * pair, which no URI can hold, becomes U+FFFD.
+ */
 export const joinPath = (segments: ReadonlyArray<string>): string =>
-  segments.map((segment) => `/${encodeURIComponent(segment)}`).join("")
+  segments.map((segment) => `/${encodeURIComponent(segment.toWellFormed())}`).join("")
 
 /** The value of a query parameter, unescaped; the first one where it repeats. */
 export const queryValue = (query: string, name: string): Result.Result<string | undefined, string> => {

@@ -32,9 +32,9 @@ export class Site extends Context.Service<
     Effect.gen(function* () {
       const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 })
       const pem = publicKey.export({ type: "spki", format: "pem" }).toString()
-      const server = yield* start("children/server.ts", pem)
+      const server = yield* startChild("children/server.ts", pem)
       const url = String(server.ready)
-      const witness = yield* start("children/witness.ts", url)
+      const witness = yield* startChild("children/witness.ts", url)
       const holdings = (collect: boolean) =>
         server.order({ _tag: "Holdings", collect }) as Effect.Effect<Holdings>
       return Site.of({
@@ -61,14 +61,18 @@ export class Site extends Context.Service<
   )
 }
 
-interface Child {
+/** A process that obeys orders. */
+export interface Child {
   /** What it said first. */
   readonly ready: unknown
   readonly order: (what: Order) => Effect.Effect<unknown>
   readonly log: () => string
+  /** Ends it; closing the scope does so, too. */
+  readonly end: () => void
 }
 
-const start = (file: string, argument: string): Effect.Effect<Child, never, Scope.Scope> =>
+/** Starts one of the programs in `children`, which lives as long as the scope, and waits until it is ready. */
+export const startChild = (file: string, argument: string): Effect.Effect<Child, never, Scope.Scope> =>
   Effect.gen(function* () {
     const path = fileURLToPath(new URL(file, import.meta.url))
     const child: ChildProcess = yield* Effect.acquireRelease(
@@ -82,5 +86,10 @@ const start = (file: string, argument: string): Effect.Effect<Child, never, Scop
       logged += chunk.toString()
     })
     const [ready] = yield* Effect.promise(() => once(child, "message"))
-    return { ready, order: (what) => Effect.promise(() => order(child, what)), log: () => logged }
+    return {
+      ready,
+      order: (what) => Effect.promise(() => order(child, what)),
+      log: () => logged,
+      end: () => void child.kill("SIGKILL")
+    }
   })

@@ -59,6 +59,24 @@ describe("configuration files", () => {
       })
     )
 
+    it.effect("a file that is nested without end is a fault like any other", () =>
+      Effect.gen(function* () {
+        for (const open of ["[", '{"a":', '{"servers":{"a":[']) {
+          const { said, setup } = yield* reading({ "a.json": open.repeat(20_000) })
+          assert.include(said[0], "a.json:1:1: error: not JSON: nested too deep")
+          assert.isUndefined(setup)
+        }
+      })
+    )
+
+    it.effect("faults are found in their lines, however many there are", () =>
+      Effect.gen(function* () {
+        const { said } = yield* reading({ "a.json": `{\n${'  "x" 1,\n'.repeat(3000)}}` })
+        assert.strictEqual(said[0], "a.json:2:7: error: not JSON: colon expected")
+        assert.include(said, "a.json:3001:7: error: not JSON: colon expected")
+      })
+    )
+
     it.effect("a folder is told apart from a file that cannot be read", () =>
       Effect.gen(function* () {
         const folder = yield* folderWith({})

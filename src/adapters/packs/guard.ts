@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks"
 import { pathToFileURL } from "node:url"
-import { Effect, Predicate, type Scope } from "effect"
+import { Effect, Predicate, Result, type Scope } from "effect"
 import type { Enter } from "./settle.ts"
 import { wordsOf } from "./thrown.ts"
 
@@ -20,8 +20,14 @@ export interface Guard {
 
 const kinds = ["uncaughtException", "unhandledRejection"] as const
 
+/** What a stranger throws may throw itself when it is looked at. */
 const stackOf = (error: unknown): string =>
-  Predicate.hasProperty(error, "stack") && typeof error.stack === "string" ? error.stack : ""
+  Result.getOrElse(
+    Result.try(() =>
+      Predicate.hasProperty(error, "stack") && typeof error.stack === "string" ? error.stack : ""
+    ),
+    () => ""
+  )
 
 /**
  * A guard that lasts as long as the scope. Errors are known to be a pack's by what called them, or else by their stack;

@@ -1,5 +1,6 @@
 import { Result } from "effect"
 import { isJsonObject, type JsonObject } from "../../domain/json.ts"
+import { wordsOf } from "./thrown.ts"
 
 const isText = (value: unknown): value is string => typeof value === "string"
 
@@ -32,7 +33,7 @@ const asJson = (value: unknown): Result.Result<unknown, string> =>
       if (text === undefined) throw new TypeError(`a ${typeof value} has no form in JSON`)
       return JSON.parse(text)
     },
-    catch: (cause) => (cause instanceof Error ? cause.message : String(cause))
+    catch: wordsOf
   })
 
 const resultOf = (value: unknown): JsonObject => {

@@ -133,13 +133,23 @@ const callTool = Effect.fnUntraced(function* (
 const ask = (what: string, enter: Enter, code: () => unknown): Effect.Effect<unknown, PackFailure> =>
   Effect.mapError(settle(enter, code), ({ value }) => unusable(`${what} failed: ${wordsOf(value)}`))
 
+/** Looks at what a pack has given: reading members of a stranger's object may throw. */
+const look = <A>(read: () => Result.Result<A, string>): Effect.Effect<A, PackFailure> =>
+  Effect.mapError(
+    Effect.flatMap(
+      Effect.try({ try: read, catch: (error) => `it cannot be read: ${wordsOf(error)}` }),
+      (found) => Effect.fromResult(found)
+    ),
+    unusable
+  )
+
 /** The instance of a pack. Whatever becomes of it, it is disposed of with the scope. */
 const construct = Effect.fnUntraced(function* (
   module: object,
   { className }: PackSource,
   { enter, log }: Surroundings
 ): Effect.fn.Return<PackMethods, PackFailure, Scope.Scope> {
-  const located = yield* Effect.mapError(Effect.fromResult(locate(module, className)), unusable)
+  const located = yield* look(() => locate(module, className))
   // A constructor gives an instance, even when that has a method `then`.
   const instance =
     located._tag === "Instance"
@@ -148,7 +158,7 @@ const construct = Effect.fnUntraced(function* (
           try: () => enter(located.construct),
           catch: (error) => unusable(`the constructor of ${located.name} failed: ${wordsOf(error)}`)
         })
-  const methods = yield* Effect.mapError(Effect.fromResult(methodsOf(instance, located.name)), unusable)
+  const methods = yield* look(() => methodsOf(instance, located.name))
   const { dispose } = methods
   if (dispose === undefined) return methods
   const warn = (message: string) => Effect.sync(() => log({ level: "Warn", message, fields: {} }))

@@ -154,7 +154,7 @@ export const surfaceOf = (
   declaredTools: unknown,
   compile: Compile
 ): Effect.Effect<Surface, PackFailure> =>
-  Effect.fromResult(readSurface(source, declaredRoutes, declaredTools, compile)).pipe(
+  Effect.suspend(() => Effect.fromResult(readSurface(source, declaredRoutes, declaredTools, compile))).pipe(
     Effect.mapError((message) => new PackFailure({ kind: "unusable", message })),
     // Members of a stranger's object may throw when they are read.
     Effect.catchDefect(() =>

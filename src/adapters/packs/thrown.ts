@@ -1,4 +1,4 @@
-import { Cause, Predicate } from "effect"
+import { Cause, Predicate, Result } from "effect"
 import { PackFailure } from "../../application/ports/PackLoader.ts"
 import type { ParamsProblem } from "../../domain/packs/offer.ts"
 import { wrongParams } from "./author/failures.ts"
@@ -13,7 +13,16 @@ const shorten = (text: string): string =>
   text.length <= maxCharacters ? text : `${text.slice(0, maxCharacters)}…`
 
 /** What something that was thrown says, in words and without a stack. */
-export const wordsOf = (thrown: unknown): string => {
+export const wordsOf = (thrown: unknown): string =>
+  Result.getOrElse(
+    Result.try(() => saidBy(thrown)),
+    () => unreadable
+  )
+
+/** Members of a stranger's object may throw when they are read. */
+const unreadable = "an error that cannot be read"
+
+const saidBy = (thrown: unknown): string => {
   if (typeof thrown === "string") return shorten(thrown)
   if (
     Predicate.hasProperty(thrown, "message") &&
@@ -47,7 +56,7 @@ const problemsIn = (thrown: unknown): ReadonlyArray<ParamsProblem> | undefined =
 
 /** What became of a call whose tool threw this. */
 export const failureOf = (thrown: unknown): PackFailure => {
-  const problems = problemsIn(thrown)
+  const problems = Result.getOrUndefined(Result.try(() => problemsIn(thrown)))
   const message = wordsOf(thrown)
   return problems === undefined
     ? new PackFailure({ kind: "failed", message })

@@ -67,10 +67,14 @@ const toolMetaWarnings = (server: JsonObject, path: Path): ReadonlyArray<Fault> 
   ]
 }
 
+/** The fields of an input of this type. A file may hold any name there, those of JavaScript among them. */
+const fieldsOf = (type: unknown): ReadonlyArray<string> | undefined =>
+  typeof type === "string" && Object.hasOwn(inputFields, type) ? inputFields[type] : undefined
+
 const inputWarnings = (inputs: unknown): ReadonlyArray<Fault> =>
   Array.isArray(inputs)
     ? inputs.flatMap((input: unknown, index) => {
-        const fields = isJsonObject(input) ? inputFields[String(input["type"])] : undefined
+        const fields = isJsonObject(input) ? fieldsOf(input["type"]) : undefined
         return fields === undefined ? [] : strangers(input, ["inputs", index], fields)
       })
     : []
@@ -138,7 +142,7 @@ const fromEditor = (input: unknown): unknown => {
     return {
       type: "promptString",
       id,
-      description: `What the editor's command ${String(command)} would give`
+      description: `What the editor's command ${typeof command === "string" ? command : ""} would give`
     }
   }
   if (!Array.isArray(options)) return input

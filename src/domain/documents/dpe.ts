@@ -45,6 +45,9 @@ export const buildDpeUri = (
   path: ReadonlyArray<string>
 ): Result.Result<string, InvalidDpeUri> => {
   const uri = `dpe://${host}${joinPath(path)}`
+  if (!path.every((segment) => segment.isWellFormed())) {
+    return Result.fail(new InvalidDpeUri({ uri, reason: "half of a surrogate pair" }))
+  }
   return Result.flatMap(parseDpeUri(uri), (parsed) =>
     parsed.trimmed
       ? Result.fail(new InvalidDpeUri({ uri, reason: "the host holds a query or fragment" }))

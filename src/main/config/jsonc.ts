@@ -6,6 +6,7 @@ import {
   parseTree,
   printParseErrorCode
 } from "jsonc-parser"
+import { Result } from "effect"
 import type { Fault } from "../../domain/explain.ts"
 
 /** A place in a file, both counted from 1. */
@@ -23,13 +24,13 @@ export interface JsoncDocument {
   readonly locate: (path: ReadonlyArray<PropertyKey>) => Position
 }
 
-const positionIn =
-  (text: string) =>
-  (offset: number): Position => {
-    const before = text.slice(0, offset)
-    const start = before.lastIndexOf("\n") + 1
-    return { line: before.split("\n").length, column: offset - start + 1 }
+const positionIn = (text: string): ((offset: number) => Position) => {
+  const starts = [0, ...[...text.matchAll(/\n/g)].map(({ index }) => index + 1)]
+  return (offset) => {
+    const line = starts.findLastIndex((start) => start <= offset)
+    return { line: line + 1, column: offset - (starts[line] ?? 0) + 1 }
   }
+}
 
 /** `InvalidSymbol` in words. */
 const spell = ({ error }: ParseError): string =>
@@ -39,11 +40,8 @@ const spell = ({ error }: ParseError): string =>
     .toLowerCase()}`
 
 /** Each error once: a text that ends too soon lacks the same thing at every level that is open. */
-const distinct = (errors: ReadonlyArray<ParseError>): ReadonlyArray<ParseError> =>
-  errors.filter(
-    ({ error, offset }, index) =>
-      errors.findIndex((other) => other.error === error && other.offset === offset) === index
-  )
+const distinct = (errors: ReadonlyArray<ParseError>): Iterable<ParseError> =>
+  new Map(errors.map((error) => [`${error.error} ${error.offset}`, error])).values()
 
 /** Members that stand twice in the same object: the first would be lost without a word. */
 const repeated = (
@@ -62,20 +60,29 @@ const repeated = (
   })
 }
 
+const start: Position = { line: 1, column: 1 }
+
+const unread = (issue: string): JsoncDocument => ({
+  value: undefined,
+  faults: [{ path: [], issue, ...start }],
+  locate: () => start
+})
+
 /** Reads JSON with comments and trailing commas; a byte order mark is skipped. */
 export const readJsonc = (given: string): JsoncDocument => {
   const text = given.replace(/^\u{feff}/u, "")
+  // The parser recurses, and so do we: what is nested without end runs out of stack.
+  return Result.getOrElse(
+    Result.try(() => read(text)),
+    () => unread("not JSON: nested too deep")
+  )
+}
+
+const read = (text: string): JsoncDocument => {
   const at = positionIn(text)
   const errors: Array<ParseError> = []
   const root = parseTree(text, errors, { allowTrailingComma: true })
-  const start = { line: 1, column: 1 }
-  if (root === undefined) {
-    return {
-      value: undefined,
-      faults: [{ path: [], issue: text.trim() === "" ? "the file is empty" : "not JSON", ...start }],
-      locate: () => start
-    }
-  }
+  if (root === undefined) return unread(text.trim() === "" ? "the file is empty" : "not JSON")
   const locate = (path: ReadonlyArray<PropertyKey>): Position => {
     const keys = path.map((key) => (typeof key === "number" ? key : String(key)))
     for (let depth = keys.length; depth > 0; depth--) {
@@ -87,7 +94,7 @@ export const readJsonc = (given: string): JsoncDocument => {
   return {
     value: getNodeValue(root),
     faults: [
-      ...distinct(errors).map((error) => ({ path: [], issue: spell(error), ...at(error.offset) })),
+      ...[...distinct(errors)].map((error) => ({ path: [], issue: spell(error), ...at(error.offset) })),
       ...repeated(root).map(({ issue, offset, path }) => ({ path, issue, ...at(offset) }))
     ],
     locate

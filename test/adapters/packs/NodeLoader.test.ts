@@ -340,6 +340,28 @@ for (const [where, isolated] of modes) {
           /^it has no tools: route 1 \(tools\): /
         ],
         [
+          "gives an instance whose members throw",
+          dull({ constructing: "return { get getRouteConfig() { throw new Error('no member') } }" }),
+          /^it cannot be read: no member$/
+        ],
+        [
+          "lists a tool whose name throws",
+          dull({ tools: "() { return [{ get name() { throw new Error('no name') } }] }" }),
+          /^what it declares cannot be read$/
+        ],
+        [
+          "refers to its parameters by what is no name",
+          dull({
+            routes: "() { return { endpoint: '/tools/a', params: { $ref: '#/$defs/%ZZ', $defs: {} } } }"
+          }),
+          /^what it declares cannot be read$/
+        ],
+        [
+          "throws what cannot be read",
+          dull({ routes: "() { throw { get message() { throw 1 } } }" }),
+          /^getRouteConfig\(\) failed: an error that cannot be read$/
+        ],
+        [
           "has parameters of no kind",
           dull({ routes: "() { return [{ endpoint: '/tools/a', params: 7 }] }" }),
           /^params of the route \/tools\/a: the parameters are no Effect Schema/
@@ -410,6 +432,23 @@ for (const [where, isolated] of modes) {
           )
           const { kind, message } = yield* Effect.flip(call(callOf("pack", {}), quiet))
           assert.deepStrictEqual([kind, message], ["failed", "oh no"])
+        })
+      )
+
+      it.effect("one that throws, or gives back, what cannot be read", () =>
+        Effect.gen(function* () {
+          for (const [body, said] of [
+            ["throw { get code() { throw 1 }, message: 'no' }", "no"],
+            ["throw new Proxy({}, { has() { throw 1 } })", "an error that cannot be read"],
+            [
+              "return { toJSON() { throw Object.create(null) } }",
+              "the result of pack is not JSON: an error that says nothing"
+            ]
+          ] as const) {
+            const { call } = yield* loadText(dull({ call: `() { ${body} }` }), { isolated })
+            const { kind, message } = yield* Effect.flip(call(callOf("pack", {}), quiet))
+            assert.deepStrictEqual([kind, message], ["failed", said])
+          }
         })
       )
 

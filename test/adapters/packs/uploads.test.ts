@@ -140,6 +140,11 @@ describe("a form", () => {
   for (const [what, body, told] of [
     ["ends too early", '--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n1', "incomplete"],
     ["has parts without a name", "--b\r\nContent-Type: text/plain\r\n\r\n1\r\n--b--\r\n", "has no name"],
+    [
+      "has a part whose headers have no end",
+      '--b\r\nContent-Disposition: form-data; name="a"\r\n\r\r\n--b\r\n\r\n1\r\n--b--\r\n',
+      "broken"
+    ],
     ["has parts that are strange", "--b\r\nContent-Disposition: x y\r\n\r\n1\r\n--b--\r\n", "broken"]
   ] as const) {
     live(`is refused when it ${what}`, {}, ({ url }) =>

@@ -1,7 +1,5 @@
 /** A Server under attack, as a host program composes it. It writes its log to stdout. */
 import { monitorEventLoopDelay } from "node:perf_hooks"
-import { setFlagsFromString } from "node:v8"
-import { runInNewContext } from "node:vm"
 import { Context, Effect, Layer, Queue, References, Stream } from "effect"
 import * as ApiKeys from "../../../src/adapters/auth/ApiKeys.ts"
 import type { KeyEntry } from "../../../src/adapters/auth/keyEntries.ts"
@@ -9,20 +7,10 @@ import * as Jwt from "../../../src/adapters/auth/Jwt.ts"
 import { bySchemes } from "../../../src/adapters/auth/schemes.ts"
 import { Server } from "../../../src/application/server/Server.ts"
 import { serverLayer } from "../../../src/main/serverLayer.ts"
+import { liveHeap } from "../../heap.ts"
 import { allKeys, lastingKeys } from "../credentials.ts"
 import { limits, maxMessageBytes, pings } from "../limits.ts"
 import { type Holdings, obey } from "./orders.ts"
-
-setFlagsFromString("--expose-gc")
-const gc: () => void = runInNewContext("gc")
-
-const collected = (): number => {
-  // What the first collection finalises is only free after the second.
-  gc()
-  gc()
-  const { arrayBuffers, heapUsed } = process.memoryUsage()
-  return heapUsed + arrayBuffers
-}
 
 const delays = monitorEventLoopDelay({ resolution: 5 })
 delays.enable()
@@ -58,7 +46,7 @@ const program = Effect.gen(function* () {
         return {
           load: load(),
           longestTurn: order.collect ? longestTurn() : 0,
-          heap: order.collect ? collected() : 0
+          heap: order.collect ? liveHeap() : 0
         }
       case "Revoke":
         return Queue.offerUnsafe(updates, lastingKeys)

@@ -103,6 +103,16 @@ describe("configuration", () => {
     ])
   })
 
+  it("an input of a type that only JavaScript knows, or that is no text, is refused", () => {
+    for (const type of ["constructor", "toString", "hasOwnProperty", { toString: 1 }, ["constructor"]]) {
+      const inputs = [{ type, id: "i", description: "" }]
+      assert.match(fault({ inputs, servers: {} }), /inputs\[0\]/)
+    }
+    const servers = { s: { command: "x" } }
+    const { inputs } = loaded({ inputs: [{ type: "command", id: "i", command: { toString: 1 } }], servers })
+    assert.strictEqual(inputs[0]?.type, "promptString")
+  })
+
   it("a default alias is refused: every tool would have the same name", () => {
     assert.match(
       fault(oneServer("stdio", { command: "x" }, { default_tool_meta: { alias: "y" } })),

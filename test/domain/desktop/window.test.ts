@@ -100,4 +100,11 @@ describe("window URI", () => {
   })
 
   it("a malformed escape is refused", () => invalid("window://h/%zz"))
+
+  it("half of a surrogate pair is refused, and written as U+FFFD", () => {
+    invalid("window://h/a\ud800")
+    invalid("window://\udc00")
+    assert.deepStrictEqual(parse(buildWindowUri({ host: "h", path: ["a\ud800"] })).path, ["a\ufffd"])
+    assert.deepStrictEqual(parse("window://h/\ud83d\ude00").path, ["\u{1f600}"])
+  })
 })

@@ -29,6 +29,11 @@ describe("document URI", () => {
     }
   })
 
+  it("half of a surrogate pair names no document", () => {
+    assert.isTrue(Result.isFailure(parseDpeUri("dpe://h/a\ud800")))
+    assert.isTrue(Result.isFailure(buildDpeUri("h", ["a", "\udc00"])))
+  })
+
   it("cases 281 and 282: segments are kept apart", () => {
     assert.strictEqual(parse("dpe://com.ex.docs/reports/2026/annual").docRef, "reports/2026/annual")
     assert.deepStrictEqual(parse("dpe://com.ex.docs/a%2Fb").path, ["a/b"])

@@ -1,7 +1,7 @@
 import { mkdtemp, open, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { extname, join } from "node:path"
-import { Effect, type Scope, Stream } from "effect"
+import { Cause, Effect, type Scope, Stream } from "effect"
 import { Multipart } from "effect/http"
 import type { PackCall, UploadedFile } from "../../../application/ports/PackLoader.ts"
 import type { PackRoute } from "../../../domain/packs/offer.ts"
@@ -80,7 +80,7 @@ const write = (path: string, { content, name }: Multipart.File, largest: number)
       (opened) => Effect.promise(() => opened.close())
     )
     let size = 0
-    yield* Stream.runForEach(content, (chunk) => {
+    yield* Stream.runForEach(readable(content), (chunk) => {
       size += chunk.byteLength
       return size > largest
         ? Effect.fail(fileTooLarge(nameOf(name), largest))
@@ -111,11 +111,21 @@ const explain = (
     case "BodyTooLarge":
       return Effect.fail(refuse(413, "The form is too large"))
     case "Parse":
-      return Effect.fail(unreadable("it is broken, incomplete, or has no boundary"))
+      return Effect.fail(broken)
     case "InternalError":
       return cause instanceof Refused || cause instanceof Gone ? Effect.fail(cause) : Effect.die(error)
   }
 }
+
+const broken = unreadable("it is broken, incomplete, or has no boundary")
+
+/** The parser throws at a part whose headers have no end: that is its sender's fault, not ours. */
+const readable = <A, E>(stream: Stream.Stream<A, E>): Stream.Stream<A, E | Refused> =>
+  Stream.catchCause(
+    stream,
+    (cause): Stream.Stream<never, E | Refused> =>
+      Cause.hasDies(cause) ? Stream.fail(broken) : Stream.failCause(cause)
+  )
 
 const nameless = unreadable("a part of it has no name")
 
@@ -179,7 +189,7 @@ export const readMultipart = Effect.fnUntraced(function* (
     Multipart.makeChannel<Gone | Refused>({ "content-type": incoming.request.headers["content-type"] ?? "" })
   )
   yield* Stream.runForEach(
-    parts,
+    readable(parts),
     (part): Effect.Effect<void, Multipart.MultipartError | Refused | Gone, Scope.Scope> =>
       part._tag === "Field" ? addField(part) : addFile(part)
   ).pipe(

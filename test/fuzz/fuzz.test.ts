@@ -1,0 +1,161 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { fuzz, type Outcome, shares } from "./fuzz.ts"
+import { inputFrom } from "./mutate.ts"
+import { readOptions } from "./options.ts"
+import { randomOf } from "./random.ts"
+import { faultText, table } from "./report.ts"
+import { pure, type Surface } from "./Surface.ts"
+import { surfaces } from "./surfaces/all.ts"
+
+/** Inputs of all surfaces together, and the seed: more of them with `npm run fuzz`. */
+const inputs = 6000
+const seed = 1
+
+const parts = shares(surfaces, inputs)
+
+/** A surface with something wrong in it. */
+const broken = (more: Partial<Surface>): Surface => ({
+  name: "broken",
+  about: "",
+  weight: 1,
+  lanes: 1,
+  corpus: [Buffer.from('{"a":1}'), Buffer.from("[1,2]")],
+  words: ["null"],
+  longest: 1000,
+  open: () => Effect.succeed(pure(() => "accepted")),
+  ...more
+})
+
+const faultOf = (outcome: Outcome) => {
+  if (outcome.fault === undefined) throw new Error("nothing was found")
+  return outcome.fault
+}
+
+describe("fuzzing", () => {
+  describe.each(surfaces.map((surface, index) => [surface.name, surface, parts[index] ?? 0] as const))(
+    "%s",
+    (_, surface, part) => {
+      it.live(
+        "takes whatever comes",
+        () =>
+          Effect.gen(function* () {
+            const outcome = yield* fuzz(surface, { seed, inputs: part })
+            assert.isUndefined(
+              outcome.fault,
+              outcome.fault && faultText(surface.name, seed, outcome.fault).slice(0, 4000)
+            )
+            assert.strictEqual(outcome.inputs, part)
+            // Inputs that are all refused say nothing about what comes behind the first look.
+            assert.isAbove(outcome.accepted, 0)
+            assert.isAbove(outcome.refused, 0)
+            assert.include(table([outcome]), surface.name)
+          }),
+        60_000
+      )
+    }
+  )
+
+  it("makes the same inputs of the same seed, and others of another", () => {
+    const surface = broken({})
+    const made = (from: number) =>
+      Array.from({ length: 200 }, (_, index) =>
+        inputFrom(randomOf(from, surface.name, index), surface).toString("hex")
+      )
+    assert.deepStrictEqual(made(1), made(1))
+    assert.notDeepEqual(made(1), made(2))
+    assert.isAbove(new Set(made(1)).size, 100)
+  })
+
+  it.live("finds what throws, and says by which input to find it again", () =>
+    Effect.gen(function* () {
+      const surface = broken({
+        open: () =>
+          Effect.succeed(
+            pure((input) => {
+              if (input.includes("null")) throw new Error("cannot read null")
+              return "accepted"
+            })
+          )
+      })
+      const { at, what } = faultOf(yield* fuzz(surface, { seed, inputs: 5000 }))
+      assert.include(what, "cannot read null")
+      const again = faultOf(yield* fuzz(surface, { seed, inputs: 1, from: at?.index ?? 0 }))
+      assert.deepStrictEqual(again.at, at)
+      assert.include(faultText("broken", seed, again), `--from ${at?.index} --inputs 1`)
+    })
+  )
+
+  it.live("finds what is noted, what takes too long, and what stays", () =>
+    Effect.gen(function* () {
+      const noting = broken({
+        open: (note) =>
+          Effect.succeed(
+            pure((_, random) => {
+              if (random(100) === 0) note("an error in the log")
+              return "accepted"
+            })
+          )
+      })
+      assert.strictEqual(faultOf(yield* fuzz(noting, { seed, inputs: 5000 })).what, "an error in the log")
+      const slow = broken({
+        open: () =>
+          Effect.succeed(
+            pure(() => {
+              const begun = performance.now()
+              while (performance.now() - begun < 2100);
+              return "accepted"
+            })
+          )
+      })
+      assert.include(faultOf(yield* fuzz(slow, { seed, inputs: 1 })).what, "everything else waited")
+      const kept: Array<Buffer> = []
+      const leaking = broken({
+        open: () =>
+          Effect.succeed(
+            pure(() => {
+              kept.push(Buffer.alloc(64 * 1024, 1))
+              return "accepted"
+            })
+          )
+      })
+      assert.match(faultOf(yield* fuzz(leaking, { seed, inputs: 3000 })).what, /lived before, and \d+ after/)
+      kept.length = 0
+    })
+  )
+
+  it.live("finds what is left, and promises that nobody handles", () =>
+    Effect.gen(function* () {
+      const leaving = broken({
+        open: () =>
+          Effect.succeed({
+            ...pure(() => "accepted"),
+            settle: () => Promise.reject(new Error("a connection is left"))
+          })
+      })
+      assert.include(faultOf(yield* fuzz(leaving, { seed, inputs: 10 })).what, "a connection is left")
+      assert.include(
+        faultOf(
+          yield* fuzz(
+            broken({
+              open: () =>
+                Effect.succeed({ ...pure(() => "accepted"), feed: () => Promise.reject(new Error("no")) })
+            }),
+            { seed, inputs: 10 }
+          )
+        ).what,
+        "no"
+      )
+    })
+  )
+
+  it("reads its command line", () => {
+    const options = readOptions(["--inputs", "10", "--seed", "7", "--surface", "uris"], surfaces)
+    assert.deepStrictEqual(
+      [options.inputs, options.seed, options.surfaces.map(({ name }) => name)],
+      [10, 7, ["uris"]]
+    )
+    assert.throws(() => readOptions(["--inputs", "0"], surfaces), /--inputs must be/)
+    assert.throws(() => readOptions(["--surface", "none"], surfaces), /There is no surface "none"/)
+  })
+})

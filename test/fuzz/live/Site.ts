@@ -1,0 +1,69 @@
+import { Context, Effect, Layer, type Scope } from "effect"
+import { Server } from "../../../src/application/server/Server.ts"
+import { serverLayer } from "../../../src/main/serverLayer.ts"
+import type { Testimony } from "../../attacks/children/orders.ts"
+import { startChild } from "../../attacks/Site.ts"
+import { parsePrometheus } from "../../prometheus.ts"
+import { must, type Note } from "../Surface.ts"
+import { errorsTo } from "./errors.ts"
+import { until } from "./wait.ts"
+
+/** Bytes of a message, few enough that inputs exceed them. */
+const maxMessageBytes = 16 * 1024
+
+/** Longer bodies are scanned only: many of the inputs. */
+const validateBytes = 400
+
+/** How soon a connection of which nothing is heard is given up, in milliseconds: after both together. */
+const pings = { pingInterval: 1000, pingTimeout: 2000 }
+
+/** What is not limited here, because reaching the limit would hide what comes behind it. */
+const limits = { messagesPerSecond: 1_000_000, messageBurst: 1_000_000, connections: 150 }
+
+/** What 99 of 100 calls of the witnesses take at most, in milliseconds, where Server and fuzzer share a processor. */
+const mostLatency = 2500
+
+/** A Server in this process, and an Agent and a Computer in another, which are its witnesses. */
+export interface ServerSite {
+  readonly url: string
+  readonly begin: () => Promise<void>
+  /** Ends the calls of the witnesses, and waits until nobody is left but them. */
+  readonly settle: () => Promise<void>
+  /** The witnesses go. */
+  readonly finish: () => Promise<void>
+}
+
+/** Starts both. What the Server logs as an error is noted. */
+export const openSite = (note: Note): Effect.Effect<ServerSite, unknown, Scope.Scope> =>
+  Effect.gen(function* () {
+    const server = Context.get(
+      yield* Layer.build(
+        serverLayer({ limits, maxMessageBytes, validateBytes, ...pings }).pipe(Layer.provide(errorsTo(note)))
+      ),
+      Server
+    )
+    const { url } = server
+    const witness = yield* startChild("children/witness.ts", url)
+    const run = Effect.runPromiseWith(yield* Effect.context<never>())
+    const order = (tag: "Begin" | "End") => run(witness.order({ _tag: tag }))
+    const holds = async (load: ReturnType<typeof server.load>): Promise<boolean> => {
+      const page = await (await fetch(`${url}/metrics`)).text()
+      const strangers = parsePrometheus(page).get("a2c_strangers")
+      return JSON.stringify({ ...server.load(), strangers }) === JSON.stringify({ ...load, strangers: 0 })
+    }
+    const left = () => `something is left: ${JSON.stringify(server.load())}`
+    return {
+      url,
+      begin: async () => void (await order("Begin")),
+      settle: async () => {
+        const { calls, failed, p99 } = (await order("End")) as Testimony
+        must(failed.length === 0, `the witnesses say: ${failed.slice(0, 5).join("; ")}`)
+        must(calls > 0 && p99 < mostLatency, `the witnesses waited ${p99} ms for their answers`)
+        await until(() => holds({ connections: 2, sessions: 2, offices: 1, calls: 0 }), left)
+      },
+      finish: async () => {
+        witness.end()
+        await until(() => holds({ connections: 0, sessions: 0, offices: 0, calls: 0 }), left)
+      }
+    }
+  })

@@ -1,0 +1,42 @@
+import { encodeJson } from "../../../src/domain/devices/encode.ts"
+import { initialDecoder, step } from "../../../src/domain/devices/decoder.ts"
+import type { Frame } from "../../../src/domain/devices/frame.ts"
+import { Result } from "effect"
+import { messageOf, readMessage } from "../../../src/domain/devices/messages.ts"
+import { frame } from "../surfaces/deviceCorpus.ts"
+import { openTcp, type RawTcp } from "./rawTcp.ts"
+
+/** A connection that understands frames. */
+export interface RawDevice extends RawTcp {
+  readonly onFrame: (listener: (frame: Frame) => void) => void
+}
+
+/** Connects to a gateway. */
+export const openDevice = async (url: string): Promise<RawDevice> => {
+  const raw = await openTcp(url)
+  let state = initialDecoder()
+  let listeners: ReadonlyArray<(frame: Frame) => void> = []
+  raw.listen((bytes) => {
+    const [next, events] = step(state, new Uint8Array(bytes))
+    state = next
+    for (const event of events) {
+      if (event._tag === "Frame") for (const listener of listeners) listener(event.frame)
+    }
+  })
+  return {
+    ...raw,
+    onFrame: (listener) => {
+      listeners = [...listeners, listener]
+    }
+  }
+}
+
+/** Answers every call with what it was given. */
+export const answerCalls = (device: RawDevice): void => {
+  device.onFrame(({ payload, type }) => {
+    const message = type === "mcp" ? Result.getOrUndefined(readMessage(payload)) : undefined
+    if (message?._tag !== "Call") return
+    const result = messageOf.result(message.callId, { success: true, data: message.params })
+    device.write(frame("mcp", encodeJson(result)))
+  })
+}

@@ -1,0 +1,45 @@
+/** Feeds inputs that nobody would send to everything that takes inputs of strangers: see `--help`. */
+import { writeFileSync } from "node:fs"
+import { Effect } from "effect"
+import { fuzz, type Outcome, shares } from "./fuzz.ts"
+import { helpText, type Options, readOptions } from "./options.ts"
+import { faultText, table } from "./report.ts"
+import { surfaces } from "./surfaces/all.ts"
+
+const say = (text: string) => void process.stderr.write(text)
+
+const run = async ({ from, inputs, seed, surfaces: wanted }: Options): Promise<number> => {
+  const outcomes: Array<Outcome> = []
+  const parts = shares(wanted, inputs)
+  for (const [index, surface] of wanted.entries()) {
+    const part = parts[index] ?? 0
+    const progress = (done: number) => say(`\r${surface.name}: ${done} of ${part} `)
+    progress(0)
+    const outcome = await Effect.runPromise(fuzz(surface, { seed, inputs: part, from, progress }))
+    outcomes.push(outcome)
+    say(`\r${surface.name}: ${outcome.inputs} of ${part} \n`)
+    if (outcome.fault === undefined) continue
+    const file = `fuzz-${surface.name}-${seed}.json`
+    writeFileSync(file, faultText(surface.name, seed, outcome.fault))
+    say(`${surface.name}: ${outcome.fault.what}\nwritten to ${file}\n`)
+  }
+  process.stdout.write(`${table(outcomes)}\n`)
+  return outcomes.some(({ fault }) => fault !== undefined) ? 1 : 0
+}
+
+const main = async (): Promise<number> => {
+  let options: Options
+  try {
+    options = readOptions(process.argv.slice(2), surfaces)
+  } catch (error) {
+    say(`${error instanceof Error ? error.message : String(error)}\n`)
+    return 2
+  }
+  if (options.help) {
+    process.stdout.write(helpText(surfaces))
+    return 0
+  }
+  return run(options)
+}
+
+process.exit(await main())

@@ -1,0 +1,29 @@
+import type { Surface } from "../Surface.ts"
+import { configSurface } from "./configs.ts"
+import { deviceSurface } from "./devices.ts"
+import { gatewaySurface } from "./gateway.ts"
+import { handshakeSurface } from "./handshakes.ts"
+import { messageSurface } from "./messages.ts"
+import { nodeSurface } from "./nodes.ts"
+import { packSurface } from "./packs.ts"
+import { packetSurface } from "./packets.ts"
+import { socketSurface } from "./sockets.ts"
+import { textSurface } from "./texts.ts"
+import { toolServerSurface } from "./toolServer.ts"
+import { uriSurface } from "./uris.ts"
+
+/** Everything that is fuzzed: first what only reads, then what lives. */
+export const surfaces: ReadonlyArray<Surface> = [
+  packetSurface,
+  messageSurface,
+  uriSurface,
+  textSurface,
+  configSurface,
+  deviceSurface,
+  packSurface,
+  nodeSurface,
+  socketSurface,
+  handshakeSurface,
+  gatewaySurface,
+  toolServerSurface
+]

@@ -1,0 +1,170 @@
+import { isDeepStrictEqual } from "node:util"
+import { Effect, Result, Schema } from "effect"
+import { readKeyEntries } from "../../../src/adapters/auth/keyEntries.ts"
+import { mergeConfigs, readComputerConfig, readConfig } from "../../../src/domain/config/config.ts"
+import { carryOver, compareSetups, inputsOf } from "../../../src/domain/config/setup.ts"
+import { spellPath } from "../../../src/domain/explain.ts"
+import { ComputerConfig } from "../../../src/domain/protocol/v0_2/config.ts"
+import { readEndpoint } from "../../../src/domain/protocol/v0_2/parameters.ts"
+import { readJsonc } from "../../../src/main/config/jsonc.ts"
+import { must, pure, type Surface, type Verdict } from "../Surface.ts"
+
+const encode = Schema.encodeSync(ComputerConfig)
+
+const write = (config: ComputerConfig): unknown => JSON.parse(JSON.stringify(encode(config)))
+
+const checkConfig = (config: ComputerConfig): void => {
+  const again = Result.getOrUndefined(readComputerConfig(write(config)))
+  must(
+    again !== undefined && isDeepStrictEqual(write(again), write(config)),
+    "a configuration is another one when written"
+  )
+  const setup = { config, variables: {} }
+  const names = Object.keys(config.servers)
+  const difference = compareSetups(setup, setup)
+  must(isDeepStrictEqual(difference.untouched, names) && !difference.isVisible, "a setup differs from itself")
+  must(
+    isDeepStrictEqual(
+      Object.keys(carryOver(setup, setup, setup).config.servers).toSorted(),
+      names.toSorted()
+    ),
+    "a setup is another one when carried over"
+  )
+  must(mergeConfigs([{ file: "a", config }]).clashes.length === 0, "a configuration clashes with itself")
+  for (const server of Object.values(config.servers)) {
+    inputsOf(server)
+    readEndpoint(server.type, server.parameters)
+  }
+}
+
+const feed = (input: Buffer): Verdict => {
+  const document = readJsonc(input.toString("utf8"))
+  const { faults, locate, value } = document
+  for (const { column, line } of faults) must(line >= 1 && column >= 1, "a fault is nowhere")
+  const reading = readConfig(value)
+  must((reading.config === undefined) === reading.faults.length > 0, "neither a configuration nor faults")
+  for (const { path } of [...reading.faults, ...reading.warnings]) {
+    spellPath(path)
+    const { column, line } = locate(path)
+    must(line >= 1 && column >= 1, "a place is nowhere")
+  }
+  const keys = readKeyEntries(value)
+  if (Result.isFailure(keys)) for (const { path } of keys.failure) locate(path)
+  if (reading.config === undefined) return Result.isSuccess(keys) ? "accepted" : "refused"
+  checkConfig(reading.config)
+  return "accepted"
+}
+
+const stdio = { command: "npx", args: ["-y", "${input:pkg}"], env: { TOKEN: "${env:TOKEN:-x}" }, cwd: null }
+
+const written: ReadonlyArray<unknown> = [
+  {
+    inputs: [
+      { type: "promptString", id: "pkg", description: "which", default: "a", password: true },
+      { type: "pickString", id: "pick", description: "", options: ["a", "b"], default: "b" },
+      { type: "command", id: "cmd", description: "", command: "date", args: { a: "b" } }
+    ],
+    servers: {
+      files: {
+        name: "files",
+        type: "stdio",
+        disabled: false,
+        forbidden_tools: ["rm"],
+        tool_meta: { read: { auto_apply: true, alias: "r", tags: ["a"], ret_object_mapper: null, more: 1 } },
+        default_tool_meta: { auto_apply: false },
+        vrl: ".a = 1",
+        server_parameters: { ...stdio, encoding: "utf-8", encoding_error_handler: "strict" }
+      },
+      web: {
+        name: "web",
+        type: "streamable",
+        server_parameters: {
+          url: "https://example.org/mcp",
+          headers: { Authorization: "Bearer ${input:pick}" },
+          timeout: "PT30S",
+          sse_read_timeout: "PT5M",
+          terminate_on_close: true
+        }
+      },
+      old: {
+        name: "old",
+        type: "sse",
+        server_parameters: { url: "http://x/sse", headers: null, timeout: 5, sse_read_timeout: 300 }
+      }
+    }
+  },
+  {
+    inputs: [
+      { type: "promptString", id: "k" },
+      { type: "command", id: "c", command: "editor.do" },
+      { type: "pickString", id: "p", options: [{ label: "A", value: "a" }, "b"] }
+    ],
+    servers: {
+      a: { ...stdio, envFile: "${workspaceFolder}/.env" },
+      b: { type: "http", url: "http://x", name: "b" }
+    }
+  },
+  {
+    mcpServers: {
+      a: { command: "uvx", args: ["${HOME}/x", "${VAR:-y}"], env: { A: "1", B: null } },
+      b: { url: "https://x/sse", headers: { k: "${K}" }, timeout: 30 },
+      c: { type: "streamable-http", url: "https://y" }
+    }
+  },
+  {
+    keys: [
+      {
+        subject: "ops",
+        hash: `sha256:${"ab".repeat(32)}`,
+        rights: ["agent", "computer"],
+        offices: ["*"],
+        names: ["a*"],
+        expires: "2030-01-01T00:00:00Z"
+      }
+    ]
+  }
+]
+
+/** Files of configuration. */
+export const configSurface: Surface = {
+  name: "configs",
+  about: "configuration in all dialects, and key files, as JSON with comments",
+  weight: 5,
+  lanes: 1,
+  corpus: [
+    ...written.map((value) => Buffer.from(JSON.stringify(value))),
+    Buffer.from(`\ufeff// comment\n${JSON.stringify(written[2], null, 2).replaceAll('"b"', '/* x */ "b"')}`),
+    Buffer.from('{"servers": {"a": {"command": "x",}, }, }')
+  ],
+  words: [
+    '"type":"stdio",',
+    '"type":"constructor",',
+    '"type":{"toString":1},',
+    '"inputs":[{"type":"toString","id":"x"}],',
+    '"command":',
+    '"url":',
+    '"servers":{},',
+    '"mcpServers":{},',
+    '"__proto__":{"a":1},',
+    '"constructor":{},',
+    "${input:",
+    "${env:A",
+    "${",
+    "}",
+    "//",
+    "/*",
+    "*/",
+    "\ufeff",
+    "PT1Y",
+    "P-1D",
+    "PT99999999999999S",
+    '"name":',
+    ",",
+    "[",
+    "]",
+    "{",
+    '"'
+  ],
+  longest: 16 * 1024,
+  open: () => Effect.succeed(pure(feed))
+}

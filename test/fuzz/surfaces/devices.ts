@@ -1,0 +1,99 @@
+import { isDeepStrictEqual } from "node:util"
+import { Effect, Result } from "effect"
+import { heldBytes, initialDecoder, mostHeld, stalled, step } from "../../../src/domain/devices/decoder.ts"
+import { encodeFrame, encodeJson } from "../../../src/domain/devices/encode.ts"
+import type { Frame } from "../../../src/domain/devices/frame.ts"
+import { type DeviceMessage, messageOf, readMessage } from "../../../src/domain/devices/messages.ts"
+import { fromMcpResult, toMcpResult } from "../../../src/domain/devices/results.ts"
+import { readServices } from "../../../src/domain/devices/services.ts"
+import { isJsonObject } from "../../../src/domain/json.ts"
+import { cut, framesOf, full, readPieces } from "../../domain/devices/streams.ts"
+import { oneIn, type Random } from "../random.ts"
+import { must, pure, type Surface, type Verdict } from "../Surface.ts"
+import { deviceFrames, deviceWords } from "./deviceCorpus.ts"
+
+const limits = { largest: 4000, largestAudio: 1000 }
+const mostServices = 8
+
+const rewritten = (message: DeviceMessage): DeviceMessage | undefined => {
+  switch (message._tag) {
+    case "Call":
+      return Result.getOrUndefined(
+        readMessage(encodeJson(messageOf.call(message.callId, message.method, message.params)))
+      )
+    case "Result":
+      return Result.getOrUndefined(readMessage(encodeJson(messageOf.result(message.callId, message.outcome))))
+    case "Register":
+    case "Registered":
+    case "Unknown":
+      return message
+  }
+}
+
+const checkMessage = (payload: Uint8Array): void => {
+  const read = readMessage(payload)
+  if (Result.isFailure(read)) return must(read.failure !== "", "a fault says nothing")
+  const message = read.success
+  const again = rewritten(message)
+  must(again?._tag === message._tag, "a message is another one when written")
+  // As text: there is one zero only in JSON that we write.
+  if (message._tag === "Call") {
+    must(JSON.stringify(again) === JSON.stringify(message), "a call is another one when written")
+  }
+  if (message._tag === "Register") {
+    const { faults, services } = readServices(message.definitions, mostServices)
+    must(services.size <= mostServices, "too many services")
+    must(services.size + faults.length === Object.keys(message.definitions).length, "a service is lost")
+    must(
+      message.repeated.every((name) => Object.hasOwn(message.definitions, name)),
+      "a name that nobody registered is there twice"
+    )
+  }
+  if (message._tag === "Result") {
+    const result = toMcpResult(message.outcome)
+    must(Array.isArray(result["content"]) && result["content"].every(isJsonObject), "no result of MCP")
+    fromMcpResult(result)
+  }
+}
+
+/** What is taken is written as it was, unless a simple peer would cut it. */
+const checkFrame = (frame: Frame): void => {
+  if (frame.type === "mcp") checkMessage(frame.payload)
+  const written = encodeFrame(frame, limits)
+  if (Result.isFailure(written)) return
+  const [again] = framesOf(readPieces([written.success], limits)[1])
+  must(again !== undefined && isDeepStrictEqual(again, frame), "a frame is another one when written")
+}
+
+const feed = (input: Buffer, random: Random): Verdict => {
+  // What is read from a socket is never written to again; neither is this.
+  const bytes = new Uint8Array(input)
+  let state = initialDecoder(limits)
+  const [next, events] = step(state, bytes)
+  state = next
+  must(heldBytes(state) <= mostHeld(state.settings), "too much is held")
+  const frames = framesOf(events)
+  for (const frame of frames) checkFrame(frame)
+  if (oneIn(random, 4) && bytes.length < 2000) {
+    const [, pieces] = readPieces(
+      cut(bytes, () => 1 + random(20)),
+      limits
+    )
+    must(isDeepStrictEqual(pieces.map(full), events.map(full)), "what is found depends on the pieces")
+  }
+  for (const frame of framesOf(stalled(state)[1])) checkFrame(frame)
+  checkMessage(bytes)
+  return frames.length > 0 ? "accepted" : "refused"
+}
+
+/** Streams of devices, and the messages in them. */
+export const deviceSurface: Surface = {
+  name: "devices",
+  about: "frames of devices, however they are cut, and the messages they carry",
+  weight: 14,
+  lanes: 1,
+  corpus: deviceFrames,
+  words: deviceWords,
+  longest: 8192,
+  open: () => Effect.succeed(pure(feed))
+}

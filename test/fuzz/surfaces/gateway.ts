@@ -1,0 +1,161 @@
+import { Context, Duration, Effect, Layer } from "effect"
+import * as AjvValidator from "../../../src/adapters/ajv/AjvValidator.ts"
+import * as TcpListener from "../../../src/adapters/tcp/TcpListener.ts"
+import { DeviceRefused } from "../../../src/application/devices/Authentication.ts"
+import { DeviceGateway } from "../../../src/application/devices/DeviceGateway.ts"
+import { encodeJson } from "../../../src/domain/devices/encode.ts"
+import { messageOf } from "../../../src/domain/devices/messages.ts"
+import { decodeUtf8Leniently } from "../../../src/domain/utf8.ts"
+import { makeWitness } from "../live/calls.ts"
+import { type Client, makeLanes } from "../live/Client.ts"
+import { answerCalls, openDevice, type RawDevice } from "../live/device.ts"
+import { errorsTo } from "../live/errors.ts"
+import { until } from "../live/wait.ts"
+import { oneIn, type Random } from "../random.ts"
+import { must, type Surface } from "../Surface.ts"
+import { deviceFrames, deviceWords, frame } from "./deviceCorpus.ts"
+
+const token = "secret"
+
+/** The witness shows a token of its own, which no input holds, so that nobody takes its name. */
+const witnessToken = "the token of the witness"
+const witnessName = "witness"
+
+const limits = {
+  largest: 8192,
+  largestAudio: 1024,
+  mostServices: 16,
+  mostDevices: 64,
+  callTimeout: Duration.seconds(5),
+  frameTime: Duration.seconds(5)
+}
+
+/** Everybody comes in who shows one of the tokens; only the witness has its name. */
+const options = {
+  host: "127.0.0.1",
+  port: 0,
+  limits,
+  acknowledge: true,
+  authenticate: (shown: { readonly token: string; readonly options: ReadonlyMap<string, string> }) => {
+    if (shown.token === witnessToken) return Effect.succeed({ name: witnessName })
+    const wanted = shown.options.get("name")?.trim()
+    return shown.token === token && wanted !== witnessName
+      ? Effect.succeed({})
+      : Effect.fail(new DeviceRefused({ message: "wrong token" }))
+  }
+}
+
+const pings = (device: RawDevice): (() => Promise<void>) => {
+  let pongs = 0
+  let heard: (() => void) | undefined
+  device.onFrame(({ payload, type }) => {
+    if (type !== "status" || !decodeUtf8Leniently(payload).includes("PONG")) return
+    pongs += 1
+    heard?.()
+  })
+  return async () => {
+    const before = pongs
+    device.write(frame("status", "##PING"))
+    while (pongs === before && !device.isClosed()) {
+      const pong = Promise.withResolvers<undefined>()
+      heard = () => pong.resolve(undefined)
+      await Promise.race([pong.promise, device.closed])
+    }
+  }
+}
+
+/** A device whose bytes are inputs. Whatever they were, a frame that follows them is understood, or nothing is any more. */
+const openClient = async (url: string, random: Random, lane: number): Promise<Client> => {
+  const device = await openDevice(url)
+  answerCalls(device)
+  const isKnown = !oneIn(random, 10)
+  const ping = pings(device)
+  if (isKnown) {
+    device.write(frame("auth", `${token}##name:lamp-${lane}`))
+    await ping()
+  }
+  return {
+    isOpen: () => !device.isClosed(),
+    send: async (input, choose) => {
+      device.write(input)
+      if (!isKnown) {
+        device.end()
+        await device.closed
+      } else if (oneIn(choose, 2)) await ping()
+      return device.isClosed() ? "refused" : "accepted"
+    },
+    close: async () => {
+      device.end()
+      await device.closed
+    }
+  }
+}
+
+/** Bytes of devices at a live gateway, beside a device that works. */
+export const gatewaySurface: Surface = {
+  name: "gateway",
+  about: "frames of devices at a live gateway, beside a device that works",
+  weight: 2,
+  lanes: 6,
+  corpus: deviceFrames,
+  words: deviceWords,
+  longest: 20 * 1024,
+  open: (note) =>
+    Effect.gen(function* () {
+      const { address, devices, session } = Context.get(
+        yield* DeviceGateway.layer(options).pipe(
+          Layer.provide(TcpListener.layer),
+          Layer.provide(AjvValidator.layer),
+          Layer.provide(errorsTo(note)),
+          Layer.build
+        ),
+        DeviceGateway
+      )
+      const url = `tcp://127.0.0.1:${address.port}`
+      const { feed, leaveAll } = makeLanes((random, lane) => openClient(url, random, lane))
+      const context = yield* Effect.context<never>()
+      const run = Effect.runPromiseWith(context)
+      const names = () => Effect.runSyncWith(context)(devices).map(({ name }) => name)
+      const witness = yield* Effect.promise(() => openDevice(url))
+      answerCalls(witness)
+      witness.write(frame("auth", witnessToken))
+      const service = { description: "", parameters: { type: "object", properties: {} } }
+      witness.write(frame("mcp", encodeJson(messageOf.register(new Map([["echo", service]])))))
+      const listed = async () => (await run(session.listTools())).items
+      yield* Effect.promise(() =>
+        until(
+          async () => (await listed()).length === 1,
+          () => "the witness has no tool"
+        )
+      )
+      const { begin, end } = makeWitness(async (turn) => {
+        const result = await run(session.callTool(`${witnessName}__echo`, { turn }))
+        // Whatever the others have registered is called, too; what comes of it is theirs.
+        const [other] = (await listed()).filter((tool) => tool["name"] !== `${witnessName}__echo`)
+        if (other !== undefined) {
+          await Effect.runPromiseExitWith(context)(session.callTool(String(other["name"]), { level: 1 }))
+        }
+        return JSON.stringify(result["structuredContent"]) === JSON.stringify({ turn })
+      })
+      return {
+        feed,
+        begin,
+        settle: async () => {
+          await end()
+          await leaveAll()
+          must(!witness.isClosed(), "the witness was disconnected")
+          await until(
+            () => names().join() === witnessName,
+            () => `there are still ${names().join()}`
+          )
+        },
+        finish: async () => {
+          witness.end()
+          await until(
+            () => names().length === 0,
+            () => `there are still ${names().join()}`
+          )
+        }
+      }
+    })
+}

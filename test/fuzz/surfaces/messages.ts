@@ -1,0 +1,249 @@
+import { isDeepStrictEqual } from "node:util"
+import { Effect, Result } from "effect"
+import { receivedBody } from "../../../src/application/ports/Body.ts"
+import { canonicalJson } from "../../../src/domain/canonicalJson.ts"
+import type { Codec } from "../../../src/domain/explain.ts"
+import { bodyFault, isJsonObject, spacedJson } from "../../../src/domain/json.ts"
+import { line } from "../../../src/domain/protocol/v0_2/line.ts"
+import { readToolResult } from "../../../src/domain/protocol/v0_2/tools.ts"
+import {
+  mergeToolMeta,
+  readAnnotations,
+  readToolMeta,
+  serializeToolMeta
+} from "../../../src/domain/tools/meta.ts"
+import { addTransformed, vrlEvent, withoutTransformed } from "../../../src/domain/tools/vrl.ts"
+import { valueIn } from "./textIn.ts"
+import { must, pure, type Surface, type Verdict } from "../Surface.ts"
+
+/** A codec whose types do not matter. */
+type AnyCodec = Pick<Codec<unknown>, "decode"> & { readonly encode: (value: never) => unknown }
+
+/** What a codec has read is what it writes, whatever that is. */
+const writeWith = (encode: AnyCodec["encode"], read: unknown): unknown => plain(encode(read as never))
+
+const codecs: ReadonlyArray<AnyCodec> = [
+  ...Object.values(line.calls).flatMap(({ reply, request }) => [request, reply]),
+  line.offices.join.request,
+  line.offices.leave.request,
+  line.offices.list.request,
+  line.offices.list.reply,
+  ...Object.values(line.reports).map(({ request }) => request),
+  line.cancel.request
+]
+
+const notices = [
+  "enter_office",
+  "leave_office",
+  "update_config",
+  "update_tool_list",
+  "update_desktop",
+  "update_finder",
+  "tool_call_cancel"
+].map((name) => `notify:${name}`)
+
+const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value ?? null))
+
+/** What is read and written is read as the same again. */
+const checkCodec = ({ decode, encode }: AnyCodec, value: unknown): boolean => {
+  const read = decode(value)
+  if (Result.isFailure(read)) {
+    must(typeof read.failure === "string" && !read.failure.includes("\n"), "a fault is not one line")
+    return false
+  }
+  const written = writeWith(encode, read.success)
+  const again = decode(written)
+  must(Result.isSuccess(again), "what was written cannot be read")
+  if (Result.isSuccess(again)) {
+    must(isDeepStrictEqual(writeWith(encode, again.success), written), "another message when written")
+  }
+  return true
+}
+
+const checkRouting = (value: unknown): void => {
+  for (const { request, routing } of Object.values(line.calls)) {
+    const routed = routing(value)
+    const read = request.decode(value)
+    must(Result.isSuccess(routed) === Result.isSuccess(read), "routing and reading disagree")
+  }
+}
+
+const checkNotices = (value: unknown): boolean => {
+  let some = false
+  for (const event of notices) {
+    const notice = line.readNotice(event, value)
+    if (Result.isFailure(notice)) continue
+    some = true
+    const written = line.writeNotice(notice.success)
+    must(written.event === event, "another notification when written")
+    must(
+      isDeepStrictEqual(Result.getOrUndefined(line.readNotice(event, plain(written.body))), notice.success),
+      "another notice when written"
+    )
+  }
+  return some
+}
+
+const checkTool = (value: unknown): void => {
+  if (!isJsonObject(value)) return
+  const meta = readToolMeta(value)
+  readAnnotations(value)
+  const shown = serializeToolMeta(value, value, meta)
+  must(isDeepStrictEqual(readAnnotations(shown), plain(value)), "annotations are other ones when written")
+  if (meta !== undefined) {
+    must(
+      isDeepStrictEqual(plain(readToolMeta(shown)), plain(meta)),
+      "a tool's meta is another one when written"
+    )
+    mergeToolMeta(meta, meta)
+  }
+  const result = readToolResult(value)
+  if (Result.isFailure(result)) return
+  const { content, isError } = result.success
+  must(content.every(isJsonObject) && typeof isError === "boolean", "no result")
+  const event = vrlEvent(result.success, { tool: "t", params: value })
+  withoutTransformed(addTransformed(result.success, event))
+}
+
+const feed = (input: Buffer): Verdict => {
+  const value = valueIn(input)
+  const fault = bodyFault(value)
+  const body = receivedBody(value)
+  must(Result.isFailure(body.whole()) === (fault !== undefined), "a fault is not told")
+  if (fault !== undefined) return "refused"
+  must(
+    isDeepStrictEqual(JSON.parse(canonicalJson(value)), plain(value)),
+    "canonical JSON says something else"
+  )
+  must(canonicalJson(JSON.parse(canonicalJson(value))) === canonicalJson(value), "canonical JSON is not")
+  must(isDeepStrictEqual(JSON.parse(spacedJson(value)), plain(value)), "spaced JSON says something else")
+  checkRouting(value)
+  checkTool(value)
+  line.readRefusal(value)
+  line.readPair(Array.isArray(value) ? value : [value])
+  const taken = [checkNotices(value), ...codecs.map((codec) => checkCodec(codec, value))]
+  return taken.some((one) => one) ? "accepted" : "refused"
+}
+
+const call = { agent: "a", req_id: "r", computer: "c" }
+const settings = JSON.stringify({
+  auto_apply: true,
+  alias: "x",
+  tags: ["a"],
+  ret_object_mapper: { a: "b" },
+  more: 1
+})
+
+const bodies: ReadonlyArray<unknown> = [
+  call,
+  { ...call, tool_name: "echo", params: { text: "x", deep: [{ a: [1, null] }] }, timeout: 30 },
+  { ...call, desktop_size: 3, window: "window://app" },
+  { ...call, uri: "dpe://h/d", timeout: null },
+  { ...call, mcp_server: "m", cursor: "2" },
+  { ...call, keywords: ["a"], file_type: "pdf", offset: 0, limit: 5, tags: ["b"] },
+  {
+    tools: [
+      {
+        name: "echo",
+        description: "d",
+        params_schema: { type: "object" },
+        return_schema: null,
+        meta: {
+          a2c_tool_meta: settings,
+          MCP_TOOL_ANNOTATION: '{"readOnlyHint":true}',
+          list: [1, 2],
+          deep: { a: 1 }
+        }
+      }
+    ],
+    req_id: "r"
+  },
+  { a2c_tool_meta: settings, MCP_TOOL_ANNOTATION: '{"title":"t"}', x: [1, "a"] },
+  { content: [{ type: "text", text: "hi" }], isError: false, structuredContent: { a: 1 }, meta: { b: 2 } },
+  {
+    content: [{ type: "image", data: "AA==", mimeType: "image/png" }],
+    _meta: { error_code: 4003 },
+    isError: true
+  },
+  { desktops: ["window://a\n\nx"], req_id: "r" },
+  { uri: "https://x/y", mime_type: "text/plain", size: 3, name: "n", _meta: { a: 1 }, req_id: "r" },
+  { resources: [{ uri: "window://a", name: "a" }], next_cursor: "2", req_id: "r" },
+  {
+    documents: [
+      {
+        doc_ref: "d",
+        uri: "dpe://h/d",
+        file_uri: "file:///d",
+        file_type: "pdf",
+        title: "t",
+        page_count: 3,
+        keywords: ["k"],
+        server: "s"
+      }
+    ],
+    total_count: 1,
+    req_id: "r"
+  },
+  { sessions: [{ sid: "s", name: "n", role: "agent", office_id: "o", a2c_version: "0.2.0" }], req_id: "r" },
+  { role: "computer", name: "c", office_id: "o" },
+  { office_id: "o", computer: "c" },
+  { office_id: "o", agent: "a" },
+  { code: 404, message: "no", details: { a: 1 }, limit: "x" },
+  { error: { code: 500, message: "nested" } },
+  [true, null],
+  [[false, "full"]],
+  {
+    inputs: [{ type: "promptString", id: "a", description: "" }],
+    servers: {
+      s: {
+        name: "s",
+        type: "stdio",
+        disabled: false,
+        forbidden_tools: [],
+        tool_meta: { t: { auto_apply: true } },
+        default_tool_meta: null,
+        vrl: null,
+        server_parameters: {
+          command: "x",
+          args: [],
+          env: null,
+          cwd: null,
+          encoding: "utf-8",
+          encoding_error_handler: "strict"
+        }
+      }
+    }
+  }
+]
+
+/** Bodies of messages, as both ends read them. */
+export const messageSurface: Surface = {
+  name: "messages",
+  about: "bodies of all messages, tool meta, results, refusals and notices",
+  weight: 8,
+  lanes: 1,
+  corpus: bodies.map((body) => Buffer.from(JSON.stringify(body))),
+  words: [
+    '"a2c_tool_meta":"{}",',
+    '"a2c_tool_meta":"{\\"__proto__\\":1}",',
+    '"MCP_TOOL_ANNOTATION":"[]",',
+    '"agent":"x",',
+    '"computer":null,',
+    '"timeout":0,',
+    '"timeout":3601,',
+    '"_meta":{},',
+    '"__proto__":{},',
+    '"constructor":1,',
+    '"\\ud800"',
+    "null",
+    "1e999",
+    "-0",
+    ",",
+    "{",
+    "}",
+    "[",
+    "]"
+  ],
+  longest: 16 * 1024,
+  open: () => Effect.succeed(pure(feed))
+}

@@ -1,0 +1,139 @@
+import { isUtf8 } from "node:buffer"
+import { isDeepStrictEqual } from "node:util"
+import { Effect, Result } from "effect"
+import { RawBody } from "../../../src/adapters/bytes/RawBody.ts"
+import { scanObject } from "../../../src/adapters/bytes/scan.ts"
+import { answerPacket, eventPacket, type Outgoing } from "../../../src/adapters/socketio/frames.ts"
+import { type Incoming, type ReadLimits, readPacket } from "../../../src/adapters/socketio/packets.ts"
+import type { Body } from "../../../src/application/ports/Body.ts"
+import { bodyFault, isJsonObject, type JsonObject } from "../../../src/domain/json.ts"
+import { must, pure, type Surface, type Verdict } from "../Surface.ts"
+import { packets, packetWords } from "./packetCorpus.ts"
+
+const inFull: ReadLimits = { maxMessageBytes: 1_000_000, validateBytes: Number.POSITIVE_INFINITY }
+/** Everything is too large to be read in full. */
+const scanned: ReadLimits = { ...inFull, validateBytes: 0 }
+const small: ReadLimits = { maxMessageBytes: 200, validateBytes: 60 }
+
+const nobody = () => undefined
+
+/** What a head must hold of a value: scalars as they are, stand-ins for the rest. */
+const headOf = (value: JsonObject): JsonObject =>
+  Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [
+      name,
+      Array.isArray(member) ? [] : isJsonObject(member) ? {} : member
+    ])
+  )
+
+/** Is a head that of a value? Bodies that were read in full are their own heads. */
+const isHeadOf = (head: unknown, value: unknown): boolean =>
+  isDeepStrictEqual(head, value) || (isJsonObject(value) && isDeepStrictEqual(head, headOf(value)))
+
+/** What goes out again, as whoever it is for would read it. */
+const again = (outgoing: Outgoing): Incoming | undefined => {
+  const bytes = Buffer.concat(outgoing.frame())
+  const length = bytes[1] ?? 0
+  const head = length < 126 ? 2 : length === 126 ? 4 : 10
+  must(bytes[head] === 0x34, "a frame does not begin with a message")
+  must(bytes.subarray(head + 1).toString() === outgoing.text(), "a frame and its text differ")
+  return readPacket(bytes.subarray(head + 1), inFull)
+}
+
+const checkBody = (body: Body): void => {
+  const whole = body.whole()
+  const text = body.text()
+  if (Result.isFailure(whole)) return
+  const value = whole.success
+  must(bodyFault(value) === undefined, "a body that no message may hold was accepted")
+  if (Result.isSuccess(body.head)) must(isHeadOf(body.head.success, value), "head and body differ")
+  must(body.isObject === isJsonObject(value), "isObject is wrong")
+  must(Result.isSuccess(text), "a body that can be read has no text")
+  const said = Result.getOrElse(text, () => "")
+  must(!said.includes("\u001e"), "a body could end a packet of polling")
+  if (body instanceof RawBody) {
+    must(body.json.length === body.bytes(), "the length is wrong")
+    must(isDeepStrictEqual(JSON.parse(said), value), "text and value differ")
+  }
+}
+
+/** Do two values say the same in JSON? What we write ourselves knows one zero only. */
+const isSame = (one: unknown, other: unknown): boolean =>
+  isDeepStrictEqual(JSON.parse(JSON.stringify(one)), JSON.parse(JSON.stringify(other)))
+
+/** What is passed on must be read as it was before. */
+const checkPassedOn = (packet: Extract<Incoming, { readonly type: "event" | "ack" }>): void => {
+  if (packet.type === "event") {
+    const value = packet.body.whole()
+    if (Result.isFailure(value) || value.success === undefined) return
+    const next = again(eventPacket(packet.id, packet.event, packet.body, nobody))
+    must(next?.type === "event" && next.id === packet.id && next.event === packet.event, "another event")
+    must(
+      next?.type === "event" && isSame(Result.getOrUndefined(next.body.whole()), value.success),
+      "another body"
+    )
+    return
+  }
+  const values = packet.answer.map((body) => body.whole())
+  if (values.some((value) => Result.isFailure(value) || value.success === undefined)) return
+  const next = again(answerPacket(packet.id, packet.answer, nobody))
+  must(next?.type === "ack" && next.id === packet.id, "another answer")
+  must(
+    next?.type === "ack" &&
+      isSame(
+        next.answer.map((body) => Result.getOrUndefined(body.whole())),
+        values.map((value) => Result.getOrUndefined(value))
+      ),
+    "another answer's values"
+  )
+}
+
+const check = (packet: Incoming, isText: boolean): void => {
+  must(typeof packet.namespace === "string", "a namespace is no text")
+  if (packet.type !== "event" && packet.type !== "ack") return
+  must(packet.attachments >= 0 && packet.attachments <= 16, "too many attachments")
+  must(packet.id === undefined || Number.isSafeInteger(packet.id), "an id is no number")
+  const bodies = packet.type === "event" ? [packet.body] : packet.answer
+  for (const body of bodies) checkBody(body)
+  // What is no UTF-8 never comes as text, and would get longer on its way.
+  if (isText) checkPassedOn(packet)
+}
+
+/** Whatever is read in full and good is found by scanning, too. */
+const compare = (full: Incoming | undefined, quick: Incoming | undefined): void => {
+  if (full?.type !== "event") return
+  const value = full.body.whole()
+  if (Result.isFailure(value) || !isJsonObject(value.success)) return
+  must(quick?.type === "event", "scanning did not find an event")
+  if (quick?.type !== "event") return
+  must(quick.event === full.event && quick.id === full.id, "scanning found another event")
+  const { head } = quick.body
+  // Of too many members nothing is read.
+  if (Result.isFailure(head)) must(Object.keys(value.success).length > 1000, "scanning refused a good body")
+  else must(isHeadOf(head.success, value.success), "scanning found another head")
+}
+
+const feed = (input: Buffer): Verdict => {
+  const full = readPacket(input, inFull)
+  const quick = readPacket(input, scanned)
+  compare(full, quick)
+  const isText = isUtf8(input)
+  for (const packet of [full, quick, readPacket(input, small)]) {
+    if (packet !== undefined) check(packet, isText)
+  }
+  const found = scanObject(input, Math.max(0, input.indexOf(0x7b)))
+  if (found !== undefined) must(found.end <= input.length, "scanning went beyond the end")
+  return full === undefined ? "refused" : "accepted"
+}
+
+/** Packets of Socket.IO, as they are read of every message. */
+export const packetSurface: Surface = {
+  name: "packets",
+  about: "packets of Socket.IO: read in full, scanned, and passed on",
+  weight: 18,
+  lanes: 1,
+  corpus: packets.map((text) => Buffer.from(text)),
+  words: packetWords,
+  longest: 32 * 1024,
+  open: () => Effect.succeed(pure(feed))
+}

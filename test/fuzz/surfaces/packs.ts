@@ -1,0 +1,190 @@
+import { Cause, Effect, Exit, Option, Result } from "effect"
+import { makeCompiler } from "../../../src/adapters/ajv/compiler.ts"
+import { start } from "../../../src/adapters/packs/runtime.ts"
+import { packTable } from "../../../src/application/packs/packTable.ts"
+import type { PackView } from "../../../src/application/packs/PackHost.ts"
+import { PackFailure, type LoadedPack, type PackSource } from "../../../src/application/ports/PackLoader.ts"
+import { isJsonObject, type JsonObject } from "../../../src/domain/json.ts"
+import { readPackConfig } from "../../../src/domain/packs/config.ts"
+import { readEmbedded } from "../../../src/domain/packs/embedded.ts"
+import { openApi } from "../../../src/domain/packs/openapi.ts"
+import { fillDefaults, readForm } from "../../../src/domain/packs/params.ts"
+import { revive, strangeWords } from "./strange.ts"
+import { valueIn } from "./textIn.ts"
+import { must, pure, type Surface, type Verdict } from "../Surface.ts"
+
+const source: PackSource = {
+  name: "pack",
+  folder: "/packs/pack",
+  file: "/packs/pack/pack_tool.ts",
+  className: "T",
+  version: "1",
+  config: {},
+  isolated: false,
+  memory: 64
+}
+
+/** What a module of a pack gives and does, all of it as an input says. */
+const moduleOf = (said: JsonObject) => ({
+  T: class {
+    [name: string]: unknown
+    constructor() {
+      if ("instance" in said) return Object(revive(said["instance"]))
+    }
+    getRouteConfig() {
+      return revive(said["routes"])
+    }
+    listTools() {
+      return revive(said["tools"])
+    }
+    callTool() {
+      if ("throws" in said) throw revive(said["throws"])
+      return revive(said["result"])
+    }
+  }
+})
+
+const view: PackView = {
+  name: "pack",
+  path: "/packs/pack",
+  description: "",
+  usage: "",
+  status: { _tag: "Ready", tools: [], routes: [], warnings: [] }
+}
+
+/** What hosts make of a pack must be JSON. */
+const checkOffer = ({ offer }: Pick<LoadedPack, "offer">): void => {
+  const loaded: LoadedPack = { offer, call: () => Effect.succeed({}), ended: Effect.never }
+  const running = { loaded, call: () => Effect.succeed({}), retire: Effect.void }
+  const table = packTable([{ view, pack: running }])
+  for (const { listed } of table.tools.values()) must(isJsonObject(listed), "a tool is no object")
+  must(
+    [...table.routes.keys()].every((endpoint) => URL.parse(`http://x${endpoint}`)?.pathname === endpoint),
+    "a route nobody can ask for"
+  )
+  const described = { name: "pack", description: "", usage: "", routes: offer.routes, tools: offer.tools }
+  const document = openApi({ version: "1", isGuarded: true }, [described])
+  must(
+    typeof JSON.stringify([document, offer, [...table.tools.values()].map(({ listed }) => listed)]) ===
+      "string",
+    ""
+  )
+}
+
+const isFailure = (error: unknown): boolean => error instanceof PackFailure
+
+const endOf = (exit: Exit.Exit<unknown, unknown>): Verdict => {
+  if (Exit.isSuccess(exit)) return "accepted"
+  const failure = Cause.findErrorOption(exit.cause)
+  if (Option.isSome(failure) && isFailure(failure.value)) return "refused"
+  throw new Error(`it ended with what is no failure of a pack: ${Cause.pretty(exit.cause)}`)
+}
+
+const quiet = () => Effect.void
+
+const makeFeed = () => {
+  const compile = makeCompiler()
+  const surroundings = { enter: <A>(code: () => A): A => code(), compile, log: () => undefined }
+  return (input: Buffer): Verdict | Promise<Verdict> => {
+    const value = valueIn(input)
+    const said = isJsonObject(value) ? value : {}
+    const config = readPackConfig(said["config"])
+    if (Result.isFailure(config)) must(config.failure !== "", "a fault says nothing")
+    readEmbedded(said["args"])
+    const args = isJsonObject(said["args"]) ? said["args"] : {}
+    const schema = isJsonObject(said["schema"]) ? said["schema"] : {}
+    const read = fillDefaults(schema, readForm(schema, args))
+    must(isJsonObject(read), "parameters are no object")
+    const playing = Effect.gen(function* () {
+      const { call, offer } = yield* start(moduleOf(said), source, surroundings)
+      checkOffer({ offer })
+      const tools = [...offer.tools.map((tool) => String(tool["name"])), "pack"]
+      for (const tool of tools.slice(0, 2)) {
+        const result = yield* call({ tool, args, form: said["form"] === true, files: {} }, quiet)
+        must(Array.isArray(result["content"]), "a result without content")
+        must(typeof JSON.stringify(result) === "string", "a result that is no JSON")
+      }
+    })
+    return Effect.runPromiseExit(Effect.scoped(playing)).then(endOf)
+  }
+}
+
+const params = {
+  type: "object",
+  properties: {
+    text: { type: "string", default: "x" },
+    count: { type: "integer", minimum: 1 },
+    flag: { anyOf: [{ type: "boolean" }, { type: "null" }] },
+    list: { type: "array", items: { $ref: "#/$defs/Level" } },
+    file: { type: "string", format: "binary" }
+  },
+  required: ["text"],
+  $defs: { Level: { enum: ["a", "b", 3] } }
+}
+
+const plain = { type: "object", properties: { a: { type: "number" } } }
+
+const declared: ReadonlyArray<unknown> = [
+  {
+    routes: [{ endpoint: "/tools/pack", params, useForm: true, toolName: "pack" }],
+    tools: [
+      { name: "pack", description: "does it", inputSchema: params, annotations: { readOnlyHint: true } }
+    ],
+    args: { text: "a", count: "3", flag: "", list: ["a"], file: "data:text/plain;base64,aGk=" },
+    schema: params,
+    form: true,
+    result: { content: [{ type: "text", text: "hi" }], structuredContent: { a: 1 } },
+    config: { enabled: true, description: "d", packages: ["zod@4"], timeout: 3, memory: 64, concurrency: 2 }
+  },
+  {
+    routes: { endpoint: "/tools/pack", params_class: plain, use_form: false },
+    tools: [{ name: "pack", input_schema: plain }, { name: "b" }],
+    args: { a: 1 },
+    schema: plain,
+    result: "text"
+  },
+  { routes: [], tools: [{ name: "pack" }], args: {}, result: [{ type: "image", data: "", mimeType: "i/p" }] },
+  { routes: [], tools: [{ name: "pack" }], args: {}, throws: { message: "no", code: -32602, _tag: "Bad" } },
+  {
+    routes: [{ endpoint: "/a/%41", params: { $ref: "#/$defs/X", $defs: { X: plain } } }],
+    tools: [{ name: "pack", inputSchema: { $ref: "#/$defs/X", $defs: { X: plain } } }],
+    args: { a: 2 },
+    schema: { $ref: "#/$defs/X", $defs: { X: plain } },
+    result: { a: 1 }
+  },
+  { routes: "!promise", tools: "!effect", result: "!date" },
+  { routes: [], tools: [{ name: "pack", inputSchema: "!standard" }], result: ["!bigint", "!circular"] },
+  { routes: [], tools: [{ name: "pack" }], throws: "!getters" },
+  { instance: "!proxy" },
+  { instance: { getRouteConfig: "!function", listTools: "!function", callTool: "!getters" } }
+]
+
+/** What the code of packs says, gives and throws. */
+export const packSurface: Surface = {
+  name: "packs",
+  about: "what packs declare, are given, give back and throw",
+  weight: 3,
+  lanes: 1,
+  corpus: declared.map((one) => Buffer.from(JSON.stringify(one))),
+  words: [
+    ...strangeWords.map((word) => JSON.stringify(word)),
+    '"throws":"!getters",',
+    '"instance":"!getters",',
+    '"$ref":"#/$defs/%ZZ",',
+    '"$ref":"#",',
+    '"type":"string",',
+    '"default":[],',
+    '"pattern":"[",',
+    '"format":"binary",',
+    '"endpoint":"/\\ud800",',
+    '"toolName":"b",',
+    '"then":1,',
+    '"__proto__":{},',
+    "null",
+    ",",
+    "{",
+    "}"
+  ],
+  longest: 8192,
+  open: () => Effect.sync(() => ({ ...pure(() => "refused"), feed: makeFeed() }))
+}

@@ -1,0 +1,196 @@
+import { Effect, Result } from "effect"
+import { readSimpleKeys } from "../../../src/adapters/auth/keyEntries.ts"
+import { parseReference, placeholders, render } from "../../../src/domain/config/placeholders.ts"
+import {
+  isToken,
+  isWritable,
+  readCredentials,
+  readStatus,
+  writeCredentials,
+  writeStatus
+} from "../../../src/domain/devices/session.ts"
+import { readEmbedded } from "../../../src/domain/packs/embedded.ts"
+import { readCandidate, readPackName } from "../../../src/domain/packs/naming.ts"
+import { readPackage, readPackages } from "../../../src/domain/packs/packages.ts"
+import { follow } from "../../../src/domain/packs/schemas.ts"
+import { formatVersion, gate, parseVersion } from "../../../src/domain/protocol/version.ts"
+import { formatTraceparent, parseTraceparent } from "../../../src/domain/traceparent.ts"
+import { textIn } from "./textIn.ts"
+import { must, pure, type Surface, type Verdict } from "../Surface.ts"
+
+const server = { major: 0, minor: 2, patch: 0 }
+
+const checkVersion = (text: string): boolean => {
+  const version = parseVersion(text)
+  const passed = gate([text], server)
+  if (Result.isFailure(version)) {
+    must(Result.isFailure(passed), "a version that is none passed")
+    return false
+  }
+  must(formatVersion(version.success) === text || text.length > 15, "a version is another one when written")
+  must(
+    Result.isFailure(gate([text, text], server)) && Result.isFailure(gate([], server)),
+    "two versions, or none, passed"
+  )
+  return true
+}
+
+const checkTrace = (text: string): boolean => {
+  const trace = parseTraceparent(text)
+  if (trace === undefined) return false
+  const { sampled, spanId, traceId } = trace
+  must(/^[0-9a-f]{32}$/.test(traceId) && /^[0-9a-f]{16}$/.test(spanId), "ids that are none")
+  const written = formatTraceparent(trace)
+  must(written?.slice(0, -2) === text.slice(0, -2), "a trace is another one when written")
+  must(parseTraceparent(written ?? "")?.sampled === sampled, "another flag")
+  return true
+}
+
+const checkPlaceholders = (text: string): boolean => {
+  const found = placeholders(text)
+  for (const one of found) {
+    const reference = parseReference(one)
+    must(reference._tag === "Variable" || one.includes(":"), "a reference to nothing")
+  }
+  const kept = render({ a: [text] }, () => undefined).value
+  must(JSON.stringify(kept) === JSON.stringify({ a: [text] }), "what nobody knows is not kept")
+  const filled = render(text, (name) => (name.length % 2 === 0 ? 7 : `$&${name}`))
+  must(filled.unknown.size === 0, "something known stayed unknown")
+  return found.length > 0
+}
+
+const checkSession = (text: string): boolean => {
+  const shown = readCredentials(text)
+  must(isWritable(shown.token), "a token that cannot be written")
+  if (isToken(shown.token)) {
+    const again = readCredentials(writeCredentials(shown))
+    must(again.token === shown.token, "a token is another one when written")
+    must(
+      [...shown.options].every(([name, value]) => again.options.get(name) === value),
+      "options are lost"
+    )
+  }
+  const status = readStatus(text)
+  must(typeof status.kind === "string" && typeof status.text === "string", "no status")
+  const again = readStatus(writeStatus(status.kind.replaceAll(/[:#]/g, ""), "x"))
+  must(again.text === "x", "a status is another one when written")
+  return shown.token !== ""
+}
+
+const checkPackages = (text: string): boolean => {
+  const read = readPackage(text)
+  if (Result.isSuccess(read)) {
+    const { name, range } = read.success
+    must(
+      !/[\s;&|`$<>"'\\]/.test(name + (range ?? "")) && !name.startsWith("-"),
+      "a shell could read it otherwise"
+    )
+    const spec = range === undefined ? name : `${name}@${range}`
+    must(Result.isSuccess(readPackage(spec)), "a package cannot be read when written")
+  }
+  readPackages(text.split(","))
+  return Result.isSuccess(read)
+}
+
+const checkNames = (text: string): boolean => {
+  const name = readPackName(text)
+  if (Result.isSuccess(name)) must(name.success.className.endsWith("Tool"), "no class of a tool")
+  const files = text.split(",")
+  const alone = readCandidate({ name: text, files: undefined })
+  const folder = readCandidate({ name: files[0] ?? "", files })
+  return [alone, folder].some((one) => one !== undefined && Result.isSuccess(one.outcome))
+}
+
+/** A key of the corpus, of which nothing may be said. */
+const secret = "a secret key of many characters"
+
+const document = { $defs: { a: { type: "string" } }, list: [1, [2]] }
+
+const feed = (input: Buffer): Verdict => {
+  const text = textIn(input)
+  follow(document, text)
+  const embedded = readEmbedded(text)
+  const keys = readSimpleKeys(text)
+  if (Result.isSuccess(keys))
+    must(
+      keys.success.every(({ hash }) => /^[0-9a-f]{64}$/.test(hash)),
+      "a hash"
+    )
+  else must(!keys.failure.includes(secret), "a failure tells a key")
+  const read = [
+    checkVersion(text),
+    checkTrace(text),
+    checkPlaceholders(text),
+    checkSession(text),
+    checkPackages(text),
+    checkNames(text),
+    Result.isSuccess(embedded),
+    Result.isSuccess(keys)
+  ]
+  return read.some((one) => one) ? "accepted" : "refused"
+}
+
+/** Short texts, each of which is given to all who read short texts. */
+export const textSurface: Surface = {
+  name: "texts",
+  about: "versions, traceparents, placeholders, credentials, names and packages of packs, data URLs, keys",
+  weight: 14,
+  lanes: 1,
+  corpus: [
+    "0.2.0",
+    "10.20.30",
+    "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+    "${input:token}",
+    "Bearer ${env:TOKEN:-none} and ${userHome}${/}x ${input:a b}",
+    "secret##name:lamp##lang:zh",
+    "##INFO:AUTHENTICATED",
+    "##PING",
+    "zod@^4.1.0",
+    "@scope/name@1.x",
+    "numpy==1.2.3",
+    "left-pad,zod@4,@a/b",
+    "text_counter,text_counter_tool.ts,index.ts,config.yaml",
+    "video_generate_tool.mjs",
+    "data:text/plain;name=notes.txt;base64,aGVsbG8=",
+    "data:,%41%42",
+    "#/$defs/a",
+    "#/list/1/0",
+    `alice=${secret},bob=sha256:${"ab".repeat(32)}`
+  ].map((text) => Buffer.from(text)),
+  words: [
+    "${",
+    "}",
+    "input:",
+    "env:",
+    ":-",
+    "$&",
+    "$1",
+    "##",
+    ":",
+    "@",
+    "==",
+    "../",
+    "-",
+    "%",
+    "%zz",
+    "~1",
+    "data:",
+    ";base64,",
+    ";name=",
+    "=",
+    ",",
+    "_tool.ts",
+    "__proto__",
+    "constructor",
+    "\\ud800",
+    "\u0000",
+    "\u212a",
+    "\ufb01",
+    "sha256:",
+    "00-",
+    ".",
+    "99999999999999999999"
+  ],
+  longest: 8192,
+  open: () => Effect.succeed(pure(feed))
+}

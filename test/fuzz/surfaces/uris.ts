@@ -1,0 +1,108 @@
+import { isDeepStrictEqual } from "node:util"
+import { Effect, Result } from "effect"
+import { exposedName, hostLabel } from "../../../src/domain/bridge/names.ts"
+import { fromOfficeUri, officeUri } from "../../../src/domain/bridge/resources.ts"
+import {
+  buildWindowUri,
+  isWindowUri,
+  looksLikeWindow,
+  parseWindowUri
+} from "../../../src/domain/desktop/window.ts"
+import { buildDpeUri, checkDpeUri, parseDpeUri } from "../../../src/domain/documents/dpe.ts"
+import { queryValue, splitUri } from "../../../src/domain/uri.ts"
+import { textIn } from "./textIn.ts"
+import { must, pure, type Surface, type Verdict } from "../Surface.ts"
+
+const computer = "desk"
+
+const feed = (input: Buffer): Verdict => {
+  const text = textIn(input)
+  const parts = splitUri(text)
+  if (Result.isSuccess(parts)) queryValue(parts.success.query ?? "", "priority")
+  const window = parseWindowUri(text)
+  must(Result.isSuccess(window) === isWindowUri(text), "isWindowUri says something else")
+  if (Result.isSuccess(window)) {
+    must(looksLikeWindow(text), "a window does not look like one")
+    const { priority } = window.success
+    must(priority === null || (Number.isInteger(priority) && priority >= 0 && priority <= 100), "priority")
+    const again = parseWindowUri(buildWindowUri(window.success))
+    must(
+      isDeepStrictEqual(Result.getOrUndefined(again), window.success),
+      "a window is another one when written"
+    )
+  } else must(window.failure.message.length > 0, "a failure says nothing")
+  const document = parseDpeUri(text)
+  if (Result.isSuccess(document)) {
+    const { docRef, host, path, trimmed, uri } = document.success
+    must(docRef === path.join("/") && text.startsWith(uri), "a document's parts are not its own")
+    must(Result.isSuccess(checkDpeUri(text)) === !trimmed, "checkDpeUri says something else")
+    const again = Result.flatMap(buildDpeUri(host, path), parseDpeUri)
+    must(
+      Result.isSuccess(again) && isDeepStrictEqual(again.success.path, path) && again.success.host === host,
+      "a document is another one when written"
+    )
+  }
+  const inOffice = officeUri({ computer, uri: text })
+  if (inOffice !== undefined) {
+    const back = fromOfficeUri(inOffice, ["other", computer])
+    must(back?.computer === computer, "a URI of the office leads to nobody")
+    must(back?.uri.toLowerCase() === text.toLowerCase(), "a URI of the office leads elsewhere")
+  }
+  fromOfficeUri(text, [computer, text])
+  must(
+    /^[A-Za-z0-9_-]{1,64}$/.test(exposedName({ owner: text, tool: text }, 64)),
+    "a name that no host takes"
+  )
+  hostLabel(text)
+  return Result.isSuccess(window) || Result.isSuccess(document) ? "accepted" : "refused"
+}
+
+/** URIs of windows and documents, and names of tools. */
+export const uriSurface: Surface = {
+  name: "uris",
+  about: "window:// and dpe:// URIs, those of an office, and exposed names",
+  weight: 9,
+  lanes: 1,
+  corpus: [
+    "window://app",
+    "window://app/notes?priority=7&fullscreen=true",
+    "window://a.b.c/one/two%2Fthree/../x?fullscreen=off&priority=0&other=1",
+    "WINDOW://App/%E4%BD%A0?priority=100",
+    "dpe://host/doc",
+    "dpe://host/folder/a%20b/c?x=1#y",
+    "dpe://h//",
+    "http://example.org/a?b#c",
+    "window://app/x?priority=1&priority=2",
+    "dpe://\u4f60\u597d/\u4e16\u754c"
+  ].map((text) => Buffer.from(text)),
+  words: [
+    "%",
+    "%2F",
+    "%00",
+    "%ED%A0%80",
+    "%zz",
+    "://",
+    "/",
+    "?",
+    "#",
+    "..",
+    "&",
+    "=",
+    "+",
+    "priority=",
+    "fullscreen=",
+    "\\ud800",
+    "\\udc00",
+    "\u0000",
+    "\n",
+    "\u2028",
+    "\u00a0",
+    "window:",
+    "dpe:",
+    "@",
+    ":80",
+    "[::1]"
+  ],
+  longest: 8192,
+  open: () => Effect.succeed(pure(feed))
+}
