@@ -43,10 +43,11 @@ export const openInspector = Effect.fnUntraced(function* (
       waiting.set(id, (answer) => resume(Effect.succeed(answer)))
       socket.send(JSON.stringify({ id, method, params }))
     })
-  return Effect.gen(function* () {
+  const memory = Effect.gen(function* () {
     for (let count = 0; count < collections; count++) yield* ask("HeapProfiler.collectGarbage")
     const { result } = yield* ask("Runtime.evaluate", { expression: "JSON.stringify(process.memoryUsage())" })
     const { external, heapUsed, rss } = JSON.parse(result?.result?.value ?? "{}") as NodeJS.MemoryUsage
     return { live: heapUsed + external, rss }
   })
+  return memory
 })

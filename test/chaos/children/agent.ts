@@ -44,7 +44,7 @@ const program = Effect.gen(function* () {
     concurrency: "unbounded",
     discard: true
   })
-  yield* Effect.raceFirst(Effect.andThen(ended, Effect.never), Effect.andThen(load, Effect.never))
+  return yield* Effect.raceFirst(Effect.andThen(ended, Effect.never), Effect.andThen(load, Effect.never))
 })
 
 process.on("disconnect", () => process.exit(1))
