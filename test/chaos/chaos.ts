@@ -37,6 +37,8 @@ export interface ChaosReport {
   readonly dead: ReadonlyArray<string>
   /** Processes that ended without being killed, and their last words. */
   readonly deaths: ReadonlyArray<string>
+  /** What everybody said last, when somebody does not work again. */
+  readonly lastWords: ReadonlyArray<string>
 }
 
 /** A call every 50 ms for each pair, that has five seconds and takes 20 ms. */
@@ -116,6 +118,11 @@ const deathsOf = ({ agents, computers, servers }: Fleet): ReadonlyArray<string> 
     kept.deaths.map((words) => `${name} ended by itself: ${words}`)
   )
 
+const lastWordsOf = ({ agents, computers, servers }: Fleet): ReadonlyArray<string> =>
+  [...servers, ...agents, ...computers].map(
+    ({ kept, name }) => `${name}: ${kept.current()?.lastWords() ?? "does not run"}`
+  )
+
 /** Waits until every call has ended, or is late. */
 const drained = ({ ledger }: Fleet) =>
   Effect.repeat(
@@ -137,9 +144,7 @@ export const runChaos = Effect.fnUntraced(function* ({
   const fleet = yield* startFleet(cast, load)
   const never = yield* deadSince(fleet, 0, startTime)
   if (never.length > 0) {
-    const said = [...fleet.servers, ...fleet.agents, ...fleet.computers].map(
-      ({ kept, name }) => `${name}: ${kept.current()?.lastWords() ?? "does not run"}`
-    )
+    const said = lastWordsOf(fleet)
     const pairs = never.map(spell).join(", ")
     return yield* Effect.die(
       new Error([`not even at first: ${pairs}`, ...said, ...deathsOf(fleet)].join("\n"))
@@ -161,6 +166,7 @@ export const runChaos = Effect.fnUntraced(function* ({
     faults: Object.fromEntries([...kinds].map(([kind, those]) => [kind, those.length])),
     recoveries: recoveriesOf(struck, fleet),
     dead: dead.map(spell),
-    deaths: deathsOf(fleet)
+    deaths: deathsOf(fleet),
+    lastWords: dead.length === 0 ? [] : lastWordsOf(fleet)
   }
 })

@@ -52,16 +52,17 @@ const rowsOf = ({ faults, recoveries }: ChaosReport) => {
 
 /** A report for programs. */
 export const spellJson = (report: ChaosReport): string => {
-  const { dead, deaths, seconds, seed, tally } = report
+  const { dead, deaths, lastWords, seconds, seed, tally } = report
   const problems = problemsOf(report)
-  return `${JSON.stringify({ seed, seconds, problems, calls: tally, recovery: rowsOf(report), dead, deaths })}\n`
+  const recovery = rowsOf(report)
+  return `${JSON.stringify({ seed, seconds, problems, calls: tally, recovery, dead, deaths, lastWords })}\n`
 }
 
 const number = (value: number | undefined) => (value === undefined ? "–" : value.toFixed(2)).padStart(9)
 
 /** A report for people. */
 export const spellTable = (report: ChaosReport): string => {
-  const { deaths, seconds, seed, tally } = report
+  const { deaths, lastWords, seconds, seed, tally } = report
   const count = (what: string, value: number) => `${String(value).padStart(8)}  ${what}`
   const rows = rowsOf(report)
   const width = Math.max(...rows.map(({ kind }) => kind.length), 20)
@@ -84,6 +85,7 @@ export const spellTable = (report: ChaosReport): string => {
     ),
     "",
     ...deaths,
+    ...lastWords,
     ...(problems.length === 0 ? ["nothing lost, nothing twice, everything works again"] : problems),
     ""
   ].join("\n")

@@ -1,5 +1,5 @@
 /** An Agent that calls its Computers all the time, and reports every call. Usage: agent.ts ORDERS, as JSON. */
-import { Context, Effect, FiberSet, Layer, References, Stream } from "effect"
+import { Context, Effect, FiberSet, Layer, Logger, Stream } from "effect"
 import { Agent } from "../../../src/application/agent/Agent.ts"
 import { agentLayer } from "../../../src/main/layers.ts"
 import { type AgentOrders, type AgentReport, outcomeOf } from "../orders.ts"
@@ -48,9 +48,9 @@ const program = Effect.gen(function* () {
 })
 
 process.on("disconnect", () => process.exit(1))
-await Effect.runPromise(
-  program.pipe(Effect.scoped, Effect.provideService(References.MinimumLogLevel, "None"))
-).catch((error: unknown) => {
-  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
-  process.exit(1)
-})
+await Effect.runPromise(program.pipe(Effect.scoped, Effect.provideService(Logger.LogToStderr, true))).catch(
+  (error: unknown) => {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
+    process.exit(1)
+  }
+)
