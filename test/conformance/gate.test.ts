@@ -295,6 +295,13 @@ describe("clients at a gate that refuses them", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("a connection that the Server has forgotten is none that it refuses: another may be made", () =>
+    Effect.gen(function* () {
+      const { url } = yield* refusing(400, JSON.stringify({ code: 1, message: "Session ID unknown" }))
+      assert.strictEqual((yield* Effect.flip(connectWith(url, {})))._tag, "Unreachable")
+    }).pipe(Effect.scoped)
+  )
+
   it.live("case 342: the version is in the first request, which is polling", () =>
     Effect.gen(function* () {
       const { url, urls } = yield* refusing(400, "{}")

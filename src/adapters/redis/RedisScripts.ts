@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto"
-import { Data, Duration, Effect, Redacted, type Scope } from "effect"
+import { Data, Duration, Effect, Redacted, Schedule, type Scope } from "effect"
 import { createClient, ErrorReply } from "redis"
 import { type ScriptName, scripts } from "./scripts.ts"
 
@@ -41,6 +41,12 @@ export const scriptPatience = Duration.seconds(1)
 const silence = 5000
 const pingInterval = 1000
 
+/**
+ * Looks in a row, one with every ping, at which scripts had had no answer at all until their connection counts as dead:
+ * the client's own watch begins anew with whatever is written.
+ */
+const mostSilentLooks = silence / pingInterval
+
 /** Milliseconds between attempts to connect: soon, since members wait, and not all nodes at once. */
 const longestPause = 250
 const pauseBefore = (attempt: number): number =>
@@ -63,6 +69,10 @@ export const connectScripts = Effect.fnUntraced(function* (
   const log = Effect.runForkWith(yield* Effect.context<never>())
   let subscribed = false
   let outage: string | undefined
+  /** Scripts without an answer, whether one has come since the last look, and looks without one. */
+  let unanswered = 0
+  let answered = false
+  let silentLooks = 0
 
   const shared = {
     url: Redacted.value(url),
@@ -115,15 +125,33 @@ export const connectScripts = Effect.fnUntraced(function* (
   const call = async (name: ScriptName, args: ReadonlyArray<string>): Promise<unknown> => {
     const text = scripts[name]
     const given = { keys: [prefix], arguments: [...args] }
+    unanswered++
     try {
-      return await commands.evalSha(shas.get(text) ?? "", given)
+      const answer = await commands.evalSha(shas.get(text) ?? "", given)
+      answered = true
+      return answer
     } catch (cause) {
+      answered ||= cause instanceof ErrorReply
       if (cause instanceof ErrorReply && cause.message.startsWith("NOSCRIPT")) {
         return await commands.eval(text, given)
       }
       throw cause
+    } finally {
+      unanswered--
     }
   }
+
+  /** Counts looks, not time: whoever stood still itself finds the answers that have come before it looks again. */
+  const look = Effect.sync(() => {
+    silentLooks = unanswered > 0 && !answered ? silentLooks + 1 : 0
+    answered = false
+    if (silentLooks < mostSilentLooks) return
+    silentLooks = 0
+    failed("no script is answered")
+    if (commands.isOpen) commands.destroy()
+    commands.connect().catch(failed)
+  })
+  yield* Effect.forkScoped(Effect.repeat(look, Schedule.spaced(pingInterval)))
 
   const run: RedisScripts["run"] = (name, args, patience = scriptPatience) =>
     Effect.suspend(() =>

@@ -49,6 +49,12 @@ const MismatchBody = Schema.Struct({
 })
 const readMismatch = Schema.decodeUnknownOption(MismatchBody)
 
+/**
+ * What Engine.IO answers, with 400, about a connection that it does not know: the Server was started anew, or a request
+ * has reached another one. A new connection may fare better.
+ */
+const unknownConnection = 1
+
 /** What the body of a refused handshake says; anything that is not the protocol's is an ordinary failure. */
 const refusalOf = (url: string, status: number, text: string): ConnectFailed => {
   const body = parse(text)
@@ -59,6 +65,9 @@ const refusalOf = (url: string, status: number, text: string): ConnectFailed => 
   }
   const code = isJsonObject(body) && typeof body["code"] === "number" ? body["code"] : status
   const message = isJsonObject(body) && typeof body["message"] === "string" ? body["message"] : ""
+  if (status === 400 && code === unknownConnection) {
+    return unreachable(url, "the server does not know the connection any more")
+  }
   if (status === 404) return new AdmissionRefused({ code, message: `No A2C-SMCP server is at ${url}` })
   return status >= 400 && status < 500
     ? new AdmissionRefused({ code, message: message || `The server answered with HTTP ${status}` })

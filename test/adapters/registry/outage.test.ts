@@ -1,6 +1,7 @@
 import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Fiber, Option, Schedule, type Scope } from "effect"
+import { openProxy } from "../../chaos/Proxy.ts"
 import { startRedis } from "../../fixtures/redis.ts"
 import { node as startProcess } from "../../main/processes.ts"
 import { outcome, redisNodes, type TestNode, told } from "./cluster.ts"
@@ -145,6 +146,24 @@ describe("a Redis that stands still", () => {
         ]
       )
       assert.strictEqual(yield* outcome(n1.join("b", "computer", "shelf", "O")), "ok")
+    })
+  )
+})
+
+describe("a way to Redis that swallows everything", () => {
+  live(
+    "is given up though it is used all the time, and a new one is found",
+    Effect.gen(function* () {
+      const redis = yield* startRedis()
+      const way = yield* openProxy({ target: () => redis.port })
+      const node = yield* redisNodes(`redis://127.0.0.1:${way.port}`, "{test}:")("n1")
+      yield* up(node)
+      const lookups = Effect.forkChild(node.registry.computerElsewhere("O", "nobody"))
+      yield* Effect.forkScoped(Effect.repeat(lookups, Schedule.spaced("100 millis")))
+      yield* way.silence
+      yield* up(node).pipe(Effect.delay("2 seconds"))
+      yield* node.connect("a")
+      assert.strictEqual(yield* outcome(node.join("a", "agent", "x", "O")), "ok")
     })
   )
 })

@@ -1,0 +1,117 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Ledger, type Tally } from "./Ledger.ts"
+
+const pair = { agent: "ada", computer: "desk" }
+const patience = 60_000
+const ever = () => 0
+const answered = (text: string) => ({ _tag: "Answered", text }) as const
+
+/** What a tally has found wrong. */
+const wrongs = ({ broken, executedTwice, lost, stray, twice, wrong }: Tally) => ({
+  ...(lost.length > 0 && { lost }),
+  ...(broken.length > 0 && { broken }),
+  ...(wrong.length > 0 && { wrong }),
+  ...(twice.length > 0 && { twice }),
+  ...(executedTwice.length > 0 && { executedTwice }),
+  ...(stray.length > 0 && { stray })
+})
+
+/** A ledger with one call that was answered as it should be. */
+const withGood = (time = patience) => {
+  const ledger = new Ledger(time, ever)
+  ledger.started("ada-1-1", pair, "ada-1")
+  ledger.ended("ada-1-1", answered("ada-1-1"))
+  return ledger
+}
+const good = { id: "ada-1-1", computer: "desk" }
+
+describe("the ledger of calls", () => {
+  it("finds nothing wrong with calls that are answered, fail, or lose their Agent", () => {
+    const ledger = withGood()
+    ledger.started("ada-1-2", pair, "ada-1")
+    ledger.ended("ada-1-2", { _tag: "Failed", error: "refusal 404" })
+    ledger.started("ada-1-3", pair, "ada-1")
+    ledger.died("ada-1")
+    // Its Agent died before it could report that it began this one.
+    const last = { id: "ada-1-4", computer: "desk" }
+    const tally = ledger.tally([good, last])
+    assert.deepStrictEqual(wrongs(tally), {})
+    assert.deepStrictEqual(
+      [tally.started, tally.answered, tally.failed, tally.abandoned],
+      [3, 1, { "refusal 404": 1 }, 1]
+    )
+  })
+
+  const rows: ReadonlyArray<readonly [string, () => object, object]> = [
+    [
+      "has not ended",
+      () => {
+        const ledger = withGood()
+        ledger.started("ada-1-2", pair, "ada-1")
+        return wrongs(ledger.tally([good]))
+      },
+      { lost: ["ada-1-2"] }
+    ],
+    ["ended too late", () => wrongs(withGood(-1).tally([good])), { lost: ["ada-1-1"] }],
+    [
+      "got the answer of another one",
+      () => {
+        const ledger = withGood()
+        ledger.started("ada-1-2", pair, "ada-1")
+        ledger.ended("ada-1-2", answered("ada-1-1"))
+        return wrongs(ledger.tally([good, { id: "ada-1-2", computer: "desk" }]))
+      },
+      { wrong: ["ada-1-2"] }
+    ],
+    ["was answered though nobody executed it", () => wrongs(withGood().tally([])), { wrong: ["ada-1-1"] }],
+    [
+      "ended twice",
+      () => {
+        const ledger = withGood()
+        ledger.ended("ada-1-1", answered("ada-1-1"))
+        return wrongs(ledger.tally([good]))
+      },
+      { twice: ["ada-1-1"] }
+    ],
+    ["was executed twice", () => wrongs(withGood().tally([good, good])), { executedTwice: ["ada-1-1"] }],
+    [
+      "was executed somewhere else",
+      () => wrongs(withGood().tally([good, { id: "bob-1-1", computer: "desk" }])),
+      { stray: ["bob-1-1 at desk"] }
+    ],
+    [
+      "broke down",
+      () => {
+        const ledger = withGood()
+        ledger.started("ada-1-2", pair, "ada-1")
+        ledger.ended("ada-1-2", { _tag: "Broken", cause: "a bug" })
+        return wrongs(ledger.tally([good]))
+      },
+      { broken: ["ada-1-2: a bug"] }
+    ]
+  ]
+  for (const [what, run, found] of rows) {
+    it(`finds a call that ${what}`, () => assert.deepStrictEqual(run(), found))
+  }
+
+  it("gives a call the time for which its Agent stood still", () => {
+    let still = 0
+    const ledger = new Ledger(-1, () => still)
+    ledger.started("ada-1-1", pair, "ada-1")
+    still = patience
+    ledger.ended("ada-1-1", answered("ada-1-1"))
+    assert.deepStrictEqual(wrongs(ledger.tally([good])), {})
+  })
+
+  it("knows since when a pair works again: from a call that began afterwards", () => {
+    const ledger = new Ledger(patience, ever)
+    ledger.started("ada-1-1", pair, "ada-1")
+    const since = performance.now()
+    ledger.ended("ada-1-1", answered("ada-1-1"))
+    assert.isUndefined(ledger.answeredSince(pair, since))
+    ledger.started("ada-1-2", pair, "ada-1")
+    ledger.ended("ada-1-2", answered("ada-1-2"))
+    assert.isAtLeast(ledger.answeredSince(pair, since) ?? 0, since)
+    assert.isUndefined(ledger.answeredSince({ ...pair, computer: "shelf" }, since))
+  })
+})

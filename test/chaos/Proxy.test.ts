@@ -1,0 +1,145 @@
+import { once } from "node:events"
+import { type AddressInfo, connect, createServer, type Socket } from "node:net"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, type Scope } from "effect"
+import { openProxy, type Proxy } from "./Proxy.ts"
+
+/** Somebody at the far end of a proxy who says everything back, and connections to there. */
+const openEcho = Effect.gen(function* () {
+  const far = new Set<Socket>()
+  const server = yield* Effect.acquireRelease(
+    Effect.sync(() =>
+      createServer((socket) => {
+        far.add(socket)
+        socket.on("error", () => undefined).on("close", () => far.delete(socket))
+        socket.pipe(socket)
+      }).listen(0, "127.0.0.1")
+    ),
+    (one) =>
+      Effect.sync(() => {
+        one.close()
+        for (const socket of far) socket.destroy()
+      })
+  )
+  yield* Effect.promise(() => once(server, "listening"))
+  const { port } = server.address() as AddressInfo
+  const proxy = yield* openProxy({ target: () => port })
+  const dial = Effect.gen(function* () {
+    const socket = yield* Effect.acquireRelease(
+      Effect.sync(() => connect(proxy.port, "127.0.0.1").on("error", () => undefined)),
+      (one) => Effect.sync(() => one.destroy())
+    )
+    const heard = { text: "" }
+    socket.setEncoding("utf8").on("data", (text: string) => {
+      heard.text += text
+    })
+    const closed = Effect.promise(() => new Promise<void>((resolve) => socket.once("close", () => resolve())))
+    const hears = (text: string) =>
+      Effect.promise(async () => {
+        while (heard.text !== text) await once(socket, "data")
+      })
+    return { socket, heard, closed, hears }
+  })
+  return { proxy, dial, farEnds: () => far.size }
+})
+
+const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
+  it.live(title, () => Effect.scoped(body))
+
+/** Time in which something would come, if it came at all. */
+const moment = Effect.sleep("50 millis")
+
+describe("a way that can be disturbed", () => {
+  live(
+    "carries what is sent in order, and ends when either end does",
+    Effect.gen(function* () {
+      const { dial } = yield* openEcho
+      const { closed, hears, socket } = yield* dial
+      const words = Array.from({ length: 1000 }, (_, index) => `${index} `.repeat(200))
+      for (const word of words) socket.write(word)
+      yield* hears(words.join(""))
+      socket.end()
+      yield* closed
+    })
+  )
+
+  live(
+    "resets what is connected when it is cut, and takes nobody until it is healed",
+    Effect.gen(function* () {
+      const { dial, proxy } = yield* openEcho
+      const first = yield* dial
+      first.socket.write("a")
+      yield* first.hears("a")
+      yield* proxy.cut
+      yield* first.closed
+      yield* (yield* dial).closed
+      yield* proxy.heal
+      const second = yield* dial
+      second.socket.write("b")
+      yield* second.hears("b")
+    })
+  )
+
+  live(
+    "holds everything back, new connections included, and loses nothing of it",
+    Effect.gen(function* () {
+      const { dial, proxy } = yield* openEcho
+      const first = yield* dial
+      first.socket.write("a")
+      yield* first.hears("a")
+      yield* proxy.hold
+      const second = yield* dial
+      first.socket.write("b")
+      second.socket.write("c")
+      yield* moment
+      assert.deepStrictEqual([first.heard.text, second.heard.text], ["a", ""])
+      yield* proxy.heal
+      yield* first.hears("ab")
+      yield* second.hears("c")
+    })
+  )
+
+  live(
+    "lets everything come later, in order",
+    Effect.gen(function* () {
+      const { dial, proxy } = yield* openEcho
+      const { hears, socket } = yield* dial
+      yield* proxy.slow(50)
+      const before = performance.now()
+      socket.write("a")
+      yield* hears("a")
+      assert.isAtLeast(performance.now() - before, 99)
+      socket.write("b")
+      yield* proxy.heal
+      socket.write("c")
+      yield* hears("abc")
+    })
+  )
+
+  const still: ReadonlyArray<
+    readonly [string, (proxy: Proxy) => Effect.Effect<void>, near: "open" | "closed"]
+  > = [
+    ["half-open is closed at one end only", ({ halfOpen }) => halfOpen, "closed"],
+    ["silent is closed at neither end", ({ silence }) => silence, "open"]
+  ]
+  for (const [title, disturb, near] of still) {
+    live(
+      `that is ${title}, carries nothing any more, and takes new connections`,
+      Effect.gen(function* () {
+        const { dial, farEnds, proxy } = yield* openEcho
+        const first = yield* dial
+        first.socket.write("a")
+        yield* first.hears("a")
+        yield* disturb(proxy)
+        if (near === "closed") yield* first.closed
+        else first.socket.write("b")
+        const second = yield* dial
+        second.socket.write("c")
+        yield* second.hears("c")
+        yield* moment
+        assert.strictEqual(first.heard.text, "a")
+        assert.strictEqual(farEnds(), 2)
+      })
+    )
+  }
+})

@@ -1,0 +1,168 @@
+import { Context, Effect, Fiber, Layer, Random, Result, type Scope } from "effect"
+import { makeMemoryServer, type MemoryServer, type MemoryTool } from "../../src/adapters/memory/MemoryMcp.ts"
+import { Agent } from "../../src/application/agent/Agent.ts"
+import { readComputerConfig } from "../../src/domain/config/config.ts"
+import { agentLayer, computerLayer } from "../../src/main/layers.ts"
+import { type Outcome, outcomeOf } from "./orders.ts"
+import { openProxy } from "./Proxy.ts"
+
+/** What the members of some offices have done so far. */
+export interface Done {
+  /** How often each thing has ended how. */
+  readonly counts: { readonly [what: string]: number }
+  /** Answers that are not those of their calls, and calls that ended with no error of the protocol. */
+  readonly wrong: ReadonlyArray<string>
+}
+
+const offices = ["one", "two", "three"]
+const computers = ["desk", "shelf"]
+
+/** Small calls of an office at once, and the milliseconds between two of them. */
+const callers = 2
+const pause = 15
+
+/** Characters of a large call and of its answer. */
+const largeSize = 300_000
+
+/** How often an office has each of the rest, in milliseconds. */
+const every = { large: 500, cancel: 200, change: 1000, visit: 1500, reconnect: 7000 }
+
+/** How long a call runs that is given up, in milliseconds, and how many seconds any may take. */
+const givenUpAfter = 30
+const timeout = 20
+
+const tool = (name: string, description: string, run: MemoryTool["run"]): MemoryTool => ({
+  listed: { name, description, inputSchema: { type: "object" } },
+  run
+})
+
+/** The tools of a Computer; their descriptions differ every time. */
+const toolsOf = (version: number): ReadonlyArray<MemoryTool> => [
+  tool("echo", `Version ${version}`, ({ text }) => Effect.succeed({ content: [{ type: "text", text }] })),
+  tool("wait", "Never ends", () => Effect.never)
+]
+
+const config = Result.getOrThrow(
+  readComputerConfig({
+    servers: {
+      memory: {
+        type: "stdio",
+        server_parameters: { command: "-" },
+        default_tool_meta: { auto_apply: true }
+      }
+    }
+  })
+)
+
+interface Place {
+  readonly url: string
+  readonly office: string
+}
+
+const startComputer = Effect.fnUntraced(function* (
+  place: Place,
+  name: string
+): Effect.fn.Return<MemoryServer, never, Scope.Scope> {
+  const server = yield* makeMemoryServer({ tools: toolsOf(0) })
+  const layer = computerLayer({ ...place, name, config, sessions: { memory: yield* server.connect } })
+  yield* Effect.orDie(Layer.build(Layer.fresh(layer)))
+  return server
+})
+
+/** Runs offices at the Server of this port until the scope closes, and tells what has been done. */
+export const startMixedLoad = Effect.fnUntraced(function* (
+  port: number
+): Effect.fn.Return<() => Done, never, Scope.Scope> {
+  const counts = new Map<string, number>()
+  const wrong: Array<string> = []
+  let texts = 0
+
+  const count = (what: string) => counts.set(what, (counts.get(what) ?? 0) + 1)
+  const note = (what: string, expected: string, outcome: Outcome) => {
+    if (outcome._tag === "Failed") return void count(`${what}: ${outcome.error}`)
+    if (outcome._tag === "Broken") return void wrong.push(`${what}: ${outcome.cause}`)
+    if (outcome.text !== expected) return void wrong.push(`${what}: ${outcome.text.slice(0, 100)}`)
+    count(what)
+  }
+
+  const echo = (agent: Agent["Service"], what: string, computer: string, size = 0) =>
+    Effect.suspend(() => {
+      const text = `${++texts} `.padEnd(size, "x")
+      const call = { computer, tool: "echo", params: { text }, timeout }
+      return Effect.map(outcomeOf(agent, call), (outcome) => note(what, text, outcome))
+    })
+
+  const giveUp = Effect.fnUntraced(function* (agent: Agent["Service"], computer: string) {
+    const call = yield* Effect.forkChild(agent.callTool({ computer, tool: "wait", timeout }))
+    yield* Effect.sleep(givenUpAfter)
+    yield* Fiber.interrupt(call)
+    count("given up")
+  })
+
+  /** Does something for ever, the first time after a random part of the time between two. */
+  const again = (millis: number, one: Effect.Effect<unknown>) =>
+    Effect.forkScoped(
+      Effect.andThen(
+        Effect.flatMap(Random.nextBetween(0, millis), Effect.sleep),
+        Effect.forever(Effect.andThen(one, Effect.sleep(millis)))
+      )
+    )
+
+  const runOffice = Effect.fnUntraced(function* (office: string) {
+    const way = yield* openProxy({ target: () => port })
+    const place = { url: `http://127.0.0.1:${way.port}`, office }
+    const servers = yield* Effect.forEach(computers, (name) => startComputer(place, name))
+    const agentContext = yield* Effect.orDie(
+      Layer.build(Layer.fresh(agentLayer({ ...place, name: "thinker" })))
+    )
+    const agent = Context.get(agentContext, Agent)
+    let turn = 0
+    const next = Effect.sync(() => computers[turn++ % computers.length] ?? "")
+    for (let caller = 0; caller < callers; caller++) {
+      yield* again(
+        pause,
+        Effect.flatMap(next, (computer) => echo(agent, "small call", computer))
+      )
+    }
+    yield* again(
+      every.large,
+      Effect.flatMap(next, (computer) => echo(agent, "large call", computer, largeSize))
+    )
+    yield* again(
+      every.cancel,
+      Effect.flatMap(next, (computer) => giveUp(agent, computer))
+    )
+    yield* again(
+      every.change,
+      Effect.suspend(() => {
+        const server = servers[turn % servers.length]
+        count("change of tools")
+        return server?.setTools(toolsOf(++turn)) ?? Effect.void
+      })
+    )
+    let visits = 0
+    const visit = Effect.gen(function* () {
+      const name = `visitor-${++visits}`
+      yield* startComputer(place, name)
+      yield* echo(agent, "call of a visitor", name)
+    })
+    // A visit may fall into a break.
+    yield* again(every.visit, Effect.ignoreCause(Effect.scoped(visit)))
+    yield* again(
+      every.reconnect,
+      Effect.andThen(
+        way.cut,
+        Effect.andThen(
+          Effect.sync(() => count("reconnection of an office")),
+          way.heal
+        )
+      )
+    )
+  })
+
+  yield* Effect.forEach(offices, runOffice, { discard: true })
+  return () => ({
+    counts: Object.fromEntries([...counts].toSorted(([one], [other]) => one.localeCompare(other))),
+    wrong
+  })
+})

@@ -1,0 +1,48 @@
+import { Effect, Random } from "effect"
+import type { Fault } from "./faults.ts"
+
+/** A fault at its time, both in seconds from the beginning. */
+export interface Planned {
+  readonly fault: Fault
+  readonly at: number
+  readonly lasting: number
+}
+
+/** Seconds between the beginnings of two faults, at least and at most. */
+const gap = [1.5, 4.5] as const
+
+/** Seconds for which a part is left alone after a fault. */
+const rest = 2
+
+/**
+ * Says what goes wrong when, the same for the same seed: every kind comes once before one comes again, and no part has
+ * two faults at once. All are over within so many seconds.
+ */
+export const planOf = (
+  faults: ReadonlyArray<Fault>,
+  seconds: number,
+  seed: number
+): Effect.Effect<ReadonlyArray<Planned>> =>
+  Effect.gen(function* () {
+    const byKind = Map.groupBy(faults, ({ kind }) => kind)
+    const free = new Map<string, number>()
+    const plan: Array<Planned> = []
+    let kinds: ReadonlyArray<string> = []
+    for (let at = 0; at < seconds; at += yield* Random.nextBetween(...gap)) {
+      if (kinds.length === 0) kinds = yield* Random.shuffle(byKind.keys())
+      const left = seconds - at
+      const possible = (kind: string) =>
+        (byKind.get(kind) ?? []).filter(
+          ({ lasting: [, most], part }) => (free.get(part) ?? 0) <= at && most <= left
+        )
+      const kind = kinds.find((one) => possible(one).length > 0)
+      if (kind === undefined) continue
+      kinds = kinds.filter((one) => one !== kind)
+      const [fault] = yield* Random.shuffle(possible(kind))
+      if (fault === undefined) continue
+      const lasting = yield* Random.nextBetween(...fault.lasting)
+      plan.push({ fault, at, lasting })
+      free.set(fault.part, at + lasting + rest)
+    }
+    return plan
+  }).pipe(Random.withSeed(seed))
