@@ -1,7 +1,7 @@
 import type { Capacity, Command, OfficeRefusal, Seat } from "../../../src/domain/office/membership.ts"
 
 /** Somebody who is connected, and where it sits. */
-export interface Person {
+interface Person {
   readonly sid: string
   readonly node: string
   readonly holder: string
