@@ -21,7 +21,7 @@ const collections = 2
  */
 export const openInspector = Effect.fnUntraced(function* (
   url: string
-): Effect.fn.Return<Effect.Effect<Memory>, never, Scope.Scope> {
+): Effect.fn.Return<{ readonly memory: Effect.Effect<Memory> }, never, Scope.Scope> {
   const waiting = new Map<number, (answer: Answer) => void>()
   let last = 0
   const socket = yield* Effect.acquireRelease(
@@ -49,5 +49,5 @@ export const openInspector = Effect.fnUntraced(function* (
     const { external, heapUsed, rss } = JSON.parse(result?.result?.value ?? "{}") as NodeJS.MemoryUsage
     return { live: heapUsed + external, rss }
   })
-  return memory
+  return { memory }
 })

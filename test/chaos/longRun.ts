@@ -117,7 +117,7 @@ const program = Effect.gen(function* () {
   const { done, samples } = yield* Effect.scoped(
     Effect.gen(function* () {
       const { died, inspector, port } = yield* startServer
-      const memory = yield* openInspector(inspector)
+      const { memory } = yield* openInspector(inspector)
       const load = yield* startMixedLoad(port)
       const taken = yield* Effect.raceFirst(sample(memory, minutes, reporter()), died)
       return { samples: taken, done: load() }
