@@ -1,4 +1,4 @@
-/** Our own Server, on its real transport, as a host program composes it and as the command line runs it. */
+/** Our own Server, on its real transport, with the settings of V8 that the command line makes. */
 import { Context, Effect, Layer, Redacted, References } from "effect"
 import { Server } from "../../../src/application/server/Server.ts"
 import { tuneForRelay } from "../../../src/adapters/node/relayMemory.ts"
