@@ -114,6 +114,7 @@ const nothingCrossesOffices = (world: World): Findings =>
 /** Nothing has failed where nobody looks. */
 const nothingFailsInside = ({ errors }: World): Findings => errors
 
+/** What holds at every moment. */
 export const always = [
   oneAgentPerOffice,
   namesAreUnique,
@@ -260,3 +261,8 @@ export const nothingIsLeft = (world: World): Findings => {
   ]
   return left.flatMap(([what, count]) => (count === 0 ? [] : [`${count} ${what} left`]))
 }
+
+const allRules = [...onceQuiet, ...onceQuietAsking, nothingIsLeft] as const
+
+/** How every rule is called. */
+export const ruleNames: ReadonlyArray<string> = allRules.map(({ name }) => name)
