@@ -40,6 +40,7 @@ export interface Sabotage {
     registry: OfficeRegistry["Service"],
     cluster: MemoryCluster.MemoryCluster
   ) => OfficeRegistry["Service"]
+  readonly client?: (transport: TransportClient["Service"]) => TransportClient["Service"]
   /** What runs when a tool is called, in place of what should. */
   readonly tool?: (work: Effect.Effect<void>) => Effect.Effect<void>
 }
@@ -289,7 +290,10 @@ export const makeWorld = Effect.fnUntraced(function* (
       party.doing = yield* Effect.forkIn(after, scope)
     })
 
-  const clientOf = (party: Party<unknown>) => Layer.succeed(TransportClient, net.clientOf(lineOf(party)))
+  const clientOf = (party: Party<unknown>) => {
+    const client = net.clientOf(lineOf(party))
+    return Layer.succeed(TransportClient, sabotage.client?.(client) ?? client)
+  }
 
   /** Builds what a process is in a scope of its own. */
   const spawn = <Service, I>(

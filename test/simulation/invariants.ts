@@ -36,10 +36,6 @@ const namesAreUnique = (world: World): Findings =>
     return names.length === new Set(names).size ? [] : [`${office} has a name twice: ${names.join(", ")}`]
   })
 
-export const always = [oneAgentPerOffice, namesAreUnique] as const
-
-// Once the world is quiet
-
 const asked = (world: World, check: (one: Asked) => string | undefined): Findings =>
   [...world.history.asked.values()].flatMap((one) => {
     const finding = check(one)
@@ -49,11 +45,10 @@ const asked = (world: World, check: (one: Asked) => string | undefined): Finding
 /** Every request ends exactly once, and within its time. */
 const everyRequestEndsOnce = (world: World): Findings =>
   asked(world, ({ askedAt, atMost, ends }) => {
-    const [end, ...more] = ends
-    if (end === undefined) return `asked at ${askedAt}, never ended`
-    if (more.length > 0) return `ended ${ends.length} times`
-    const late = end.at - askedAt - atMost
-    return late > slack ? `ended ${late} ms too late` : undefined
+    if (ends.length > 1) return `ended ${ends.length} times`
+    const late = (ends[0]?.at ?? world.now()) - askedAt - atMost
+    if (late <= slack) return undefined
+    return ends.length === 0 ? `asked at ${askedAt}, has not ended` : `ended ${late} ms too late`
   })
 
 /** A result is that of the call it answers. */
@@ -65,20 +60,22 @@ const resultsReachTheirAsker = (world: World): Findings =>
     return wrong && `got ${JSON.stringify(wrong.outcome)}`
   })
 
-/** In calm weather a call with enough time succeeds. */
+/** In calm weather a call with enough time ends with its result. */
 const calmCallsSucceed = (world: World): Findings =>
   asked(world, ({ calm, cancelledAt, ends, id, computer, atMost, takes }) => {
-    if (!calm || cancelledAt !== undefined || takes === undefined || takes + 100 > atMost) return undefined
-    return ends[0]?.outcome === `=${id} by ${computer}` ? undefined : `ended with ${ends[0]?.outcome}`
+    const [end] = ends
+    if (end === undefined || !calm || cancelledAt !== undefined) return undefined
+    if (takes === undefined || takes + 100 > atMost) return undefined
+    return end.outcome === `=${id} by ${computer}` ? undefined : `ended with ${end.outcome}`
   })
 
-/** In calm weather every question is answered. */
+/** In calm weather every question ends with its answer. */
 const calmQuestionsAreAnswered = (world: World): Findings =>
-  asked(world, ({ calm, ends, takes }) =>
-    !calm || takes !== undefined || ends[0]?.outcome.startsWith("=")
-      ? undefined
-      : `ended with ${ends[0]?.outcome}`
-  )
+  asked(world, ({ calm, ends, takes }) => {
+    const [end] = ends
+    if (end === undefined || !calm || takes !== undefined) return undefined
+    return end.outcome.startsWith("=") ? undefined : `ended with ${end.outcome}`
+  })
 
 /** No call runs twice, whatever happens to the connections. */
 const nothingRunsTwice = (world: World): Findings => {
@@ -88,12 +85,6 @@ const nothingRunsTwice = (world: World): Findings => {
     times > (id.startsWith("twice") ? 2 : 1) ? [`${id} ran ${times} times`] : []
   )
 }
-
-/** Whatever was cancelled, or whose asker is gone, does not run on: nothing runs in a quiet world. */
-const nothingRunsOn = (world: World): Findings =>
-  world.history.runs.flatMap(({ beganAt, computer, endedAt, id }) =>
-    endedAt === undefined ? [`${id} has run at ${computer} since ${beganAt}`] : []
-  )
 
 /** In calm weather a cancelled call stops at the Computer at once. */
 const cancelledCallsStop = (world: World): Findings =>
@@ -119,6 +110,32 @@ const nothingCrossesOffices = (world: World): Findings =>
     )
     return known ? [] : [`${office} heard at ${at} by ${event} of ${name}, who was not there`]
   })
+
+/** Nothing has failed where nobody looks. */
+const nothingFailsInside = ({ errors }: World): Findings => errors
+
+/** What holds at every moment. */
+export const always = [
+  oneAgentPerOffice,
+  namesAreUnique,
+  everyRequestEndsOnce,
+  resultsReachTheirAsker,
+  calmCallsSucceed,
+  calmQuestionsAreAnswered,
+  nothingRunsTwice,
+  cancelledCallsStop,
+  callsStayInTheirOffice,
+  nothingCrossesOffices,
+  nothingFailsInside
+] as const
+
+// Once the world is quiet
+
+/** Whatever was cancelled, or whose asker is gone, does not run on: nothing runs in a quiet world. */
+const nothingRunsOn = (world: World): Findings =>
+  world.history.runs.flatMap(({ beganAt, computer, endedAt, id }) =>
+    endedAt === undefined ? [`${id} has run at ${computer} since ${beganAt}`] : []
+  )
 
 /** Every join and every leave is told to the others exactly once, and in their order. */
 const everyMoveIsToldOnce = (world: World): Findings =>
@@ -221,22 +238,7 @@ const listsAreTrue = (world: World): Effect.Effect<Findings> =>
     (findings) => findings.flat()
   )
 
-/** Nothing has failed where nobody looks. */
-const nothingFailsInside = ({ errors }: World): Findings => errors
-
-export const onceQuiet = [
-  everyRequestEndsOnce,
-  resultsReachTheirAsker,
-  calmCallsSucceed,
-  calmQuestionsAreAnswered,
-  nothingRunsTwice,
-  nothingRunsOn,
-  cancelledCallsStop,
-  callsStayInTheirOffice,
-  nothingCrossesOffices,
-  everyMoveIsToldOnce,
-  nothingFailsInside
-] as const
+export const onceQuiet = [...always, nothingRunsOn, everyMoveIsToldOnce] as const
 
 export const onceQuietAsking = [membershipConverges, viewsAreTrue, listsAreTrue] as const
 
@@ -259,3 +261,8 @@ export const nothingIsLeft = (world: World): Findings => {
   ]
   return left.flatMap(([what, count]) => (count === 0 ? [] : [`${count} ${what} left`]))
 }
+
+const allRules = [...onceQuiet, ...onceQuietAsking, nothingIsLeft] as const
+
+/** How every rule is called. */
+export const ruleNames: ReadonlyArray<string> = allRules.map(({ name }) => name)

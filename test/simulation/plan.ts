@@ -93,6 +93,12 @@ const kindOf = (dice: Dice): Action["do"] => {
   return "call"
 }
 
+/** How long a tool works, in milliseconds: mostly not for long, and now and then far longer than anybody waits. */
+const workOf = (dice: Dice): number => {
+  if (dice.chance(0.05)) return 300_000
+  return dice.chance(0.5) ? dice.between(0, 50) : dice.between(50, 8000)
+}
+
 const actionOf = (dice: Dice, cast: Cast): Action => {
   const kind = kindOf(dice)
   const agent = () => dice.between(0, cast.agents - 1)
@@ -100,7 +106,7 @@ const actionOf = (dice: Dice, cast: Cast): Action => {
   const partner = () => dice.between(0, 999)
   switch (kind) {
     case "call": {
-      const takes = dice.chance(0.5) ? dice.between(0, 50) : dice.between(50, 8000)
+      const takes = workOf(dice)
       return {
         do: kind,
         agent: agent(),

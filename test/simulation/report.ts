@@ -3,6 +3,7 @@ import type { Counts } from "./History.ts"
 import { type Plan, planOf } from "./plan.ts"
 import { shrink } from "./shrink.ts"
 import { type Outcome, simulate } from "./simulate.ts"
+import type { Fault } from "./sabotage.ts"
 import type { Sabotage } from "./World.ts"
 
 /** How a number of runs is to be told, a line for each kind of thing. */
@@ -20,6 +21,18 @@ export const runSeed = (seed: number, steps: number, sabotage?: () => Sabotage):
   runPlan(planOf(seed, steps), sabotage)
 
 const rulesOf = ({ broken }: Outcome): ReadonlyArray<string> => broken.map(({ rule }) => rule)
+
+/** So many seeds find every fault that is planted. */
+export const enoughSeeds = 40
+
+/** The first run in which the rule that has to notice a planted fault does. */
+export const noticed = async (steps: number, { by, plant }: Fault): Promise<Outcome | undefined> => {
+  for (let seed = 0; seed < enoughSeeds; seed++) {
+    const outcome = await runSeed(seed, steps, plant)
+    if (rulesOf(outcome).includes(by)) return outcome
+  }
+  return undefined
+}
 
 /** The smallest run that breaks one of the same rules as a seed does. */
 export const shrunk = async (

@@ -3,10 +3,11 @@
  *
  * npm run simulate -- [--seeds N] [--from SEED] [--steps M] [--fault NAME]   many seeds, and a report
  * npm run simulate -- --seed S [--steps M] [--fault NAME]                    one seed, with everything that happens
+ * npm run simulate -- --faults [--steps M]                                   is every fault noticed that is planted?
  */
 import { parseArgs } from "node:util"
 import { type Counts, noCounts } from "./History.ts"
-import { runSeed, shrunk, spellCounts, spellFailure } from "./report.ts"
+import { enoughSeeds, noticed, runSeed, shrunk, spellCounts, spellFailure } from "./report.ts"
 import { faults } from "./sabotage.ts"
 import { sum } from "./simulate.ts"
 
@@ -21,8 +22,12 @@ npm run simulate -- [OPTIONS]
   --fault NAME   plant a fault, to see it found: ${Object.keys(faults)
     .map((name) => `"${name}"`)
     .join(", ")}
+  --faults       plant each of them, and say which rule notices it in which seed
   --help         this text
 `
+
+/** For a column of their names. */
+const nameWidth = Math.max(...Object.keys(faults).map(({ length }) => length))
 
 const whole = (name: string, given: string | undefined, usual: number): number => {
   const number = given === undefined ? usual : Number(given)
@@ -40,6 +45,7 @@ const options = () => {
         steps: { type: "string" },
         seed: { type: "string" },
         fault: { type: "string" },
+        faults: { type: "boolean" },
         help: { type: "boolean" }
       }
     }).values
@@ -49,13 +55,16 @@ const options = () => {
   }
 }
 
+// Whoever reads the beginning only has seen enough.
+process.stdout.on("error", () => process.exit(0))
+
 const given = options()
 if (given.help === true) {
   process.stdout.write(help)
   process.exit(0)
 }
 const steps = whole("steps", given.steps, 100)
-const sabotage = given.fault === undefined ? undefined : faults[given.fault]
+const sabotage = given.fault === undefined ? undefined : faults[given.fault]?.plant
 if (given.fault !== undefined && sabotage === undefined) {
   process.stderr.write(`there is no fault ${JSON.stringify(given.fault)}\n\n${help}`)
   process.exit(2)
@@ -98,8 +107,23 @@ const many = async (first: number, count: number): Promise<boolean> => {
   return true
 }
 
-const isWell =
-  given.seed === undefined
-    ? await many(whole("from", given.from, 0), whole("seeds", given.seeds, 1000))
-    : await one(whole("seed", given.seed, 0))
-process.exitCode = isWell ? 0 : 1
+/** Plants every fault. */
+const plantAll = async (): Promise<boolean> => {
+  let missed = 0
+  for (const [name, planted] of Object.entries(faults)) {
+    const outcome = await noticed(steps, planted)
+    if (outcome === undefined) missed += 1
+    const found =
+      outcome === undefined ? `NOT FOUND in ${enoughSeeds} seeds` : `${planted.by} in seed ${outcome.seed}`
+    process.stdout.write(`${name.padEnd(nameWidth)}  ${found}\n`)
+  }
+  return missed === 0
+}
+
+const answer = (): Promise<boolean> => {
+  if (given.faults === true) return plantAll()
+  if (given.seed !== undefined) return one(whole("seed", given.seed, 0))
+  return many(whole("from", given.from, 0), whole("seeds", given.seeds, 1000))
+}
+
+process.exitCode = (await answer()) ? 0 : 1

@@ -1,9 +1,16 @@
-import { Effect, Result } from "effect"
+import { Duration, Effect, Exit, Fiber, HashMap, Option, Result } from "effect"
 import type { MemoryCluster } from "../../src/adapters/memory/MemoryCluster.ts"
 import { jsonBody } from "../../src/application/ports/Body.ts"
-import type { Answer, Asked, Link, Receive, TransportServer } from "../../src/application/ports/Transport.ts"
+import {
+  type Answer,
+  type Asked,
+  type Link,
+  LinkClosed,
+  type Receive,
+  type TransportServer
+} from "../../src/application/ports/Transport.ts"
 import { isJsonObject } from "../../src/domain/json.ts"
-import { type Command, evolve } from "../../src/domain/office/membership.ts"
+import { type Command, evolve, type OfficeRefusal } from "../../src/domain/office/membership.ts"
 import type { Sabotage } from "./World.ts"
 
 type Accept = Parameters<TransportServer["Service"]["serve"]>[0]
@@ -49,9 +56,13 @@ const doubling = (wanted: string, count: number): Sabotage => {
   }))
 }
 
-/** Answers of Computers change on their way, one in so many. */
-const changingAnswers = (count: number, change: (asked: Asked, end: (asked: Asked) => void) => void) => {
-  const hit = each(count, is("client:tool_call"))
+/** Answers of Computers to requests of a name change on their way, one in so many. */
+const changingAnswers = (
+  wanted: string,
+  count: number,
+  change: (asked: Asked, end: (asked: Asked) => void) => void
+) => {
+  const hit = each(count, is(wanted))
   return atLinks((link) => ({
     ...link,
     request: (event, body, deadline, end) =>
@@ -62,7 +73,7 @@ const changingAnswers = (count: number, change: (asked: Asked, end: (asked: Aske
 /** Two answers go to each other's asker. */
 const swapping = (): Sabotage => {
   let held: { readonly asked: Asked; readonly end: (asked: Asked) => void } | undefined
-  return changingAnswers(1, (asked, end) => {
+  return changingAnswers("client:tool_call", 1, (asked, end) => {
     if (held === undefined) {
       held = { asked, end }
       return
@@ -118,55 +129,128 @@ const seatAnyway = (cluster: MemoryCluster, command: Command): void => {
   })
 }
 
-/** Faults of the kind that a change to the code could bring, by what they do. Each has a state of its own. */
-export const faults: { readonly [what: string]: () => Sabotage } = {
-  "an answer is lost": () => changingAnswers(7, () => undefined),
-  "an answer goes to somebody else": swapping,
-  // Under its own id the Computer would know it again.
-  "a call is sent twice, as two": () => {
-    const hit = each(7, is("client:tool_call"))
-    return atLinks((link) => ({
-      ...link,
-      request: (event, body, deadline, end) => {
-        const value = Result.getOrUndefined(body.whole())
-        if (hit(event) && isJsonObject(value)) {
-          const again = jsonBody({ ...value, req_id: `${String(value["req_id"])} again` })
-          link.request(event, again, deadline, () => undefined)
-        }
-        return link.request(event, body, deadline, end)
-      }
-    }))
-  },
-  "a cancel is lost": () => losing("notify:tool_call_cancel", 1),
-  "a join is not told": () => losing("notify:enter_office", 5),
-  "a join is told twice": () => doubling("notify:enter_office", 5),
-  "a leave is not told": () => losing("notify:leave_office", 5),
-  "a leave is told twice": () => doubling("notify:leave_office", 5),
-  "a change of tools is not told": () => losing("notify:update_tool_list", 2),
-  "a change of windows is not told": () => losing("notify:update_desktop", 2),
-  "a notice crosses offices": leaking,
-  "a list invents a member": inventing,
-  "a tool does not stop": () => ({ tool: (work) => Effect.uninterruptible(work) }),
-  "a tool never ends": () => ({ tool: (work) => Effect.andThen(work, Effect.never) }),
-  "an office takes a second Agent": () => ({
-    registry: (registry, cluster) => ({
-      ...registry,
-      apply: (command, capacity) =>
-        registry.apply(command, capacity).pipe(
-          Effect.catchIf(
-            ({ why }) => why === "has an agent",
-            () => Effect.sync(() => seatAnyway(cluster, command))
-          )
+/** Who is refused for a reason sits all the same. */
+const seatingAnyway = (wanted: OfficeRefusal["why"]): Sabotage => ({
+  registry: (registry, cluster) => ({
+    ...registry,
+    apply: (command, capacity) =>
+      registry.apply(command, capacity).pipe(
+        Effect.catchIf(
+          ({ why }) => why === wanted && command._tag === "Join",
+          () => Effect.sync(() => seatAnyway(cluster, command))
         )
-    })
-  }),
-  "a connection that has ended keeps its seat": () => {
-    const hit = each(4, is("Disconnect"))
-    return {
-      registry: (registry) => ({
-        ...registry,
-        apply: (command, capacity) => (hit(command._tag) ? Effect.void : registry.apply(command, capacity))
-      })
+      )
+  })
+})
+
+/** A Computer that is not in an office is looked for in all of them. */
+const lookingEverywhere = (): Sabotage => ({
+  registry: (registry, cluster) => ({
+    ...registry,
+    computerIn: (office, name) =>
+      Option.orElse(registry.computerIn(office, name), () =>
+        Option.fromUndefinedOr(
+          [...HashMap.values(cluster.offices.state.offices)]
+            .flatMap(({ computers }) => [...HashMap.values(computers)])
+            .find((member) => member.seat.name === name)
+        )
+      )
+  })
+})
+
+/** What a member asks may take twice the time. */
+const waitingTooLong = (): Sabotage => ({
+  client: ({ connect }) => ({
+    connect: (options) =>
+      Effect.map(connect(options), (link) => ({
+        ...link,
+        ask: (event, body, deadline) => link.ask(event, body, Duration.times(deadline, 2))
+      }))
+  })
+})
+
+/** A fault of the kind that a change to the code could bring. */
+export interface Fault {
+  /** The name of the rule that has to notice it. */
+  readonly by: string
+  /** Each has a state of its own. */
+  readonly plant: () => Sabotage
+}
+
+const callTwice = (): Sabotage => {
+  const hit = each(7, is("client:tool_call"))
+  return atLinks((link) => ({
+    ...link,
+    request: (event, body, deadline, end) => {
+      const value = Result.getOrUndefined(body.whole())
+      if (hit(event) && isJsonObject(value)) {
+        // Under its own id the Computer would know it again.
+        const again = jsonBody({ ...value, req_id: `${String(value["req_id"])} again` })
+        link.request(event, again, deadline, () => undefined)
+      }
+      return link.request(event, body, deadline, end)
     }
+  }))
+}
+
+/** What happens when something is heard, one time in so many, is that nothing is ready for it. */
+const throwingAt = (wanted: string, count: number): Sabotage => {
+  const hit = each(count, is(wanted))
+  return atLinks(
+    (link) => link,
+    (receive) => (event, body) =>
+      hit(event) ? Effect.die(new Error("a planted defect")) : receive(event, body)
+  )
+}
+
+/** Connections end, and one in so many is not told to the registry. */
+const keepingSeats = (): Sabotage => {
+  const hit = each(4, is("Disconnect"))
+  return {
+    registry: (registry) => ({
+      ...registry,
+      apply: (command, capacity) => (hit(command._tag) ? Effect.void : registry.apply(command, capacity))
+    })
   }
+}
+
+/** All of them, by what they do. */
+export const faults: { readonly [what: string]: Fault } = {
+  "an answer is lost": {
+    by: "calmCallsSucceed",
+    plant: () => changingAnswers("client:tool_call", 7, () => undefined)
+  },
+  "an answer about tools is taken for a lost connection": {
+    by: "calmQuestionsAreAnswered",
+    plant: () =>
+      changingAnswers("client:get_tools", 2, (_, end) =>
+        end(Exit.fail(new LinkClosed({ reason: "planted" })))
+      )
+  },
+  "an answer goes to somebody else": { by: "resultsReachTheirAsker", plant: swapping },
+  "members wait too long for answers": { by: "everyRequestEndsOnce", plant: waitingTooLong },
+  "a call is sent twice, as two": { by: "nothingRunsTwice", plant: callTwice },
+  "a call goes to another office": { by: "callsStayInTheirOffice", plant: lookingEverywhere },
+  "a cancel is lost": { by: "cancelledCallsStop", plant: () => losing("notify:tool_call_cancel", 1) },
+  "a join is not told": { by: "everyMoveIsToldOnce", plant: () => losing("notify:enter_office", 5) },
+  "a join is told twice": { by: "everyMoveIsToldOnce", plant: () => doubling("notify:enter_office", 5) },
+  "a leave is not told": { by: "everyMoveIsToldOnce", plant: () => losing("notify:leave_office", 5) },
+  "a leave is told twice": { by: "everyMoveIsToldOnce", plant: () => doubling("notify:leave_office", 5) },
+  "a change of tools is not told": { by: "viewsAreTrue", plant: () => losing("notify:update_tool_list", 2) },
+  "a change of windows is not told": { by: "viewsAreTrue", plant: () => losing("notify:update_desktop", 2) },
+  "a notice crosses offices": { by: "nothingCrossesOffices", plant: leaking },
+  "a list invents a member": { by: "listsAreTrue", plant: inventing },
+  "a tool does not stop": {
+    by: "cancelledCallsStop",
+    plant: () => ({ tool: (work) => Effect.uninterruptible(work) })
+  },
+  "a tool runs on when nobody waits any more": {
+    by: "nothingRunsOn",
+    plant: () => ({ tool: (work) => Effect.flatMap(Effect.forkDetach(work), Fiber.join) })
+  },
+  "an office takes a second Agent": { by: "oneAgentPerOffice", plant: () => seatingAnyway("has an agent") },
+  "an office takes a name twice": { by: "namesAreUnique", plant: () => seatingAnyway("name taken") },
+  "a connection that has ended keeps its seat": { by: "membershipConverges", plant: keepingSeats },
+  "a connection that has ended is never forgotten": { by: "nothingIsLeft", plant: keepingSeats },
+  "a handler throws": { by: "nothingFailsInside", plant: () => throwingAt("server:update_desktop", 3) }
 }
