@@ -12,6 +12,7 @@ import { isJsonObject, type JsonObject } from "../../domain/json.ts"
 import { type VersionMismatch, versionParameter } from "../../domain/protocol/version.ts"
 import { codes } from "../../domain/refusal.ts"
 import { defaultPath, envelopeBytes, namespace } from "./limits.ts"
+import { hearLongMessages, type PingedClient } from "./longMessages.ts"
 import { decoderFor, Encoder } from "./parser.ts"
 import { makeSocketLink } from "./SocketLink.ts"
 
@@ -223,6 +224,8 @@ const connected = (socket: Socket, limit: { bytes: number }, attempt: Attempt) =
     socket.once("connect", () => resume(Effect.void))
     socket.once("connect_error", (error) => resume(Effect.fail(error)))
     socket.connect()
+    // Engine.IO keeps to itself what this needs.
+    hearLongMessages(socket.io.engine as unknown as PingedClient)
     socket.io.engine.once("handshake", ({ maxPayload }: { readonly maxPayload?: number }) => {
       limit.bytes = (maxPayload ?? assumedMaxBytes) - envelopeBytes
     })
