@@ -57,6 +57,9 @@ const uploadRate = mebibyte / 2
 const download: Passage = { up: 0, down: 24, pingTimeout: 3000 }
 const downloadRate = 4 * mebibyte
 
+/** Half of what has to come. */
+const trickle = 512
+
 const seconds = (began: number) => (performance.now() - began) / 1000
 
 describe("a message that takes much longer than a sign of life may", { concurrent: true }, () => {
@@ -119,6 +122,20 @@ describe("a message that takes much longer than a sign of life may", { concurren
         socket.emit("take", "x".repeat(upload.up * mebibyte), () => resume(Effect.succeed("taken")))
       })
       assert.strictEqual(outcome, "taken")
+    })
+  )
+
+  live(
+    "is given up when it comes more slowly than over any line that is of use",
+    Effect.gen(function* () {
+      const { far, proxy, url } = yield* site(upload)
+      const link = yield* connect(url, "websocket")
+      const server = yield* far
+      yield* proxy.narrow(trickle)
+      yield* Effect.forkChild(link.ask("take", jsonBody("x".repeat(upload.up * mebibyte)), minute), {
+        startImmediately: true
+      })
+      assert.strictEqual(yield* server.closed, "ping timeout")
     })
   )
 
