@@ -1,5 +1,6 @@
 import { Data } from "effect"
 import type { JsonObject } from "./json.ts"
+import { passing } from "./office/passing.ts"
 
 /**
  * Every error code of the protocol, by what it means (spec §12). Three are ours: 413, a message over the limit, 429, more
@@ -90,7 +91,7 @@ export const tooMany = (why: string, limit: string, most: number, retryAfter?: n
   })
 
 /** The Server ends; another one, or this one a little later, may take what it does not begin any more. */
-export const goingDown = () => refuse(codes.unavailable, "The Server is going down")
+export const goingDown = () => refuse(codes.unavailable, passing("The Server is going down"))
 
 /** Something is wrong on the answering side. */
 export const internal = (why: string) => refuse(codes.internal, why)

@@ -116,6 +116,23 @@ describe("a way that can be disturbed", () => {
     })
   )
 
+  live(
+    "lets no more pass than it is wide, in order",
+    Effect.gen(function* () {
+      const { dial, proxy } = yield* openEcho
+      const { hears, socket } = yield* dial
+      yield* proxy.narrow(200_000)
+      const text = Array.from({ length: 4000 }, (_, index) => `${index} `.padStart(10)).join("")
+      const before = performance.now()
+      socket.write(text)
+      yield* hears(text)
+      assert.isAtLeast(performance.now() - before, 200)
+      yield* proxy.heal
+      socket.write(text)
+      yield* hears(text + text)
+    })
+  )
+
   const still: ReadonlyArray<
     readonly [string, (proxy: Proxy) => Effect.Effect<void>, near: "open" | "closed"]
   > = [

@@ -8,6 +8,8 @@ export interface Proxy {
   readonly cut: Effect.Effect<void>
   /** Lets everything come so many milliseconds later, until `heal`. */
   readonly slow: (millis: number) => Effect.Effect<void>
+  /** Lets no more than so many bytes pass in a second, each way of each connection, until `heal`. */
+  readonly narrow: (bytesPerSecond: number) => Effect.Effect<void>
   /** Carries nothing, new connections included, until `heal`; then everything comes that has been sent meanwhile. */
   readonly hold: Effect.Effect<void>
   /** Ends the disturbances above. */
@@ -32,8 +34,23 @@ interface ProxyOptions {
 /** What holds on the way at the moment. */
 interface Conditions {
   delay: number
+  /** Bytes in a second. */
+  rate: number
   held: boolean
   isCut: boolean
+}
+
+const undisturbed: Conditions = { delay: 0, rate: Number.POSITIVE_INFINITY, held: false, isCut: false }
+
+/** How long what passes at once on a narrow way may take, in seconds. */
+const pieceTime = 0.02
+
+/** Cuts what has come into what passes at once. */
+const cut = (chunk: Buffer, rate: number): ReadonlyArray<Buffer> => {
+  const size = Math.max(1, Math.min(chunk.length, Math.floor(rate * pieceTime)))
+  return Array.from({ length: Math.ceil(chunk.length / size) }, (_, index) =>
+    chunk.subarray(index * size, (index + 1) * size)
+  )
 }
 
 /** Both ends of what is one connection to whoever uses it. */
@@ -81,17 +98,34 @@ const makeLine = () => {
 /** Carries what one end sends to the other. */
 const carry = (from: Socket, to: Socket, pair: Pair, conditions: Conditions, look: Look | undefined) => {
   const line = makeLine()
-  const later = (go: () => void) => line.add(conditions.delay, () => pair.silent || go())
+  const later = (go: () => void, passing = 0) =>
+    line.add(conditions.delay + passing, () => pair.silent || go())
+  const goOn = () => {
+    if (!conditions.held && !pair.silent) from.resume()
+  }
+  /** When what has come before will have passed. */
+  let free = 0
   from.on("data", (chunk: Buffer) => {
     if (pair.silent) return
     look?.(chunk)
-    later(() => {
-      if (to.destroyed || to.write(chunk) || from.isPaused()) return
-      from.pause()
-      to.once("drain", () => {
-        if (!conditions.held && !pair.silent) from.resume()
-      })
-    })
+    const { rate } = conditions
+    const isNarrow = Number.isFinite(rate)
+    if (isNarrow) from.pause()
+    const pieces = cut(chunk, rate)
+    for (const piece of pieces) {
+      const now = performance.now()
+      free = Math.max(free, now) + (piece.length * 1000) / rate
+      later(() => {
+        const taken = to.destroyed || to.write(piece)
+        if (isNarrow && piece !== pieces.at(-1)) return
+        if (taken) {
+          if (isNarrow) goOn()
+        } else if (isNarrow || !from.isPaused()) {
+          from.pause()
+          to.once("drain", goOn)
+        }
+      }, free - now)
+    }
   })
   from.on("end", () => later(() => to.end()))
   // A reset at one end is one at the other; an end in order has been carried already.
@@ -111,7 +145,7 @@ export const openProxy = Effect.fnUntraced(function* ({
   target,
   watch
 }: ProxyOptions): Effect.fn.Return<Proxy, never, Scope.Scope> {
-  const conditions: Conditions = { delay: 0, held: false, isCut: false }
+  const conditions: Conditions = { ...undisturbed }
   const pairs = new Set<Pair>()
   const sockets = new Set<Socket>()
 
@@ -174,6 +208,10 @@ export const openProxy = Effect.fnUntraced(function* ({
       Effect.sync(() => {
         conditions.delay = millis
       }),
+    narrow: (bytesPerSecond) =>
+      Effect.sync(() => {
+        conditions.rate = bytesPerSecond
+      }),
     hold: Effect.sync(() => {
       conditions.held = true
       for (const { far, near } of sounding()) {
@@ -182,7 +220,7 @@ export const openProxy = Effect.fnUntraced(function* ({
       }
     }),
     heal: Effect.sync(() => {
-      Object.assign(conditions, { delay: 0, held: false, isCut: false } satisfies Conditions)
+      Object.assign(conditions, undisturbed)
       for (const { far, near } of sounding()) {
         near.resume()
         far.resume()

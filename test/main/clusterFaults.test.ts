@@ -19,7 +19,7 @@ import {
   tally,
   until
 } from "./nodes.ts"
-import { a2c } from "./processes.ts"
+import { a2c, temporaryFile } from "./processes.ts"
 
 /** Codes with which a call may end whose Computer, or the way to it, is lost. */
 const lost: ReadonlySet<string> = new Set(["404", "408", "503"])
@@ -208,7 +208,15 @@ describe("a Redis that fails several Servers", () => {
       })
       const agent = yield* connect(alone, "agent")
       assert.strictEqual(yield* agent.join("thinker", "o"), "The office registry is unavailable, try again")
+      const place = ["--server", alone.url, "--office", "o", "--name"]
+      const config = yield* temporaryFile("mcp.json", JSON.stringify({ servers: {} }))
+      const desk = yield* a2c("computer", ...place, "desk", "--config", config)
+      yield* desk.says("cannot join yet", "stderr")
+      const hasty = yield* a2c("agent", ...place, "hasty", "members")
+      assert.strictEqual(yield* hasty.ended, 1)
+      assert.strictEqual(hasty.stderr(), "a2c: The office registry is unavailable, try again\n")
       yield* redis.restart
+      yield* desk.says("joined office o as desk")
       assert.strictEqual(yield* joinSoon(agent, "thinker", "o"), undefined)
       yield* alone.process.says("connected to Redis again", "stderr")
     })

@@ -20,6 +20,43 @@ const connecting = (url: string) =>
 
 const urlOf = (said: string) => said.replace("listening on ", "")
 
+/** How often a Server asks for signs of life and how long it waits for them, as it tells whoever connects. */
+const pingsOf = (url: string) =>
+  Effect.promise(async () => {
+    const response = await fetch(`${url}/smcp/?EIO=4&transport=polling&a2c_version=0.2.0`)
+    const [, interval, timeout] = /"pingInterval":(\d+),"pingTimeout":(\d+)/.exec(await response.text()) ?? []
+    return [Number(interval), Number(timeout)]
+  })
+
+describe("the signs of life that a2c server wants", () => {
+  it.live(
+    "are asked for every ten seconds, or as flags and variables say",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const command = ["server", "--port", "0"]
+          const usual = yield* a2c(...command)
+          const byFlag = yield* a2c(...command, "--ping-interval", "3", "--ping-timeout", "1")
+          const variables = { A2C_PING_INTERVAL: "300", A2C_PING_TIMEOUT: "5" }
+          const byVariable = yield* node([cli, ...command], variables)
+          for (const [process, pings] of [
+            [usual, [10_000, 20_000]],
+            [byFlag, [3000, 1000]],
+            [byVariable, [300_000, 5000]]
+          ] as const) {
+            assert.deepStrictEqual(yield* pingsOf(urlOf(yield* process.says("listening on "))), [...pings])
+          }
+          for (const flag of ["--ping-interval", "--ping-timeout"]) {
+            const refused = yield* a2c(...command, flag, "0")
+            assert.strictEqual(yield* refused.ended, 1)
+            assert.include(refused.stderr(), "a number from 1 to 300")
+          }
+        })
+      ),
+    60_000
+  )
+})
+
 describe("the limits of a2c server", () => {
   it("stand in docs/limits.md as they are in the code", () => {
     assert.include(readFileSync("docs/limits.md", "utf8"), `\n\n${limitsTable}\n\n`)

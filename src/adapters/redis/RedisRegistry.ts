@@ -22,6 +22,7 @@ import {
   mayTake,
   OfficeRefusal,
   officeFull,
+  registryUnavailable,
   seatTaken,
   type Seat,
   type Session,
@@ -79,11 +80,6 @@ const whole = (limit: number): string => String(Math.min(limit, Number.MAX_SAFE_
 /** What Redis knows a holder by: who can read it there cannot take anybody's place. */
 const known = (holder: string): string =>
   holder === "" ? "" : createHash("sha256").update(holder).digest("hex")
-
-const unavailable = new OfficeRefusal({
-  why: "unavailable",
-  message: "The office registry is unavailable, try again"
-})
 
 const malformed = new OfficeRefusal({
   why: "malformed",
@@ -291,7 +287,7 @@ const make = Effect.fnUntraced(function* ({
       ]),
       readJoined
     )
-    return yield* Effect.mapError(distrusting(reply), () => unavailable)
+    return yield* Effect.mapError(distrusting(reply), registryUnavailable)
   })
 
   const isSeated = (sid: string, office: string): boolean =>
@@ -306,7 +302,7 @@ const make = Effect.fnUntraced(function* ({
     yield* Effect.ignore(refresh(office))
     if (isSeated(sid, office)) return
     yield* distrust
-    return yield* unavailable
+    return yield* registryUnavailable()
   })
 
   const takeSeat = Effect.fnUntraced(function* (
@@ -316,9 +312,9 @@ const make = Effect.fnUntraced(function* ({
     entered: Deferred.Deferred<void>
   ) {
     for (let attempt = 0; attempt < joinAttempts; attempt++) {
-      if (!ready()) return yield* unavailable
+      if (!ready()) return yield* registryUnavailable()
       const waited = yield* Effect.timeoutOption(steady.await, Duration.sum(scriptPatience, settle))
-      if (Option.isNone(waited)) return yield* unavailable
+      if (Option.isNone(waited)) return yield* registryUnavailable()
       const outcome = yield* joinOnce(session, seat, capacity)
       switch (outcome) {
         case "in":
@@ -334,7 +330,7 @@ const make = Effect.fnUntraced(function* ({
           return yield* tooManyOffices()
       }
     }
-    return yield* unavailable
+    return yield* registryUnavailable()
   })
 
   const join = Effect.fnUntraced(function* (session: Session, seat: Seat, capacity: Capacity) {

@@ -1,10 +1,12 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
+import type { Socket } from "node:net"
 import { Server, type Socket as Connection, type Transport, transports } from "engine.io"
 import { type RawData, WebSocketServer } from "ws"
 import { messageRead } from "../node/relayMemory.ts"
 import { Outgoing, TextFrame } from "./frames.ts"
 import { envelopeBytes, strangerBytes } from "./limits.ts"
 import { Patience } from "./patience.ts"
+import { hasMoved, type Progress, progressOf } from "./progress.ts"
 import { currentTurn } from "./turn.ts"
 
 type Request = ConstructorParameters<typeof transports.websocket>[0]
@@ -67,6 +69,8 @@ interface Sender {
  */
 class ByteWebSocket extends transports.websocket {
   readonly #socket: Request["websocket"]
+  /** What its bytes pass. */
+  readonly wire: Socket
   /** Takes short messages once the connection is on this transport. */
   listener: ((bytes: Buffer) => void) | undefined
   readonly #patience = new Patience()
@@ -82,6 +86,7 @@ class ByteWebSocket extends transports.websocket {
   constructor(request: Request) {
     super(request)
     this.#socket = request.websocket
+    this.wire = request.socket
     this.#limitStranger(request)
     // Answered where they are read, and seen by nobody else.
     const control = () => {
@@ -211,6 +216,8 @@ interface Polling {
   once(event: "close", listener: () => void): unknown
   /** Puts back what is to be sent next, and first; missing until the connection is open. */
   putBack?: (packets: Packets) => void
+  /** The request by which messages come, while one does. */
+  readonly dataReq?: IncomingMessage | null
 }
 
 /** The packets for one answer; what is too much goes back to where it came from. */
@@ -270,6 +277,42 @@ const textPolling = (request: Request): Transport => {
   return transport as unknown as Transport
 }
 
+/** The connections that carry what a member sends and is sent at the moment. */
+const wiresOf = (transport: object): ReadonlyArray<Socket> => {
+  if (transport instanceof ByteWebSocket) return [transport.wire]
+  const sending = isPolling(transport) ? transport.dataReq?.socket : undefined
+  return [sending, responses.get(transport)?.socket].filter((wire) => wire != null)
+}
+
+/** The parts of a connection of Engine.IO by which it finds out that its member is gone. */
+interface Pinged {
+  readonly transport: object
+  readonly server: { readonly opts: { readonly pingTimeout: number } }
+  pingTimeoutTimer: ReturnType<typeof setTimeout> | null
+  resetPingTimeout: () => void
+  sendPacket(type: "ping"): void
+  onClose(reason: string): void
+}
+
+/**
+ * Waits for the answer to a ping, longer than Engine.IO would: who is still sending or taking a long message cannot
+ * answer before its end, and is there as long as bytes move.
+ */
+function awaitPong(this: Pinged): void {
+  const { pingTimeout } = this.server.opts
+  clearTimeout(this.pingTimeoutTimer ?? undefined)
+  const before: ReadonlyArray<Progress> = wiresOf(this.transport).map(progressOf)
+  this.pingTimeoutTimer = setTimeout(() => {
+    const hasCome = (wire: Socket) => !before.some(({ socket }) => socket === wire)
+    const isMoving = before.some((progress) => hasMoved(progress, pingTimeout))
+    // Another connection of the same member says as much: polling has many.
+    if (!isMoving && !wiresOf(this.transport).some(hasCome)) return this.onClose("ping timeout")
+    // The member wants a sign of life, too, and gets none from Engine.IO before it has answered the last one.
+    this.sendPacket("ping")
+    this.resetPingTimeout()
+  }, pingTimeout)
+}
+
 /** What an engine is made of. */
 export interface EngineOptions {
   readonly maxMessageBytes: number
@@ -302,8 +345,9 @@ export class Engine extends Server {
       })
     })
     this.#cutOff = cutOff
-    this.on("connection", (connection: { readonly transport: object; writeBuffer: Packets }) => {
+    this.on("connection", (connection: Pinged & { writeBuffer: Packets }) => {
       const { transport } = connection
+      connection.resetPingTimeout = awaitPong
       if (!isPolling(transport)) return
       transport.maxHttpBufferSize = strangerBytes
       // Whatever transport comes next takes it from there, be it by another answer or a WebSocket.

@@ -12,6 +12,7 @@ import { isJsonObject, type JsonObject } from "../../domain/json.ts"
 import { type VersionMismatch, versionParameter } from "../../domain/protocol/version.ts"
 import { codes } from "../../domain/refusal.ts"
 import { defaultPath, envelopeBytes, namespace } from "./limits.ts"
+import { hearLongMessages, type PingedClient } from "./longMessages.ts"
 import { decoderFor, Encoder } from "./parser.ts"
 import { makeSocketLink } from "./SocketLink.ts"
 
@@ -55,6 +56,9 @@ const readMismatch = Schema.decodeUnknownOption(MismatchBody)
  */
 const unknownConnection = 1
 
+/** Statuses by which a proxy asks for patience: too slow, too early, too many requests. */
+const passingStatuses: ReadonlySet<number> = new Set([408, 425, 429])
+
 /** What the body of a refused handshake says; anything that is not the protocol's is an ordinary failure. */
 const refusalOf = (url: string, status: number, text: string): ConnectFailed => {
   const body = parse(text)
@@ -69,9 +73,13 @@ const refusalOf = (url: string, status: number, text: string): ConnectFailed => 
     return unreachable(url, "the server does not know the connection any more")
   }
   if (status === 404) return new AdmissionRefused({ code, message: `No A2C-SMCP server is at ${url}` })
-  return status >= 400 && status < 500
-    ? new AdmissionRefused({ code, message: message || `The server answered with HTTP ${status}` })
-    : unreachable(url, `the server answered with HTTP ${status}`)
+  if (status < 400 || status >= 500) return unreachable(url, `the server answered with HTTP ${status}`)
+  const passing = passingStatuses.has(status)
+  return new AdmissionRefused({
+    code,
+    message: message || `The server answered with HTTP ${status}`,
+    passing
+  })
 }
 
 const versionRefused = (mismatch: VersionMismatch): VersionRefused =>
@@ -158,11 +166,12 @@ const admissionRefusal = (
   { message, reason }: { readonly message: string; readonly reason: unknown }
 ): AdmissionRefused => {
   const renews = Effect.isEffect(options.token)
+  const isBroken = code === codes.unavailable || code === codes.internal
   return new AdmissionRefused({
     code,
     message,
     ...(typeof reason === "string" && { reason }),
-    passing: code === codes.unavailable || (renews && reason === "expired_credentials")
+    passing: isBroken || (renews && reason === "expired_credentials")
   })
 }
 
@@ -215,6 +224,8 @@ const connected = (socket: Socket, limit: { bytes: number }, attempt: Attempt) =
     socket.once("connect", () => resume(Effect.void))
     socket.once("connect_error", (error) => resume(Effect.fail(error)))
     socket.connect()
+    // Engine.IO keeps to itself what this needs.
+    hearLongMessages(socket.io.engine as unknown as PingedClient)
     socket.io.engine.once("handshake", ({ maxPayload }: { readonly maxPayload?: number }) => {
       limit.bytes = (maxPayload ?? assumedMaxBytes) - envelopeBytes
     })

@@ -15,7 +15,13 @@ import { codes } from "../../domain/refusal.ts"
 import { listen } from "../node/network.ts"
 import { Engine } from "./Engine.ts"
 import { isFor, type Rejection, rejectionOf, rejectRequest, rejectUpgrade, urlOf } from "./gate.ts"
-import { defaultMaxMessageBytes, defaultPath, defaultValidateBytes } from "./limits.ts"
+import {
+  defaultMaxMessageBytes,
+  defaultPath,
+  defaultPingInterval,
+  defaultPingTimeout,
+  defaultValidateBytes
+} from "./limits.ts"
 import { type Door, ServerConnection } from "./ServerConnection.ts"
 import type { ServerSocket } from "./ServerSocket.ts"
 import { makeHttpServer, type TlsOptions } from "./tls.ts"
@@ -41,7 +47,10 @@ export interface SocketIoServerOptions {
   readonly tls?: TlsOptions
   /** The protocol version this Server speaks. */
   readonly version?: string
-  /** How often a silent peer is asked for a sign of life, and how long it has to give one, in milliseconds. */
+  /**
+   * How often a member is asked for a sign of life, and how long it has to give one, in milliseconds. A member takes the
+   * Server for gone when it has heard nothing for as long as both together.
+   */
   readonly pingInterval?: number
   readonly pingTimeout?: number
   /** Answers requests that are not for Socket.IO, and says whether it does; what it leaves is not found. */
@@ -90,6 +99,8 @@ const serve = Effect.fnUntraced(function* (
     maxMessageBytes = defaultMaxMessageBytes,
     pages = () => false,
     path = defaultPath,
+    pingInterval = defaultPingInterval,
+    pingTimeout = defaultPingTimeout,
     port = 0,
     tls,
     validate = false,
@@ -112,8 +123,8 @@ const serve = Effect.fnUntraced(function* (
   const engine = new Engine({
     maxMessageBytes,
     allowedOrigins,
-    pingInterval: options.pingInterval ?? 25_000,
-    pingTimeout: options.pingTimeout ?? 20_000
+    pingInterval,
+    pingTimeout
   })
 
   /** Why a request does not reach Socket.IO, if it does not; who came for Socket.IO is counted. */

@@ -10,6 +10,15 @@ export const defaultMaxMessageBytes = 16 * 1024 * 1024
 /** Largest message that can be chosen, in bytes: beyond twice this, clients drop the connection by themselves. */
 export const mostMessageBytes = 48 * 1024 * 1024
 
+/** How often a member is asked for a sign of life unless an operator chooses otherwise, in milliseconds. */
+export const defaultPingInterval = 10_000
+
+/**
+ * How long a member has to give it unless an operator chooses otherwise, in milliseconds. A program that works on
+ * something else for some seconds has not gone, and clients of others hear nothing before all of a long message has come.
+ */
+export const defaultPingTimeout = 20_000
+
 /** Bytes a packet may have beyond its body: type, namespace, id and event name. */
 export const envelopeBytes = 1024
 

@@ -21,7 +21,7 @@ export type AgentEvent =
 export interface AgentOptions {
   readonly office: string
   readonly name: string
-  /** Keep trying while the Server cannot be reached at first; otherwise that is a failure. */
+  /** Keep trying while the Server cannot be reached, or lets nobody in right now; otherwise that is a failure. */
   readonly patient?: boolean
 }
 

@@ -27,7 +27,7 @@ export interface ComputerOptions {
   readonly config: ComputerConfig
   /** What stands for `${name}` in the parameters of the servers. */
   readonly variables?: Variables
-  /** Keep trying while the Server cannot be reached at first; otherwise that is a failure. */
+  /** Keep trying while the Server cannot be reached, or lets nobody in right now; otherwise that is a failure. */
   readonly patient?: boolean
 }
 

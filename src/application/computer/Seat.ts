@@ -22,7 +22,7 @@ export class AlreadySeated extends Data.TaggedError("AlreadySeated")<{ readonly 
 /** Which office to join. */
 export interface SeatRequest {
   readonly office: string
-  /** Keep trying while the Server cannot be reached at first; otherwise that is a failure. */
+  /** Keep trying while the Server cannot be reached, or lets nobody in right now; otherwise that is a failure. */
   readonly patient?: boolean
 }
 

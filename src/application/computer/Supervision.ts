@@ -2,7 +2,7 @@ import { Clock, Duration, Effect, Option, Ref, Result, type Scope, Stream } from
 import type { Setup } from "../../domain/config/setup.ts"
 import type { ServerConfig } from "../../domain/protocol/v0_2/config.ts"
 import { scriptOf } from "../../domain/tools/vrl.ts"
-import { waitAfter } from "../backOff.ts"
+import { startingAgain, waitAfter } from "../backOff.ts"
 import type { McpConnector, McpFailure } from "../ports/McpSession.ts"
 import { VrlEngine } from "../ports/VrlEngine.ts"
 import { resolveEndpoint } from "./Endpoints.ts"
@@ -11,9 +11,6 @@ import { isRunning, type ReadyServer, type ServerState, watched } from "./Offer.
 import type { Roster } from "./Roster.ts"
 import type { Secrets } from "./Secrets.ts"
 import { runSession, type SessionReports } from "./ServerSession.ts"
-
-/** Waits before a server is started again. */
-const backOff = { first: Duration.millis(500), most: Duration.seconds(60) }
 
 /** A session that lasted so long was a good one: waits begin anew after it. */
 const stableAfter = Duration.minutes(2)
@@ -163,7 +160,7 @@ export const supervise = Effect.fnUntraced(function* (
     }
     const now = yield* Clock.currentTimeMillis
     if (readySince !== undefined && now - readySince >= Duration.toMillis(stableAfter)) attempt = 1
-    const wait = yield* waitAfter(backOff, attempt)
+    const wait = yield* waitAfter(startingAgain, attempt)
     attempt++
     const until = now + Duration.toMillis(wait)
     yield* say({ _tag: "BackingOff", reason, attempt, until })

@@ -8,7 +8,7 @@ import {
   type Stream,
   SubscriptionRef
 } from "effect"
-import { waitAfter } from "../backOff.ts"
+import { comingBack, waitAfter } from "../backOff.ts"
 import type { ByteConnector } from "../ports/ByteLink.ts"
 import type { McpFailure, McpSession } from "../ports/McpSession.ts"
 import type { DeviceRefused } from "./Authentication.ts"
@@ -38,9 +38,6 @@ export type DeviceStatus =
 
 /** Models behind a device server have more patience than those behind a gateway of ours need. */
 const usualClientLimits: DeviceLimits = { ...usualLimits, mostCalls: 32, callTimeout: Duration.minutes(5) }
-
-/** Waits before a server that was lost is connected again. */
-const backOff = { first: Duration.millis(500), most: Duration.seconds(30) }
 
 /** A connection that lasted so long was a good one: waits begin anew after it. */
 const stableAfter = Duration.minutes(1)
@@ -80,7 +77,7 @@ export const connectDevice = Effect.fnUntraced(function* (
       yield* say({ _tag: "Lost", reason })
       const lasted = (yield* Clock.currentTimeMillis) - since
       if (lasted >= Duration.toMillis(stableAfter)) attempt = 1
-      const wait = yield* waitAfter(backOff, attempt++)
+      const wait = yield* waitAfter(comingBack, attempt++)
       yield* Effect.logWarning("no connection with the device server, trying again", {
         ...facts,
         reason,

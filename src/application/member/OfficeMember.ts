@@ -1,7 +1,10 @@
-import { Data, Duration, Effect, Exit, Option, Ref, Result, Schedule, Scope, SubscriptionRef } from "effect"
+import { Data, Duration, Effect, Exit, Option, Ref, Result, Scope, SubscriptionRef } from "effect"
+import { isPassing } from "../../domain/office/passing.ts"
 import { type Line, lineOf } from "../../domain/protocol/lines.ts"
 import type { Role } from "../../domain/protocol/v0_2/office.ts"
 import { parseVersion, PROTOCOL_VERSION } from "../../domain/protocol/version.ts"
+import { codes } from "../../domain/refusal.ts"
+import { comingBack, waits } from "../backOff.ts"
 import { type Body, jsonBody } from "../ports/Body.ts"
 import { newSecret } from "./newSecret.ts"
 import {
@@ -45,7 +48,7 @@ export interface MemberOptions {
   readonly role: Role
   readonly office: string
   readonly name: string
-  /** Keep trying while the Server cannot be reached at first; otherwise that is a failure. */
+  /** Keep trying while the Server cannot be reached, or lets nobody in right now; otherwise that is a failure. */
   readonly patient?: boolean
 }
 
@@ -77,17 +80,28 @@ export interface OfficeMember {
 /** How long the Server may take to answer a join. */
 const joinDeadline = Duration.seconds(20)
 
-/** Waits between attempts to come back: half a second, doubling, at most half a minute, never in step with others. */
-const comeBack = Schedule.min([Schedule.exponential("500 millis"), Schedule.spaced("30 seconds")]).pipe(
-  Schedule.jittered
-)
-
 /** Is the Server only not there, or not able to let this member in, right now? */
-const isPassing = (error: JoinFailed): boolean =>
-  error._tag === "Unreachable" || (error._tag === "AdmissionRefused" && error.passing === true)
+const isWorthWaiting = (error: JoinFailed): boolean => {
+  switch (error._tag) {
+    case "Unreachable":
+      return true
+    case "AdmissionRefused":
+      return error.passing === true
+    case "JoinRefused":
+      return isPassing(error.message)
+    case "VersionRefused":
+      return false
+  }
+}
 
-/** Who had a seat keeps asking for it while others may only have taken it meanwhile. */
-const isFinal = (error: JoinFailed): boolean => !isPassing(error) && error._tag !== "JoinRefused"
+/**
+ * Who had a seat keeps asking for it while others may only have taken it meanwhile; and where there was a Server there
+ * will be one again, although a proxy finds none while that one is started anew.
+ */
+const isWorthComingBack = (error: JoinFailed): boolean =>
+  isWorthWaiting(error) ||
+  error._tag === "JoinRefused" ||
+  (error._tag === "AdmissionRefused" && error.code === codes.notFound)
 
 /**
  * Takes a seat in an office for as long as the scope. The first attempt may fail; a seat once taken is taken again,
@@ -170,7 +184,7 @@ export const joinOffice = Effect.fnUntraced(function* (
           ? Effect.logWarning("cannot join yet, trying again", { office, reason: error.message })
           : Effect.void
       ),
-      Effect.retry({ schedule: comeBack, while: worthwhile })
+      Effect.retry({ schedule: waits(comingBack), while: worthwhile })
     )
 
   /** Stays until the connection is lost, then comes back, for ever. */
@@ -183,12 +197,12 @@ export const joinOffice = Effect.fnUntraced(function* (
       yield* Effect.logWarning("connection lost", { office, reason })
       yield* onLost(reason)
       yield* Scope.close(seat.scope, Exit.void)
-      seat = yield* trying((error) => !isFinal(error))
+      seat = yield* trying(isWorthComingBack)
       yield* Effect.logInfo("back in the office", { office })
     }
   })
 
-  const first = yield* patient ? trying(isPassing) : attempt
+  const first = yield* patient ? trying(isWorthWaiting) : attempt
   yield* stay(first).pipe(
     Effect.catch((error) =>
       Effect.andThen(

@@ -1,6 +1,6 @@
 import { Clock, Duration, Effect, Exit, Result, Scope } from "effect"
 import type { PackConfig } from "../../domain/packs/config.ts"
-import { waitAfter } from "../backOff.ts"
+import { startingAgain, waitAfter } from "../backOff.ts"
 import { PackInstaller } from "../ports/PackInstaller.ts"
 import { PackFailure, PackLoader, type PackSource } from "../ports/PackLoader.ts"
 import { type CallLimits, makeRunningPack, type RunningPack } from "./PackCalls.ts"
@@ -21,9 +21,6 @@ export interface PackReports {
   readonly ready: (pack: RunningPack) => Effect.Effect<void>
   readonly failed: (reason: string) => Effect.Effect<void>
 }
-
-/** Waits before a pack whose worker is gone is loaded again. */
-const backOff = { first: Duration.millis(500), most: Duration.minutes(1) }
 
 /** How long the code of a pack may take until it can be called. */
 const loadTime = Duration.seconds(30)
@@ -84,7 +81,7 @@ export const supervisePack = Effect.fnUntraced(function* (
     yield* failed(`it is loaded again soon: ${reason}`)
     yield* running.retire
     if ((yield* Clock.currentTimeMillis) - since >= Duration.toMillis(stableAfter)) attempt = 1
-    const wait = yield* waitAfter(backOff, attempt++)
+    const wait = yield* waitAfter(startingAgain, attempt++)
     yield* Effect.logWarning("pack ended, loading it again", {
       pack: name,
       reason,

@@ -1,5 +1,6 @@
 import { Data, HashMap, Option, Result } from "effect"
 import type { Role } from "../protocol/v0_2/office.ts"
+import { passing } from "./passing.ts"
 
 /** A place in an office: who sits there, under which name. */
 export interface Seat {
@@ -106,13 +107,17 @@ export const seatTaken = ({ name, office, role }: Seat): OfficeRefusal =>
     ? refusal("has an agent", "Room already has an agent")
     : refusal("name taken", `Computer with name '${name}' already exists in room '${office}'`)
 
+/** What is needed to decide cannot be reached right now. */
+export const registryUnavailable = (): OfficeRefusal =>
+  refusal("unavailable", passing("The office registry is unavailable"))
+
 /** The office has as many members as it may. */
 export const officeFull = (office: string): OfficeRefusal =>
   refusal("office full", `Room '${office}' is full`)
 
 /** There are as many offices as there may be. */
 export const tooManyOffices = (): OfficeRefusal =>
-  refusal("too many offices", "The Server has as many rooms as it may: try again later")
+  refusal("too many offices", passing("The Server has as many rooms as it may"))
 
 const notConnected = () => refusal("not connected", "Not connected")
 

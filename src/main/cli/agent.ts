@@ -9,14 +9,15 @@ import { observed } from "./observing.ts"
 
 type AgentCommands = typeof agentModule
 
-/** A command of the Agent; its implementation is loaded only when it runs. */
+/** A command of the Agent, patient or not; its implementation is loaded only when it runs. */
 const acting = <A>(
-  act: (commands: AgentCommands, place: AgentPlace, given: A) => Parameters<AgentCommands["asAgent"]>[1]
+  act: (commands: AgentCommands, place: AgentPlace, given: A) => Parameters<AgentCommands["asAgent"]>[1],
+  patient = false
 ) =>
   Effect.fn(function* (given: A) {
     const place = yield* agentPlace
     const commands = yield* Effect.promise(() => import("../commands/agent.ts"))
-    yield* commands.asAgent(place, act(commands, place, given))
+    yield* commands.asAgent(place, act(commands, place, given), patient)
   })
 
 const commands = [
@@ -121,7 +122,7 @@ const commands = [
   Command.make(
     "watch",
     {},
-    acting((run, place) => run.watch(place))
+    acting((run, place) => run.watch(place), true)
   ).pipe(Command.withDescription("Print what happens in the office until Ctrl-C")),
   mcp
 ] as const

@@ -75,7 +75,8 @@ export const mcp = Command.make(
     const place = yield* agentPlace
     const { asAgent } = yield* Effect.promise(() => import("../commands/agent.ts"))
     const { publishOffice } = yield* Effect.promise(() => import("../commands/officeServer.ts"))
-    yield* asAgent(place, publishOffice(place, options))
+    // A host that starts us waits for its answers, and says what went wrong; over HTTP nobody is there to start us again.
+    yield* asAgent(place, publishOffice(place, options), Option.isSome(options.http))
   })
 ).pipe(
   Command.withDescription(

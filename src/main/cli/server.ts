@@ -4,6 +4,8 @@ import { usualRotation } from "../../adapters/node/auditRotation.ts"
 import {
   defaultMaxMessageBytes,
   defaultPath,
+  defaultPingInterval,
+  defaultPingTimeout,
   defaultValidateBytes,
   mostMessageBytes
 } from "../../adapters/socketio/limits.ts"
@@ -16,6 +18,25 @@ import { status } from "./serverStatus.ts"
 /** Is this what a browser sends as the origin of a page? Anything else would never match. */
 const isOrigin = (text: string): boolean =>
   text === "*" || text === "null" || (URL.canParse(text) && new URL(text).origin === text)
+
+/** The longest time that may pass between or after signs of life, in seconds. */
+const mostPingTime = 300
+
+/** A time that belongs to signs of life: whole seconds for operators, milliseconds for the Server. */
+const pingTime = (name: "ping-interval" | "ping-timeout", usual: number, what: string) => {
+  const variable = `A2C_${name.toUpperCase().replace("-", "_")}`
+  return Flag.Int(name).pipe(
+    Flag.withMetavar("SECONDS"),
+    Flag.withDescription(`${what} [env ${variable}; default: ${usual / 1000}]`),
+    Flag.withFallbackConfig(Config.Int(variable)),
+    Flag.withDefault(usual / 1000),
+    Flag.filter(
+      (time) => time >= 1 && time <= mostPingTime,
+      () => `a number from 1 to ${mostPingTime}`
+    ),
+    Flag.map((time) => time * 1000)
+  )
+}
 
 /** `a2c server`. */
 export const server = Command.make(
@@ -54,6 +75,16 @@ export const server = Command.make(
         (bytes) => bytes >= 1024 && bytes <= mostMessageBytes,
         () => `a size from 1024 to ${mostMessageBytes}`
       )
+    ),
+    pingInterval: pingTime(
+      "ping-interval",
+      defaultPingInterval,
+      "how often a member is asked for a sign of life"
+    ),
+    pingTimeout: pingTime(
+      "ping-timeout",
+      defaultPingTimeout,
+      "how long it has to give one; receiving one message may take clients of others as long"
     ),
     allowedOrigins: Flag.String("allow-origin").pipe(
       Flag.withMetavar("ORIGIN"),

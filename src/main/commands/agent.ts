@@ -32,15 +32,24 @@ const explain = (error: AgentError | OwnerUnclear | CommandFailed): CommandFaile
   })
 }
 
-/** Joins, acts, and leaves. */
-export const asAgent = (place: AgentPlace, act: Act<Scope.Scope>): Effect.Effect<void, CommandFailed> =>
-  Effect.scoped(Effect.provide(Effect.mapError(act, explain), agentIn(place))).pipe(
+/**
+ * Joins, acts, and leaves. A command that somebody waits for fails when it cannot join; one that runs until it is told
+ * to stop is `patient` and goes on trying.
+ */
+export const asAgent = (
+  place: AgentPlace,
+  act: Act<Scope.Scope>,
+  patient = false
+): Effect.Effect<void, CommandFailed> =>
+  Effect.scoped(Effect.provide(Effect.mapError(act, explain), agentIn(place, patient))).pipe(
     Effect.mapError((error) => (error._tag === "CommandFailed" ? error : failed(error)))
   )
 
-const agentIn = ({ name, office, server, tokenFile }: AgentPlace) =>
+const agentIn = ({ name, office, server, tokenFile }: AgentPlace, patient: boolean) =>
   Layer.unwrap(
-    Effect.map(memberToken(tokenFile), (token) => agentLayer({ url: server, office, name, ...token }))
+    Effect.map(memberToken(tokenFile), (token) =>
+      agentLayer({ url: server, office, name, patient, ...token })
+    )
   )
 
 const print = (place: AgentPlace, value: unknown, text: string) =>

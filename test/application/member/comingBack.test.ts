@@ -1,15 +1,45 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Layer, Queue } from "effect"
+import { Context, Effect, Exit, Fiber, Layer, Queue, Ref, Scope, SubscriptionRef } from "effect"
 import { TestClock } from "effect/testing"
 import * as MemoryCluster from "../../../src/adapters/memory/MemoryCluster.ts"
 import * as MemoryTransport from "../../../src/adapters/memory/MemoryTransport.ts"
 import { joinOffice } from "../../../src/application/member/OfficeMember.ts"
-import { type Link, TransportClient } from "../../../src/application/ports/Transport.ts"
+import {
+  AdmissionRefused,
+  type ConnectFailed,
+  type Link,
+  TransportClient,
+  Unreachable
+} from "../../../src/application/ports/Transport.ts"
+import { Limits } from "../../../src/application/server/Limits.ts"
 import { Server } from "../../../src/application/server/Server.ts"
 
-/** A Server in memory whose members' connections can be watched, and broken. */
+const quiet = () => ({
+  receive: () => Effect.succeed([]),
+  onJoined: Effect.void,
+  onLost: () => Effect.void
+})
+
+type Transport = TransportClient["Service"]
+
+/** How somebody joins: what is left out is as in most tests. */
+interface Joining {
+  readonly office?: string
+  readonly patient?: boolean
+  readonly through?: (transport: Transport) => Transport
+}
+
+const same = (transport: Transport): Transport => transport
+
+/** A Server in memory, with room for one office, whose members' connections can be watched, and broken. */
 const place = Effect.gen(function* () {
   const context = yield* Server.layer.pipe(
+    Layer.provide(
+      Layer.effect(
+        Limits,
+        Effect.map(Limits, (usual) => ({ ...usual, offices: 1 }))
+      )
+    ),
     Layer.provideMerge(MemoryTransport.layer()),
     Layer.provide(MemoryCluster.layer),
     Layer.fresh,
@@ -21,12 +51,10 @@ const place = Effect.gen(function* () {
     connect: (request) =>
       Effect.tap(connect(request), (link) => Queue.offer(links, { link, instance: request.auth["instance"] }))
   })
-  const join = (name: string) =>
-    joinOffice({ role: "computer", office: "O", name }, () => ({
-      receive: () => Effect.succeed([]),
-      onJoined: Effect.void,
-      onLost: () => Effect.void
-    })).pipe(Effect.provideService(TransportClient, watched))
+  const join = (name: string, { office = "O", patient = false, through = same }: Joining = {}) =>
+    joinOffice({ role: "computer", office, name, patient }, quiet).pipe(
+      Effect.provideService(TransportClient, through(watched))
+    )
   return { join, links }
 })
 
@@ -46,4 +74,110 @@ describe("a member's proof of being the same", () => {
       assert.notStrictEqual(other.instance, first.instance)
     })
   )
+})
+
+describe("a member whose first join is refused", () => {
+  /** The only office that the Server takes is there, until its member leaves. */
+  const crowded = Effect.gen(function* () {
+    const { join } = yield* place
+    const only = yield* Scope.fork(yield* Effect.scope)
+    yield* Scope.provide(join("only", { office: "another" }), only)
+    return { join, leave: Scope.close(only, Exit.void) }
+  })
+
+  it.effect("for a reason that passes goes on trying, if it is patient", () =>
+    Effect.gen(function* () {
+      const { join, leave } = yield* crowded
+      const joining = yield* Effect.forkChild(join("one", { patient: true }), { startImmediately: true })
+      yield* TestClock.adjust("10 minutes")
+      assert.isUndefined(joining.pollUnsafe())
+      yield* leave
+      yield* TestClock.adjust("12 seconds")
+      const { status } = yield* Fiber.join(joining)
+      assert.strictEqual((yield* SubscriptionRef.get(status))._tag, "Joined")
+    })
+  )
+
+  it.effect("for a reason that passes fails at once, if it is not", () =>
+    Effect.gen(function* () {
+      const { join } = yield* crowded
+      const refused = yield* Effect.flip(join("one"))
+      assert.strictEqual(refused._tag, "JoinRefused")
+      assert.strictEqual(refused.message, "The Server has as many rooms as it may, try again")
+    })
+  )
+
+  it.effect("for a reason that stays fails at once, patient or not", () =>
+    Effect.gen(function* () {
+      const { join } = yield* place
+      yield* join("one")
+      const refused = yield* Effect.flip(join("one", { patient: true }))
+      assert.strictEqual(refused._tag, "JoinRefused")
+      assert.include(refused.message, "already exists")
+    })
+  )
+})
+
+describe("a member that comes back", () => {
+  /** A transport that begins to fail like this when it is told to, and how often it was tried since. */
+  const failing = Effect.fnUntraced(function* (failure: ConnectFailed) {
+    const { join, links } = yield* place
+    const tried = yield* Ref.make(0)
+    const isAway = yield* Ref.make(false)
+    const away = (transport: Transport) =>
+      TransportClient.of({
+        connect: (request) =>
+          Effect.flatMap(Ref.get(isAway), (gone) =>
+            gone
+              ? Effect.andThen(
+                  Ref.update(tried, (count) => count + 1),
+                  Effect.fail(failure)
+                )
+              : transport.connect(request)
+          )
+      })
+    return { join: (name: string) => join(name, { through: away }), links, tried, isAway }
+  })
+  const gone = new Unreachable({ message: "connection refused" })
+
+  it.effect("asks every ten seconds or so, however long the Server has been away", () =>
+    Effect.gen(function* () {
+      const { isAway, join, links, tried } = yield* failing(gone)
+      const { status } = yield* join("one")
+      yield* Ref.set(isAway, true)
+      yield* (yield* Queue.take(links)).link.close("lost")
+      yield* TestClock.adjust("1 hour")
+      const before = yield* Ref.get(tried)
+      yield* TestClock.adjust("10 minutes")
+      const attempts = (yield* Ref.get(tried)) - before
+      assert.isAtLeast(attempts, 50)
+      assert.isAtMost(attempts, 75)
+      yield* Ref.set(isAway, false)
+      yield* TestClock.adjust("12 seconds")
+      assert.strictEqual((yield* SubscriptionRef.get(status))._tag, "Joined")
+    })
+  )
+
+  const refusals: ReadonlyArray<readonly [string, AdmissionRefused, "Joined" | "Ended"]> = [
+    [
+      "does not give up where no Server is found for a while",
+      new AdmissionRefused({ code: 404, message: "No A2C-SMCP server is there" }),
+      "Joined"
+    ],
+    ["gives up when it is not let in any more", new AdmissionRefused({ code: 401, message: "no" }), "Ended"]
+  ]
+  for (const [title, refusal, end] of refusals) {
+    it.effect(title, () =>
+      Effect.gen(function* () {
+        const { isAway, join, links } = yield* failing(refusal)
+        const { status } = yield* join("one")
+        yield* Ref.set(isAway, true)
+        yield* (yield* Queue.take(links)).link.close("lost")
+        yield* TestClock.adjust("1 minute")
+        yield* Ref.set(isAway, false)
+        yield* TestClock.adjust("12 seconds")
+        assert.strictEqual((yield* SubscriptionRef.get(status))._tag, end)
+      })
+    )
+  }
 })

@@ -284,6 +284,30 @@ describe("over Socket.IO", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("a Server that is broken, or a proxy that has too much to do, may let in later", () =>
+    Effect.gen(function* () {
+      const broken = yield* live({ ...anybody, authenticate: () => Effect.die(new Error("a bug")) })
+      const here = yield* Effect.flip(broken.connect({}))
+      assert.deepInclude<object>(here, { _tag: "AdmissionRefused", code: 500, passing: true })
+      let status = 0
+      const proxy = createServer((_, response) => void response.writeHead(status).end())
+      yield* Effect.acquireRelease(
+        Effect.callback<void>((resume) => void proxy.listen(0, "127.0.0.1", () => resume(Effect.void))),
+        () => Effect.sync(() => proxy.close())
+      )
+      const { port } = proxy.address() as AddressInfo
+      for (const [answered, passing] of [
+        [403, false],
+        [408, true],
+        [429, true]
+      ] as const) {
+        status = answered
+        const refused = yield* Effect.flip(broken.connect({ url: `http://127.0.0.1:${port}` }))
+        assert.deepInclude<object>(refused, { _tag: "AdmissionRefused", code: answered, passing })
+      }
+    }).pipe(Effect.scoped)
+  )
+
   it.live("who asks why a WebSocket was refused shows its token, too: a proxy may want to see it", () =>
     Effect.gen(function* () {
       const mismatch = { code: 4008, message: "m", server_version: "0.3.0", client_version: "0.2.0" }

@@ -72,7 +72,7 @@ export const places: ReadonlyArray<Attack> = [
       const computer = yield* guest("computer")
       assert.deepStrictEqual(yield* joining(computer, "computer", "pc", "one-more"), [
         false,
-        "The Server has as many rooms as it may: try again later"
+        "The Server has as many rooms as it may, try again"
       ])
     })
   },

@@ -1,0 +1,56 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { openProxy } from "../chaos/Proxy.ts"
+import { a2c, temporaryFile } from "./processes.ts"
+
+/** Two minutes: ten processes start on a machine that may be busy with others. */
+const patience = 120_000
+
+/** The address of a Server that is not there before it is started. */
+const later = Effect.gen(function* () {
+  let port: number | undefined
+  const proxy = yield* openProxy({ target: () => port })
+  const start = Effect.gen(function* () {
+    const process = yield* a2c("server", "--port", "0")
+    port = Number(new URL((yield* process.says("listening on ")).replace("listening on ", "")).port)
+  })
+  return { start, url: `http://127.0.0.1:${proxy.port}` }
+})
+
+const place = (server: string, office: string, name: string) => [
+  "--server",
+  server,
+  "--office",
+  office,
+  "--name",
+  name
+]
+
+describe("without a Server", () => {
+  it.live(
+    "commands that run until they are stopped wait for it, those that somebody waits for end at once",
+    () =>
+      Effect.gen(function* () {
+        const { start, url } = yield* later
+        const config = yield* temporaryFile("mcp.json", JSON.stringify({ servers: {} }))
+        const desk = yield* a2c("computer", ...place(url, "o", "desk"), "--config", config)
+        const bridge = yield* a2c("agent", ...place(url, "o", "bridge"), "mcp", "--http", "0")
+        const watcher = yield* a2c("agent", ...place(url, "p", "watcher"), "watch", "--log-level", "debug")
+        for (const process of [desk, bridge, watcher]) yield* process.says("cannot join yet", "stderr")
+
+        for (const hasty of [["members"], ["call", "echo"], ["mcp"]]) {
+          const process = yield* a2c("agent", ...place(url, "o", "hasty"), ...hasty)
+          assert.strictEqual(yield* process.ended, 1)
+          assert.match(process.stderr(), /^a2c: Cannot reach http/)
+        }
+
+        yield* start
+        yield* desk.says("joined office o as desk")
+        yield* bridge.says("publishing office o at ")
+        yield* watcher.says("joined office", "stderr")
+        yield* a2c("computer", ...place(url, "p", "lamp"), "--config", config)
+        yield* watcher.says("computer lamp entered")
+      }).pipe(Effect.scoped),
+    patience
+  )
+})
