@@ -10,7 +10,7 @@ import { fraction } from "./dice.ts"
 import type { LinkFault } from "./plan.ts"
 
 /** After so many milliseconds a connection on which nothing arrives is given up, as by the pings of Socket.IO. */
-const noticeTime = 45_000
+const noticeTime = 30_000
 
 /** What lies between two messages to one end at least, in milliseconds. */
 const gap = 0.001
