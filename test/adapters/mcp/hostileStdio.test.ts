@@ -21,7 +21,7 @@ const levels = 200_000
 const tooDeep = "[".repeat(levels) + "]".repeat(levels)
 
 /** A session with a server that says something instead of what it should; without that, what it should. */
-const open = (instead: (id: unknown, method: string) => string | undefined) => {
+const open = (instead: (id: number, method: string) => string | undefined) => {
   let write: (bytes: Uint8Array) => void = () => undefined
   const children = layerOf(() => ({
     started: (to) => {
@@ -56,6 +56,28 @@ describe("MCP servers that mean no good", () => {
             : undefined
         )
         assert.property(yield* session.callTool("ask-peer", {}), "content")
+      })
+    )
+  )
+
+  it.live("what no message can hold is left out of what it lists, and of what it shows", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const bad = [
+          `{"name":"deep","uri":"x:y","a":${tooDeep}}`,
+          '{"name":"proto","a":{"__proto__":1}}',
+          "1"
+        ]
+        const listed = (name: string) => `"${name}":[${bad.join()},{"name":"good","uri":"x:y"}]`
+        const session = yield* open((id, method) =>
+          method === "initialize"
+            ? undefined
+            : `{"jsonrpc":"2.0","id":${id},"result":{${["tools", "resources", "contents"].map(listed).join()}}}`
+        )
+        const good = [{ name: "good", uri: "x:y" }]
+        assert.deepStrictEqual((yield* session.listTools()).items, good)
+        assert.deepStrictEqual((yield* session.listResources()).items, good)
+        assert.deepStrictEqual(yield* session.readResource("x:y"), good)
       })
     )
   )
