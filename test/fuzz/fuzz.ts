@@ -57,8 +57,19 @@ const mostBefore = 64
 /** Code is compiled and caches are filled by the first inputs: a part of all, and not more than so many. */
 const warmUp = { part: 0.2, most: 5000 }
 
-/** What may live more after the last input than after the first ones: a part of what lived, and so many bytes. */
-const growth = { part: 0.1, bytes: 6 * 1024 * 1024 }
+/** What may live more after the last input than after the first ones, as a part of what lived. */
+const mostGrowth = 0.1
+
+/** Up to so many inputs of a surface what is compiled for them weighs more than they, and may: so many bytes. */
+const short = { inputs: 10_000, compiled: 6 * 1024 * 1024 }
+
+/** What lives more after the last input than after the first ones, as a part of what lived. */
+export const growthOf = ({ heapAfter, heapBefore }: Pick<Outcome, "heapAfter" | "heapBefore">): number =>
+  heapAfter / heapBefore - 1
+
+/** Bytes that may live after so many inputs, of those that lived before. */
+const mostHeap = (inputs: number, heapBefore: number): number =>
+  heapBefore * (1 + mostGrowth) + (inputs < short.inputs ? short.compiled : 0)
 
 /** Inputs without an answer to wait for that are fed in a row, before others have their turn. */
 const inARow = 200
@@ -194,8 +205,9 @@ const run = async (surface: Surface, plan: Plan, feeder: Feeder, notes: Array<st
   const seconds = (performance.now() - begun) / 1000
   const last = before.splice(0)
   const heapAfter = liveHeap()
-  if (heapAfter > heapBefore * (1 + growth.part) + growth.bytes) {
-    const what = `${heapBefore} bytes lived before, and ${heapAfter} after`
+  if (heapAfter > mostHeap(inputs, heapBefore)) {
+    const percent = (growthOf({ heapAfter, heapBefore }) * 100).toFixed(1)
+    const what = `${heapBefore} bytes lived before, and ${heapAfter} after: ${percent} % more`
     count.fault ??= { what, at: undefined, before: last }
   }
   try {
