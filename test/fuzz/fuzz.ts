@@ -67,8 +67,8 @@ const short = { inputs: 10_000, compiled: 6 * 1024 * 1024 }
 export const growthOf = ({ heapAfter, heapBefore }: Pick<Outcome, "heapAfter" | "heapBefore">): number =>
   heapAfter / heapBefore - 1
 
-/** Bytes that may live after so many inputs, of those that lived before. */
-const mostHeap = (inputs: number, heapBefore: number): number =>
+/** Bytes that may live after so many inputs, where so many lived before. */
+export const mostHeap = (inputs: number, heapBefore: number): number =>
   heapBefore * (1 + mostGrowth) + (inputs < short.inputs ? short.compiled : 0)
 
 /** Inputs without an answer to wait for that are fed in a row, before others have their turn. */
