@@ -344,6 +344,19 @@ describe("headers that no request can carry", () => {
   }
 })
 
+describe("an HTTP server that means no good", () => {
+  live(
+    "one with a status in words that are none is answered to, and nothing is thrown where nobody catches it",
+    Effect.gen(function* () {
+      for (const words of ["\u0001", "O\u007fK"]) {
+        const url = yield* makeRawPeer(() => `HTTP/1.1 500 ${words}\r\nContent-Length: 0\r\n\r\n`)
+        const failure = yield* Effect.flip(open({ url }))
+        assert.strictEqual(failure.message, "HTTP 500")
+      }
+    })
+  )
+})
+
 describe("an HTTP server with SSE that fails", () => {
   live(
     "one that does not run is told at once",
