@@ -355,6 +355,29 @@ describe("an HTTP server that means no good", () => {
       }
     })
   )
+
+  live(
+    "one whose streams end at once and are to be taken up at once is not asked again and again without a pause",
+    Effect.gen(function* () {
+      const peer = yield* makeHttpPeer(({ id, method, verb }, response) => {
+        if (verb === "GET") return stream(response, "retry: 0\n\n").end()
+        if (method !== "initialize") return response.writeHead(202).end()
+        const result = {
+          protocolVersion: "2025-06-18",
+          capabilities: {},
+          serverInfo: { name: "x", version: "0" }
+        }
+        return json(response, id, { result })
+      })
+      yield* open(peer)
+      yield* peer.until("GET")
+      const begun = performance.now()
+      const times = 5
+      yield* Effect.repeat(peer.until("GET"), { times: times - 1 })
+      // Timers may be early by less than a millisecond each.
+      assert.isAtLeast(performance.now() - begun, (times - 1) * 99)
+    })
+  )
 })
 
 describe("an HTTP server with SSE that fails", () => {

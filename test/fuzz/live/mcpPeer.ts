@@ -19,7 +19,7 @@ const moments = {
 export type Moment = (typeof moments)[keyof typeof moments] | "say"
 
 /** The moment to answer a request. */
-export const momentOf = (method: string): Moment | undefined =>
+const momentOf = (method: string): Moment | undefined =>
   Object.hasOwn(moments, method) ? moments[method as keyof typeof moments] : undefined
 
 const isMoment = (word: string): word is Moment =>
@@ -41,7 +41,7 @@ export const idWord = "@id"
 const countWord = "@n"
 
 /** An input with what its words stand for. */
-export const fill = (output: Buffer, id: unknown, count: number): Buffer =>
+const fill = (output: Buffer, id: unknown, count: number): Buffer =>
   Buffer.from(
     output
       .toString("latin1")
@@ -63,7 +63,7 @@ export const documentOf = (name: string): string => `dpe://${name}/doc`
 export const windowText = (name: string): string => `this is the window of ${name}`
 
 /** What a server that means well answers, which has a tool, a window and a document; nothing where it knows no answer. */
-export const honestAnswer = (name: string, method: string, params: JsonObject): JsonObject | undefined => {
+const honestAnswer = (name: string, method: string, params: JsonObject): JsonObject | undefined => {
   switch (method) {
     case "initialize":
       return {
