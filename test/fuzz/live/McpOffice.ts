@@ -182,9 +182,9 @@ export const openMcpOffice = (
       return result?.isError === false ? "accepted" : "refused"
     }
     const lists = async ({ name }: HostilePeer): Promise<Verdict> => {
-      const tools = await ask(agent().getTools(pc))
-      must(tools !== undefined, "the tools of a Computer cannot be listed")
-      const others = (tools ?? []).filter(({ name: tool }) => !tool.startsWith("ask-"))
+      // The Computer knows them, whatever its servers do: failing to tell them is a fault.
+      const tools = await run(agent().getTools(pc))
+      const others = tools.filter(({ name: tool }) => !tool.startsWith("ask-"))
       for (const { name: tool } of others.slice(0, 2)) await ask(call(tool, 0))
       await ask(agent().getResources(pc, name))
       await ask(agent().findDocuments(pc))

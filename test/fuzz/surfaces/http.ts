@@ -70,7 +70,7 @@ const heads: ReadonlyArray<string> = [
 /** Streams of events: cut, resumable, and said to be another kind. */
 const streams: ReadonlyArray<string> = [
   `id: 1\nretry: 1000\ndata:\n\ndata: ${answer}\n\n`,
-  `id: 1\nretry: 3000\n\n`,
+  `id: 1\nretry: 0\n\n`,
   `event: message\ndata: ${answer.slice(0, 40)}\ndata: ${answer.slice(40)}\n\n`,
   `event: endpoint\ndata: http://127.0.0.1:9/elsewhere\n\n`,
   `event: endpoint\ndata: //\n\n`,
@@ -109,7 +109,8 @@ export const httpSurface: Surface = {
     "event: endpoint\n",
     "id: 7\n",
     "id: \u0000\n",
-    "retry: 2000\n",
+    "retry: 0\n",
+    "retry: 99999999999\n",
     "Content-Type: text/event-stream\r\n",
     "Content-Type: application/json\r\n",
     "Content-Length: 3\r\n",
