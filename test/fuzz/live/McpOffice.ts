@@ -43,7 +43,11 @@ export interface McpOfficeOptions {
   /** A session goes on whatever was said: it ends with the process only. */
   readonly lasts: boolean
   /** How long somebody waits for what may have no answer; without it everything has one. */
-  readonly patience?: { readonly answer: Duration.Duration; readonly session: Duration.Duration }
+  readonly patience?: {
+    readonly answer: Duration.Duration
+    readonly session: Duration.Duration
+    readonly windows: Duration.Duration
+  }
 }
 
 const office = "office"
@@ -71,7 +75,7 @@ const limits = { ...Limits.defaultValue(), messagesPerSecond: 1_000_000, message
 const settings = (patience: McpOfficeOptions["patience"]): ComputerSettings => ({
   ...ComputerSettings.defaultValue(),
   changePause: Duration.zero,
-  ...(patience !== undefined && { connectTimeout: patience.session, readTimeout: patience.answer }),
+  ...(patience !== undefined && { connectTimeout: patience.session, readTimeout: patience.windows }),
   resolveDpe: ({ uri }) => Effect.succeed({ uri: `https://example.org/?${uri.length}` })
 })
 
@@ -243,13 +247,18 @@ export const openMcpOffice = (
 
     const { begin, end } = makeWitness(async (turn) => {
       const tools = await run(agent().getTools(pc))
-      const desktop =
-        turn % betweenLooks === 0 ? await run(agent().getDesktop(pc)) : [windowText(witnessName)]
-      return (
-        tools.some(({ name }) => name === toolOf(witnessName)) &&
-        desktop.some((shown) => shown.includes(windowText(witnessName))) &&
-        gives(witnessName, turn)
+      must(
+        tools.some(({ name }) => name === toolOf(witnessName)),
+        "its tool is not listed"
       )
+      if (turn % betweenLooks === 0) {
+        const shown = await run(agent().getDesktop(pc))
+        must(
+          shown.some((window) => window.includes(windowText(witnessName))),
+          "its window is not shown"
+        )
+      }
+      return gives(witnessName, turn)
     })
 
     const feeder: Feeder = {

@@ -15,7 +15,11 @@ const kinds: ReadonlyArray<readonly [name: string, kind: HttpKind]> = [
 ]
 
 /** How long answers are waited for: over HTTP there may be none. */
-const patience = { answer: Duration.millis(400), session: Duration.millis(1500) }
+const patience = {
+  answer: Duration.millis(400),
+  session: Duration.millis(1500),
+  windows: Duration.seconds(3)
+}
 
 /** How long the servers may take, and be silent: longer than anybody waits. */
 const timeouts = {
@@ -84,7 +88,7 @@ const streams: ReadonlyArray<string> = [
 export const httpSurface: Surface = {
   name: "http",
   about: "what MCP servers answer over HTTP, at a Computer in an office, beside a server that works",
-  weight: 0.75,
+  weight: 0.5,
   lanes: kinds.length,
   corpus: [
     ...answers.map(([moment, message]) => `${moment} ${head("200 OK", json)}${message}`),

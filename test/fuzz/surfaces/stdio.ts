@@ -22,7 +22,7 @@ const strangerOf = (lane: number): Stranger => {
 export const stdioSurface: Surface = {
   name: "stdio",
   about: "what MCP servers write to their output, at a Computer in an office, beside a server that works",
-  weight: 3,
+  weight: 2,
   lanes,
   corpus: [
     ...answers.map(([moment, message]) => `${moment} ${message}`),
