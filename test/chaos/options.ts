@@ -1,4 +1,7 @@
 import { parseArgs } from "node:util"
+import { wholeNumber } from "../commandLine.ts"
+
+export { wholeNumber }
 
 /** What is asked of a run of chaos. */
 interface Options {
@@ -13,18 +16,6 @@ interface Options {
 const usualSeconds = { full: 120, quick: 12 }
 const mostSeconds = 24 * 60 * 60
 const usualSeed = 1
-
-/** A whole number within these bounds. Throws an error that names the flag. */
-export const wholeNumber = (
-  flag: string,
-  text: string | undefined,
-  usual: number,
-  [least, most]: readonly [least: number, most: number]
-): number => {
-  const value = text === undefined ? usual : Number(text)
-  if (Number.isInteger(value) && value >= least && value <= most) return value
-  throw new Error(`--${flag} must be a whole number from ${least} to ${most}`)
-}
 
 /** Reads the command line. Throws an error whose message says what is wrong with it. */
 export const readOptions = (args: ReadonlyArray<string>): Options => {

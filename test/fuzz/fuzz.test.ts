@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { fuzz, type Outcome, shares } from "./fuzz.ts"
+import { fuzz, mostHeap, type Outcome, shares } from "./fuzz.ts"
 import { inputFrom } from "./mutate.ts"
 import { readOptions } from "./options.ts"
 import { randomOf } from "./random.ts"
-import { faultText, table } from "./report.ts"
+import { faultText, summary, table } from "./report.ts"
 import { pure, type Surface } from "./Surface.ts"
 import { surfaces } from "./surfaces/all.ts"
 
@@ -149,6 +149,23 @@ describe("fuzzing", () => {
     })
   )
 
+  it("allows a tenth more memory after a long run, and what is compiled after a short one", () => {
+    const before = 100_000_000
+    assert.approximately(mostHeap(10_000, before), 1.1 * before, 1)
+    assert.isAbove(mostHeap(9999, before), 1.1 * before + 1_000_000)
+  })
+
+  it.live("says what was done, how memory grew, and whether something is wrong", () =>
+    Effect.gen(function* () {
+      const fine = yield* fuzz(broken({}), { seed, inputs: 20 })
+      const grown = { ...fine, heapBefore: 1000, heapAfter: 1050 }
+      assert.match(table([grown]), /growth, %[^]* 5\.0$/)
+      assert.match(summary([grown, grown]), /^40 inputs in \d+ seconds: nothing wrong$/)
+      const fault = { what: "it is", at: undefined, before: [] }
+      assert.include(summary([fine, { ...fine, fault }]), "something is wrong with broken")
+    })
+  )
+
   it("reads its command line", () => {
     const options = readOptions(["--inputs", "10", "--seed", "7", "--surface", "uris"], surfaces)
     assert.deepStrictEqual(
@@ -156,6 +173,7 @@ describe("fuzzing", () => {
       [10, 7, ["uris"]]
     )
     assert.throws(() => readOptions(["--inputs", "0"], surfaces), /--inputs must be/)
+    assert.throws(() => readOptions(["--from", ""], surfaces), /--from must be/)
     assert.throws(() => readOptions(["--surface", "none"], surfaces), /There is no surface "none"/)
   })
 })

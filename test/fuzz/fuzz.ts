@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises"
 import { Cause, Effect, type Scope } from "effect"
 import { liveHeap } from "../heap.ts"
 import { inputFrom } from "./mutate.ts"
@@ -57,8 +58,34 @@ const mostBefore = 64
 /** Code is compiled and caches are filled by the first inputs: a part of all, and not more than so many. */
 const warmUp = { part: 0.2, most: 5000 }
 
-/** What may live more after the last input than after the first ones: a part of what lived, and so many bytes. */
-const growth = { part: 0.1, bytes: 6 * 1024 * 1024 }
+/** What may live more after the last input than after the first ones, as a part of what lived. */
+const mostGrowth = 0.1
+
+/** Up to so many inputs of a surface what is compiled for them weighs more than they, and may: so many bytes. */
+const short = { inputs: 10_000, compiled: 6 * 1024 * 1024 }
+
+/** How long timers may keep what has ended, in milliseconds: Engine.IO's do so for 30 seconds. */
+const mostKept = 45_000
+
+/** Milliseconds between two looks at them. */
+const betweenLooks = 100
+
+const timers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length
+
+/** Waits until no more timers are pending than were at first, or have been for too long. */
+const quietAgain = async (atFirst: number): Promise<void> => {
+  for (const begun = performance.now(); performance.now() - begun < mostKept && timers() > atFirst; ) {
+    await sleep(betweenLooks)
+  }
+}
+
+/** What lives more after the last input than after the first ones, as a part of what lived. */
+export const growthOf = ({ heapAfter, heapBefore }: Pick<Outcome, "heapAfter" | "heapBefore">): number =>
+  heapAfter / heapBefore - 1
+
+/** Bytes that may live after so many inputs, where so many lived before. */
+export const mostHeap = (inputs: number, heapBefore: number): number =>
+  heapBefore * (1 + mostGrowth) + (inputs < short.inputs ? short.compiled : 0)
 
 /** Inputs without an answer to wait for that are fed in a row, before others have their turn. */
 const inARow = 200
@@ -184,18 +211,25 @@ const run = async (surface: Surface, plan: Plan, feeder: Feeder, notes: Array<st
   const noted = () => notes.shift()
   const { from = 0, inputs } = plan
   const warm = from + Math.min(Math.ceil(inputs * warmUp.part), warmUp.most)
-  const begun = performance.now()
-
-  await feedAll(surface, feeder, plan, [from, warm], count, before, noted)
-  const heapBefore = liveHeap()
-  if (count.fault === undefined) {
-    await feedAll(surface, feeder, plan, [warm, from + inputs], count, before, noted)
+  const timersAtFirst = timers()
+  const isLong = inputs >= short.inputs
+  let seconds = 0
+  const feed = async (range: readonly [from: number, to: number]): Promise<void> => {
+    const begun = performance.now()
+    await feedAll(surface, feeder, plan, range, count, before, noted)
+    seconds += (performance.now() - begun) / 1000
   }
-  const seconds = (performance.now() - begun) / 1000
+
+  await feed([from, warm])
+  if (isLong) await quietAgain(timersAtFirst)
+  const heapBefore = liveHeap()
+  if (count.fault === undefined) await feed([warm, from + inputs])
   const last = before.splice(0)
+  if (isLong) await quietAgain(timersAtFirst)
   const heapAfter = liveHeap()
-  if (heapAfter > heapBefore * (1 + growth.part) + growth.bytes) {
-    const what = `${heapBefore} bytes lived before, and ${heapAfter} after`
+  if (heapAfter > mostHeap(inputs, heapBefore)) {
+    const percent = (growthOf({ heapAfter, heapBefore }) * 100).toFixed(1)
+    const what = `${heapBefore} bytes lived before, and ${heapAfter} after: ${percent} % more`
     count.fault ??= { what, at: undefined, before: last }
   }
   try {

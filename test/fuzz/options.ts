@@ -1,4 +1,5 @@
 import { parseArgs } from "node:util"
+import { wholeNumber } from "../commandLine.ts"
 import type { Surface } from "./Surface.ts"
 
 /** What is asked of the fuzzer. */
@@ -12,26 +13,18 @@ export interface Options {
   readonly help: boolean
 }
 
-const usualInputs = 100_000
+const usual = { inputs: 100_000, seed: 1, from: 0 }
 const mostInputs = 1_000_000_000
 const mostSeed = 2 ** 32 - 1
-
-const wholeNumber = (name: string, text: string, least: number, most: number): number => {
-  const value = Number(text)
-  if (text.trim() === "" || !Number.isInteger(value) || value < least || value > most) {
-    throw new Error(`--${name} must be a whole number from ${least} to ${most}`)
-  }
-  return value
-}
 
 /** Reads the command line. Throws an error whose message says what is wrong with it. */
 export const readOptions = (args: ReadonlyArray<string>, all: ReadonlyArray<Surface>): Options => {
   const { values } = parseArgs({
     args: [...args],
     options: {
-      inputs: { type: "string", default: String(usualInputs) },
-      seed: { type: "string", default: "1" },
-      from: { type: "string", default: "0" },
+      inputs: { type: "string" },
+      seed: { type: "string" },
+      from: { type: "string" },
       surface: { type: "string", multiple: true, default: [] },
       help: { type: "boolean", default: false }
     }
@@ -42,9 +35,9 @@ export const readOptions = (args: ReadonlyArray<string>, all: ReadonlyArray<Surf
     }
   }
   return {
-    inputs: wholeNumber("inputs", values.inputs, 1, mostInputs),
-    seed: wholeNumber("seed", values.seed, 0, mostSeed),
-    from: wholeNumber("from", values.from, 0, mostInputs),
+    inputs: wholeNumber("inputs", values.inputs, usual.inputs, [1, mostInputs]),
+    seed: wholeNumber("seed", values.seed, usual.seed, [0, mostSeed]),
+    from: wholeNumber("from", values.from, usual.from, [0, mostInputs]),
     surfaces: all.filter(({ name }) => values.surface.length === 0 || values.surface.includes(name)),
     help: values.help
   }
@@ -57,8 +50,8 @@ export const helpText = (
 
 npm run fuzz -- [OPTIONS]
 
-  --inputs N      how many, of all surfaces together (${usualInputs})
-  --seed S        another seed makes other inputs, the same one the same (1)
+  --inputs N      how many, of all surfaces together (${usual.inputs})
+  --seed S        another seed makes other inputs, the same one the same (${usual.seed})
   --surface NAME  only this one; may be given again (see below)
   --from N        number of the first input, to try one again
   --help          this text

@@ -1,4 +1,4 @@
-import type { Fault, Numbered, Outcome } from "./fuzz.ts"
+import { type Fault, growthOf, type Numbered, type Outcome } from "./fuzz.ts"
 
 const mebibyte = 2 ** 20
 
@@ -11,6 +11,7 @@ const columns: ReadonlyArray<readonly [title: string, width: number, cell: (outc
   ["slowest, ms", 12, ({ slowest }) => slowest.toFixed(1)],
   ["MiB before", 11, ({ heapBefore }) => (heapBefore / mebibyte).toFixed(1)],
   ["after", 7, ({ heapAfter }) => (heapAfter / mebibyte).toFixed(1)],
+  ["growth, %", 10, (outcome) => (growthOf(outcome) * 100).toFixed(1)],
   ["", 0, ({ fault }) => (fault === undefined ? "" : "WRONG")]
 ]
 
@@ -29,6 +30,15 @@ export const table = (outcomes: ReadonlyArray<Outcome>): string =>
     line(columns.map(([title]) => title)),
     ...outcomes.map((outcome) => line(columns.map(([, , cell]) => cell(outcome))))
   ].join("\n")
+
+/** What came of all of it together, in one line. */
+export const summary = (outcomes: ReadonlyArray<Outcome>): string => {
+  const inputs = outcomes.reduce((sum, outcome) => sum + outcome.inputs, 0)
+  const seconds = outcomes.reduce((sum, outcome) => sum + outcome.seconds, 0)
+  const wrong = outcomes.flatMap(({ fault, surface }) => (fault === undefined ? [] : [surface]))
+  const found = wrong.length === 0 ? "nothing wrong" : `something is wrong with ${wrong.join(", ")}`
+  return `${inputs} inputs in ${seconds.toFixed(0)} seconds: ${found}`
+}
 
 const shown = ({ index, input }: Numbered) => ({
   index,

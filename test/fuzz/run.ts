@@ -3,27 +3,40 @@ import { writeFileSync } from "node:fs"
 import { Effect } from "effect"
 import { fuzz, type Outcome, shares } from "./fuzz.ts"
 import { helpText, type Options, readOptions } from "./options.ts"
-import { faultText, table } from "./report.ts"
+import { faultText, summary, table } from "./report.ts"
 import { surfaces } from "./surfaces/all.ts"
 
 const say = (text: string) => void process.stderr.write(text)
 
+/** Says how far a surface is, where somebody looks on; a file gets one line when it is done. */
+const follow = (surface: string, of: number) => {
+  const line = (done: number) => `${surface}: ${done} of ${of}`
+  const isWatched = process.stderr.isTTY
+  return {
+    progress: (done: number) => void (isWatched && say(`\r${line(done)} `)),
+    done: ({ inputs, seconds }: Outcome) =>
+      say(`${isWatched ? "\r" : ""}${line(inputs)} in ${seconds.toFixed(0)} s\n`)
+  }
+}
+
 const run = async ({ from, inputs, seed, surfaces: wanted }: Options): Promise<number> => {
   const outcomes: Array<Outcome> = []
   const parts = shares(wanted, inputs)
+  const all = parts.reduce((sum, part) => sum + part, 0)
+  say(`${all} inputs of ${wanted.length} surfaces, made of seed ${seed}\n`)
   for (const [index, surface] of wanted.entries()) {
     const part = parts[index] ?? 0
-    const progress = (done: number) => say(`\r${surface.name}: ${done} of ${part} `)
+    const { done, progress } = follow(surface.name, part)
     progress(0)
     const outcome = await Effect.runPromise(fuzz(surface, { seed, inputs: part, from, progress }))
     outcomes.push(outcome)
-    say(`\r${surface.name}: ${outcome.inputs} of ${part} \n`)
+    done(outcome)
     if (outcome.fault === undefined) continue
     const file = `fuzz-${surface.name}-${seed}.json`
     writeFileSync(file, faultText(surface.name, seed, outcome.fault))
     say(`${surface.name}: ${outcome.fault.what}\nwritten to ${file}\n`)
   }
-  process.stdout.write(`${table(outcomes)}\n`)
+  process.stdout.write(`${table(outcomes)}\n\n${summary(outcomes)}\n`)
   return outcomes.some(({ fault }) => fault !== undefined) ? 1 : 0
 }
 

@@ -96,13 +96,16 @@ export const unanswered = (error: { readonly data?: unknown }, message: string):
     : undefined
 }
 
+/** What may stand behind a status: a peer can send other bytes, which a response does not take. */
+const reason = /^[\t\x20-\x7e\x80-\xff]*$/
+
 const responseOf = (incoming: IncomingMessage, body: ReadableStream | null): Response => {
   const headers = new Headers()
   for (const [name, values = []] of Object.entries(incoming.headersDistinct)) {
     for (const value of values) headers.append(name, value)
   }
   const { statusCode: status = 500, statusMessage: statusText = "" } = incoming
-  return new Response(body, { status, statusText, headers })
+  return new Response(body, { status, statusText: reason.test(statusText) ? statusText : "", headers })
 }
 
 /** What went wrong, in words: an address with several numbers fails with several errors and none of its own. */

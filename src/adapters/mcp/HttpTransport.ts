@@ -1,6 +1,7 @@
+import { setTimeout as sleep } from "node:timers/promises"
 import { SSEClientTransport } from "@modelcontextprotocol/sdk/client/sse.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
-import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
+import type { FetchLike, Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
 import {
   isJSONRPCErrorResponse,
   isJSONRPCNotification,
@@ -29,8 +30,25 @@ const reconnection = {
   maxRetries: 7
 }
 
+/** Streams are asked for no more often than this, in milliseconds: a server may want no pause between them at all. */
+const leastPause = 100
+
 /** What a session says of itself when its server gives it no stream to hear notifications on. */
 const deaf = "the server offers no stream of notifications; windows are polled"
+
+/** Keeps the questions for streams apart, which the SDK asks as fast as the server says; others are asked at once. */
+const paced = (fetch: FetchLike): FetchLike => {
+  let next = 0
+  return async (url, init) => {
+    if (init?.method === "GET") {
+      const now = performance.now()
+      const wait = next - now
+      next = Math.max(next, now) + leastPause
+      if (wait > 0) await sleep(wait, undefined, init.signal ? { signal: init.signal } : {})
+    }
+    return fetch(url, init)
+  }
+}
 
 /** The headers of a configuration, for every request. */
 const requestInit = (headers: { readonly [name: string]: string } | null) =>
@@ -119,7 +137,7 @@ export const makeStreamable = Effect.fnUntraced(function* (
     if (method === "GET") tellOfStream(news.status, resumes)
     if (method === "POST" && news.status === 404 && inSession) lose(forgotten)
   }
-  const fetch = wrap(yield* makeHttpFetch({ timeout, sseReadTimeout, resumable: true, tell }))
+  const fetch = paced(wrap(yield* makeHttpFetch({ timeout, sseReadTimeout, resumable: true, tell })))
   const inner = new StreamableHTTPClientTransport(url, {
     ...requestInit(headers),
     reconnectionOptions,

@@ -139,21 +139,25 @@ export const makeStdioTransport = Effect.fnUntraced(function* (
   let said: string | undefined
 
   const started = yield* Deferred.make<void>()
+  /** The last answer to a request of the server, until it has its place among what is written. */
+  let answering: Promise<unknown> = Promise.resolve()
 
   const transport: Transport = {
     start: async () => void Deferred.doneUnsafe(started, Exit.void),
-    send: (message) =>
-      run(
+    send: (message) => {
+      const sending = run(
         Effect.flatMap(Queue.offer(outgoing, codec.encode(`${JSON.stringify(message)}\n`)), (taken) =>
           taken ? Effect.void : Effect.die(new Error("Not connected"))
         )
-      ),
+      )
+      if (!("method" in message)) answering = sending.catch(() => undefined)
+      return sending
+    },
     close: async () => transport.onclose?.()
   }
 
   const split = makeLineSplitter(maxMessageBytes, codec.unit)
   let isNoisy = false
-  const deliver = (message: JSONRPCMessage) => Effect.sync(() => transport.onmessage?.(message))
   /** The first noise is worth the owner's attention; the rest of it would only be more of the same. */
   const ignore = (reason: string) =>
     Effect.suspend(() => {
@@ -162,6 +166,17 @@ export const makeStdioTransport = Effect.fnUntraced(function* (
       isNoisy = true
       return Effect.logWarning("output ignored: standard output is for messages only", facts)
     })
+  /** A server that asks and asks, and reads no answer, is not listened to until it does. */
+  const answered = Effect.andThen(
+    Effect.yieldNow,
+    Effect.promise(() => answering)
+  )
+  /** What the receiver throws, as it does at what is nested too deep for it, ends nobody's reading. */
+  const deliver = (message: JSONRPCMessage) =>
+    Effect.try({ try: () => transport.onmessage?.(message), catch: String }).pipe(
+      Effect.catch(ignore),
+      Effect.andThen("method" in message && "id" in message ? answered : Effect.void)
+    )
   const read = (line: Line): Effect.Effect<void> => {
     if (line._tag === "TooLong") {
       const message = unreadable(line.edges, `The answer is larger than ${maxMessageBytes} bytes`)

@@ -5,7 +5,7 @@ import {
   type McpProgress,
   type McpWatch
 } from "../../application/ports/McpSession.ts"
-import { isJsonObject, type JsonObject } from "../../domain/json.ts"
+import { bodyFault, isJsonObject, type JsonObject } from "../../domain/json.ts"
 
 /** How many changes wait for a watcher that lags. */
 export const changeBacklog = 1024
@@ -16,18 +16,27 @@ export const maxMessageBytes = 64 * 1024 * 1024
 /** The JSON-RPC number for a method the peer does not know. */
 export const methodNotFound = -32601
 
-/** One page of a listing; what is no object in it is left out. */
+/**
+ * The objects of a list that a message can hold: one that none can would cost its office all that is told together
+ * with it, and whoever writes it as JSON the stack.
+ */
+const tellable = (name: string, list: unknown): ReadonlyArray<JsonObject> =>
+  Array.isArray(list)
+    ? list.filter(isJsonObject).filter((item) => bodyFault({ [name]: [item] }) === undefined)
+    : []
+
+/** One page of a listing; what is no object in it, or what no message can hold, is left out. */
 export const readPage = (result: JsonObject, items: "tools" | "resources"): McpPage => {
   const { nextCursor, [items]: found } = result
   return {
-    items: Array.isArray(found) ? found.filter(isJsonObject) : [],
+    items: tellable(items, found),
     nextCursor: typeof nextCursor === "string" && nextCursor !== "" ? nextCursor : undefined
   }
 }
 
-/** The contents of a resource. */
+/** The contents of a resource; what is no object among them, or what no message can hold, is left out. */
 export const readContents = ({ contents }: JsonObject): ReadonlyArray<JsonObject> =>
-  Array.isArray(contents) ? contents.filter(isJsonObject) : []
+  tellable("contents", contents)
 
 /** The change that a notification tells of, if it does. */
 export const readChange = (method: string, params: unknown): McpChange | undefined => {

@@ -16,10 +16,15 @@ export const makeVerbs = Effect.fnUntraced(function* (
   request: Ask
 ): Effect.fn.Return<Pick<McpSession, "listTools" | "listResources" | "readResource" | "callTool">> {
   const run = Effect.runForkWith(yield* Effect.context<never>())
-  const list = (items: "tools" | "resources") => (cursor?: string) =>
-    Effect.map(request(`${items}/list`, cursor === undefined ? {} : { cursor }), (result) =>
-      readPage(result, items)
-    )
+  const list = (items: "tools" | "resources") =>
+    Effect.fnUntraced(function* (cursor?: string) {
+      const result = yield* request(`${items}/list`, cursor === undefined ? {} : { cursor })
+      const page = readPage(result, items)
+      const { [items]: all } = result
+      const left = (Array.isArray(all) ? all.length : 0) - page.items.length
+      if (left > 0) yield* Effect.logWarning("left out of a listing: no message can hold it", { items, left })
+      return page
+    })
   return {
     listTools: list("tools"),
     listResources: list("resources"),

@@ -344,6 +344,42 @@ describe("headers that no request can carry", () => {
   }
 })
 
+describe("an HTTP server that means no good", () => {
+  live(
+    "one with a status in words that are none is answered to, and nothing is thrown where nobody catches it",
+    Effect.gen(function* () {
+      for (const words of ["\u0001", "O\u007fK"]) {
+        const url = yield* makeRawPeer(() => `HTTP/1.1 500 ${words}\r\nContent-Length: 0\r\n\r\n`)
+        const failure = yield* Effect.flip(open({ url }))
+        assert.strictEqual(failure.message, "HTTP 500")
+      }
+    })
+  )
+
+  live(
+    "one whose streams end at once and are to be taken up at once is not asked again and again without a pause",
+    Effect.gen(function* () {
+      const peer = yield* makeHttpPeer(({ id, method, verb }, response) => {
+        if (verb === "GET") return stream(response, "retry: 0\n\n").end()
+        if (method !== "initialize") return response.writeHead(202).end()
+        const result = {
+          protocolVersion: "2025-06-18",
+          capabilities: {},
+          serverInfo: { name: "x", version: "0" }
+        }
+        return json(response, id, { result })
+      })
+      yield* open(peer)
+      yield* peer.until("GET")
+      const begun = performance.now()
+      const times = 5
+      yield* Effect.repeat(peer.until("GET"), { times: times - 1 })
+      // Timers may be early by less than a millisecond each.
+      assert.isAtLeast(performance.now() - begun, (times - 1) * 99)
+    })
+  )
+})
+
 describe("an HTTP server with SSE that fails", () => {
   live(
     "one that does not run is told at once",

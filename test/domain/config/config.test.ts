@@ -5,6 +5,7 @@ import { acceptInput, defaultOf, environmentNames } from "../../../src/domain/co
 import { maxRenderDepth, placeholders, render } from "../../../src/domain/config/placeholders.ts"
 import { ComputerConfig, type Input } from "../../../src/domain/protocol/v0_2/config.ts"
 import { readEndpoint } from "../../../src/domain/protocol/v0_2/parameters.ts"
+import { plainServer } from "./plainServer.ts"
 
 const encode = Schema.encodeSync(ComputerConfig)
 const loaded = (value: unknown) => Result.getOrThrow(readComputerConfig(value))
@@ -16,23 +17,7 @@ const written = (type: string, parameters: object) => encode(loaded(oneServer(ty
 
 describe("configuration", () => {
   it("cases 193 and 195: a command alone is a complete stdio server", () => {
-    assert.deepStrictEqual(written("stdio", { command: "x" }), {
-      name: "s",
-      type: "stdio",
-      disabled: false,
-      forbidden_tools: [],
-      tool_meta: {},
-      default_tool_meta: null,
-      vrl: null,
-      server_parameters: {
-        command: "x",
-        args: [],
-        env: null,
-        cwd: null,
-        encoding: "utf-8",
-        encoding_error_handler: "strict"
-      }
-    })
+    assert.deepStrictEqual(written("stdio", { command: "x" }), plainServer)
   })
 
   it("cases 194, 196 and 197: the defaults of HTTP servers, ISO text for one and seconds for the other", () => {

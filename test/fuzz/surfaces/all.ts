@@ -3,11 +3,13 @@ import { configSurface } from "./configs.ts"
 import { deviceSurface } from "./devices.ts"
 import { gatewaySurface } from "./gateway.ts"
 import { handshakeSurface } from "./handshakes.ts"
+import { httpSurface } from "./http.ts"
 import { messageSurface } from "./messages.ts"
 import { nodeSurface } from "./nodes.ts"
 import { packSurface } from "./packs.ts"
 import { packetSurface } from "./packets.ts"
 import { socketSurface } from "./sockets.ts"
+import { stdioSurface } from "./stdio.ts"
 import { textSurface } from "./texts.ts"
 import { toolServerSurface } from "./toolServer.ts"
 import { uriSurface } from "./uris.ts"
@@ -25,5 +27,7 @@ export const surfaces: ReadonlyArray<Surface> = [
   socketSurface,
   handshakeSurface,
   gatewaySurface,
-  toolServerSurface
+  toolServerSurface,
+  stdioSurface,
+  httpSurface
 ]

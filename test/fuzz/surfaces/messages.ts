@@ -13,6 +13,7 @@ import {
   serializeToolMeta
 } from "../../../src/domain/tools/meta.ts"
 import { addTransformed, vrlEvent, withoutTransformed } from "../../../src/domain/tools/vrl.ts"
+import { plainServer } from "../../domain/config/plainServer.ts"
 import { valueIn } from "./textIn.ts"
 import { must, pure, type Surface, type Verdict } from "../Surface.ts"
 
@@ -194,25 +195,7 @@ const bodies: ReadonlyArray<unknown> = [
   [[false, "full"]],
   {
     inputs: [{ type: "promptString", id: "a", description: "" }],
-    servers: {
-      s: {
-        name: "s",
-        type: "stdio",
-        disabled: false,
-        forbidden_tools: [],
-        tool_meta: { t: { auto_apply: true } },
-        default_tool_meta: null,
-        vrl: null,
-        server_parameters: {
-          command: "x",
-          args: [],
-          env: null,
-          cwd: null,
-          encoding: "utf-8",
-          encoding_error_handler: "strict"
-        }
-      }
-    }
+    servers: { s: { ...plainServer, tool_meta: { t: { auto_apply: true } } } }
   }
 ]
 

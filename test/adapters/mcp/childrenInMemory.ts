@@ -1,0 +1,47 @@
+import { type Cause, Deferred, Effect, Layer, Queue, Sink, Stream } from "effect"
+import { ChildProcessSpawner } from "effect/process"
+
+/** What a child process is, without being one. */
+export interface Child {
+  /** It was started, and may write to its output from now on. */
+  readonly started: (write: (bytes: Uint8Array) => void) => void
+  /** Bytes of its input; no more come before a promise is kept. */
+  readonly heard: (bytes: Uint8Array) => void | Promise<void>
+}
+
+const { ExitCode, ProcessId, makeHandle } = ChildProcessSpawner
+
+/** Starts nothing: a command is found by the last of its arguments. A child ends with its input, as children should. */
+export const layerOf = (
+  find: (name: string) => Child
+): Layer.Layer<ChildProcessSpawner.ChildProcessSpawner> =>
+  Layer.succeed(
+    ChildProcessSpawner.ChildProcessSpawner,
+    ChildProcessSpawner.make((command) =>
+      Effect.gen(function* () {
+        const name = command._tag === "StandardCommand" ? command.args.at(-1) : undefined
+        const child = find(typeof name === "string" ? name : "")
+        const output = yield* Queue.unbounded<Uint8Array, Cause.Done>()
+        const ended = yield* Deferred.make<ChildProcessSpawner.ExitCode>()
+        const end = Effect.andThen(Queue.end(output), Effect.asVoid(Deferred.succeed(ended, ExitCode(0))))
+        yield* Effect.addFinalizer(() => end)
+        child.started((bytes) => void Queue.offerUnsafe(output, bytes))
+        return makeHandle({
+          pid: ProcessId(1),
+          exitCode: Deferred.await(ended),
+          isRunning: Effect.sync(() => !Deferred.isDoneUnsafe(ended)),
+          kill: () => end,
+          stdin: Sink.ensuring(
+            Sink.forEach((bytes: Uint8Array) => Effect.promise(async () => child.heard(bytes))),
+            end
+          ),
+          stdout: Stream.fromQueue(output),
+          stderr: Stream.empty,
+          all: Stream.empty,
+          getInputFd: () => Sink.drain,
+          getOutputFd: () => Stream.empty,
+          unref: Effect.succeed(Effect.void)
+        })
+      })
+    )
+  )

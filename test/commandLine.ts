@@ -1,0 +1,12 @@
+/** A whole number of the command line, or the usual one. Throws an error that names the flag and its bounds. */
+export const wholeNumber = (
+  flag: string,
+  text: string | undefined,
+  usual: number,
+  [least, most]: readonly [least: number, most: number]
+): number => {
+  const value = text === undefined ? usual : Number(text)
+  // No text is the number 0 to JavaScript.
+  if (text?.trim() !== "" && Number.isInteger(value) && value >= least && value <= most) return value
+  throw new Error(`--${flag} must be a whole number from ${least} to ${most}`)
+}

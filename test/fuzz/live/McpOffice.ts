@@ -1,0 +1,302 @@
+import { setTimeout as sleep } from "node:timers/promises"
+import { Context, Duration, Effect, Exit, Layer, Result, Scope } from "effect"
+import * as AjvValidator from "../../../src/adapters/ajv/AjvValidator.ts"
+import * as McpClient from "../../../src/adapters/mcp/McpClient.ts"
+import * as MemoryCluster from "../../../src/adapters/memory/MemoryCluster.ts"
+import * as MemoryTransport from "../../../src/adapters/memory/MemoryTransport.ts"
+import { Agent } from "../../../src/application/agent/Agent.ts"
+import { Computer } from "../../../src/application/computer/Computer.ts"
+import { ComputerSettings } from "../../../src/application/computer/ComputerSettings.ts"
+import { Inputs } from "../../../src/application/computer/Inputs.ts"
+import { isRunning } from "../../../src/application/computer/Offer.ts"
+import { TransportClient } from "../../../src/application/ports/Transport.ts"
+import { Limits } from "../../../src/application/server/Limits.ts"
+import { Server } from "../../../src/application/server/Server.ts"
+import { readComputerConfig } from "../../../src/domain/config/config.ts"
+import type { JsonObject } from "../../../src/domain/json.ts"
+import { oneIn, pick, type Random } from "../random.ts"
+import { type Feeder, must, type Note, type Verdict } from "../Surface.ts"
+import { makeWitness } from "./calls.ts"
+import { type Child, layerOf } from "../../adapters/mcp/childrenInMemory.ts"
+import { errorsTo } from "./errors.ts"
+import {
+  documentOf,
+  type HostilePeer,
+  type Moment,
+  readInput,
+  toolOf,
+  windowOf,
+  windowText
+} from "./mcpPeer.ts"
+import { makeStdioPeer } from "./stdioPeer.ts"
+import { until } from "./wait.ts"
+
+/** An MCP server that means no good, and how a Computer reaches it. */
+export interface Stranger {
+  readonly peer: HostilePeer & Partial<Child>
+  readonly config: JsonObject
+}
+
+/** How servers that mean no good are put up with. */
+export interface McpOfficeOptions {
+  readonly strangers: ReadonlyArray<Stranger>
+  /** A session goes on whatever was said: it ends with the process only. */
+  readonly lasts: boolean
+  /** How long somebody waits for what may have no answer; without it everything has one. */
+  readonly patience?: {
+    readonly answer: Duration.Duration
+    readonly session: Duration.Duration
+    readonly windows: Duration.Duration
+  }
+}
+
+const office = "office"
+const pc = "pc"
+const witnessName = "witness"
+
+/** How long the right answer may take on a machine that has other things to do, in whole seconds. */
+const enough = 10
+
+/** How long a session may seem to work without an answer before another one is begun, in milliseconds. */
+const anew = 3000
+
+/** How long something is waited for that may never be asked, in milliseconds. */
+const unasked = 100
+
+/** Pages of a listing that goes on and on: seldom more than a listing may have. */
+const pages = { usual: [1, 1, 1, 3], endless: 1100, seldom: 200 }
+
+/** Every how many turns the witness looks at the desktop: everybody's windows are read for it. */
+const betweenLooks = 8
+
+/** What is not limited here, because reaching the limit would hide what comes behind it. */
+const limits = { ...Limits.defaultValue(), messagesPerSecond: 1_000_000, messageBurst: 1_000_000 }
+
+const settings = (patience: McpOfficeOptions["patience"]): ComputerSettings => ({
+  ...ComputerSettings.defaultValue(),
+  changePause: Duration.zero,
+  ...(patience !== undefined && { connectTimeout: patience.session, readTimeout: patience.windows }),
+  resolveDpe: ({ uri }) => Effect.succeed({ uri: `https://example.org/?${uri.length}` })
+})
+
+/**
+ * A Computer in an office in memory, whose MCP servers mean no good but for one: that is the witness, which an Agent
+ * calls all the time.
+ */
+export const openMcpOffice = (
+  note: Note,
+  { lasts, patience, strangers }: McpOfficeOptions
+): Effect.Effect<Feeder, unknown, Scope.Scope> =>
+  Effect.gen(function* () {
+    const place = yield* Server.layer.pipe(
+      Layer.provideMerge(MemoryTransport.layer()),
+      Layer.provide(MemoryCluster.layer),
+      Layer.provide(Layer.succeed(Limits, limits)),
+      Layer.fresh,
+      Layer.build
+    )
+    const transport = Layer.succeed(TransportClient, Context.get(place, TransportClient))
+    const witness = makeStdioPeer(witnessName)
+    const find = (name: string): Child => {
+      const { started = () => undefined, heard = () => undefined } =
+        strangers.find(({ peer }) => peer.name === name)?.peer ?? witness
+      return { started, heard }
+    }
+    const shared = { default_tool_meta: { auto_apply: true } }
+    const config = Result.getOrThrow(
+      readComputerConfig({
+        servers: {
+          [witnessName]: {
+            type: "stdio",
+            server_parameters: { command: "x", args: [witnessName] },
+            ...shared
+          },
+          ...Object.fromEntries(strangers.map(({ config, peer }) => [peer.name, { ...config, ...shared }]))
+        }
+      })
+    )
+    const computer = Context.get(
+      yield* Computer.layer({ name: pc, office, config }).pipe(
+        Layer.provide(transport),
+        Layer.provide(Inputs.layer()),
+        Layer.provide(McpClient.layer.pipe(Layer.provide(layerOf(find)))),
+        Layer.provide(AjvValidator.layer),
+        Layer.provide(Layer.succeed(ComputerSettings, settings(patience))),
+        Layer.build
+      ),
+      Computer
+    )
+    const context = yield* Effect.context<Scope.Scope>()
+    const run = Effect.runPromiseWith(context)
+    const { load } = Context.get(place, Server)
+
+    let seat: { readonly agent: Agent["Service"]; readonly scope: Scope.Closeable } | undefined
+    const agent = (): Agent["Service"] => {
+      if (seat === undefined) throw new Error("no Agent is there")
+      return seat.agent
+    }
+    const enter = async (): Promise<void> => {
+      const scope = Scope.makeUnsafe()
+      const built = Agent.layer({ name: "agent", office }).pipe(
+        Layer.provide(transport),
+        Layer.fresh,
+        Layer.build
+      )
+      seat = { scope, agent: Context.get(await run(Scope.provide(built, scope)), Agent) }
+    }
+    const leave = async (): Promise<void> => {
+      if (seat !== undefined) await run(Scope.close(seat.scope, Exit.void))
+      seat = undefined
+      await until(
+        () => load().sessions === 1 && load().calls === 0,
+        () => `something is left: ${JSON.stringify(load())}`
+      )
+    }
+
+    /** An answer, or the protocol's own word that there is none: anything else is not for an Agent to hear. */
+    const ask = async <A>(
+      asking: Effect.Effect<A, { readonly _tag: string; readonly message: string }>
+    ): Promise<A | undefined> => {
+      const patient = patience === undefined ? asking : Effect.timeout(asking, patience.answer)
+      const answer = await run(Effect.result(patient))
+      if (Result.isSuccess(answer)) return answer.success
+      const { _tag, message } = answer.failure
+      must(_tag === "Refusal" || _tag === "TimeoutError", `an Agent was told ${_tag}: ${message}`)
+      return undefined
+    }
+    let turns = 0
+    const call = (tool: string, turn: number) =>
+      agent().callTool({ computer: pc, tool, params: { turn }, timeout: enough })
+    const gives = async (name: string, turn: number): Promise<boolean> => {
+      const { content } = await run(call(toolOf(name), turn))
+      return JSON.stringify(content) === JSON.stringify([{ type: "text", text: JSON.stringify({ turn }) }])
+    }
+
+    const isUp = async (name: string): Promise<boolean> => isRunning((await run(computer.servers)).get(name))
+    const isWell = async (name: string): Promise<boolean> => {
+      turns += 1
+      return (await isUp(name)) && Promise.race([gives(name, turns), sleep(anew, false)])
+    }
+
+    const calls = async ({ callsOf, name }: HostilePeer): Promise<Verdict> => {
+      turns += 1
+      const turn = turns
+      const result = await ask(call(toolOf(name), turn))
+      must(callsOf(turn) <= 1, "a tool was called twice for one call")
+      return result?.isError === false ? "accepted" : "refused"
+    }
+    const lists = async ({ name }: HostilePeer): Promise<Verdict> => {
+      // The Computer knows them, whatever its servers do: failing to tell them is a fault.
+      const tools = await run(agent().getTools(pc))
+      const others = tools.filter(({ name: tool }) => !tool.startsWith("ask-"))
+      for (const { name: tool } of others.slice(0, 2)) await ask(call(tool, 0))
+      await ask(agent().getResources(pc, name))
+      await ask(agent().findDocuments(pc))
+      return others.length > 0 ? "accepted" : "refused"
+    }
+    const reads = async ({ name }: HostilePeer): Promise<Verdict> => {
+      const desktop = await ask(agent().getDesktop(pc, { window: windowOf(name) }))
+      const document = await ask(agent().getDpe(pc, documentOf(name)))
+      return desktop?.length === 1 || document !== undefined ? "accepted" : "refused"
+    }
+    const heard = (peer: HostilePeer) => Promise.race([peer.played(), sleep(unasked)])
+    const starts = async (peer: HostilePeer): Promise<Verdict> => {
+      await run(computer.restart(peer.name))
+      return (await isUp(peer.name)) ? "accepted" : "refused"
+    }
+    const relists = async (peer: HostilePeer, what: "tools" | "resources", random: Random): Promise<void> => {
+      const told = heard(peer)
+      if (oneIn(random, 2)) await starts(peer)
+      else peer.tellChanged(what)
+      await told
+    }
+
+    const provoke = async (
+      peer: HostilePeer,
+      moment: Moment,
+      output: Buffer,
+      random: Random
+    ): Promise<Verdict> => {
+      switch (moment) {
+        case "say":
+          peer.say(output, random)
+          return calls(peer)
+        case "call":
+          return calls(peer)
+        case "read":
+          return reads(peer)
+        case "tools":
+        case "resources":
+          await relists(peer, moment, random)
+          return lists(peer)
+        case "hello":
+        case "accept":
+          return starts(peer)
+        case "subscribe":
+        case "listen":
+        case "leave": {
+          const told = heard(peer)
+          const verdict = await starts(peer)
+          await told
+          return verdict
+        }
+      }
+    }
+    /** What was said in these moments is forgotten with the session only. */
+    const isRemembered = (moment: Moment): boolean => !["say", "call", "read"].includes(moment)
+
+    const { begin, end } = makeWitness(async (turn) => {
+      const tools = await run(agent().getTools(pc))
+      must(
+        tools.some(({ name }) => name === toolOf(witnessName)),
+        "its tool is not listed"
+      )
+      if (turn % betweenLooks === 0) {
+        const shown = await run(agent().getDesktop(pc))
+        must(
+          shown.some((window) => window.includes(windowText(witnessName))),
+          "its window is not shown"
+        )
+      }
+      return gives(witnessName, turn)
+    })
+
+    const feeder: Feeder = {
+      feed: async (input, random, lane) => {
+        const peer = strangers[lane]?.peer
+        if (peer === undefined) throw new Error("there is nobody in this lane")
+        const { moment, output } = readInput(input)
+        peer.play({
+          moment,
+          output,
+          times: lasts && oneIn(random, pages.seldom) ? pages.endless : pick(random, pages.usual)
+        })
+        const verdict = await provoke(peer, moment, output, random)
+        peer.play(undefined)
+        if (lasts && !isRemembered(moment)) {
+          must(
+            await isWell(peer.name),
+            "the session of a server that said something odd does not work any more"
+          )
+        } else {
+          await until(
+            async () => (await isWell(peer.name)) || (await starts(peer), false),
+            () => `${peer.name} does not work although it was started again`
+          )
+        }
+        return verdict
+      },
+      begin: async () => {
+        await enter()
+        for (const { peer } of strangers) await run(computer.restart(peer.name))
+        await begin()
+      },
+      settle: async () => {
+        await end()
+        for (const { peer } of strangers) await run(computer.restart(peer.name))
+        await leave()
+      },
+      finish: () => Promise.resolve()
+    }
+    return feeder
+  }).pipe(Effect.provide(errorsTo(note)))

@@ -1,0 +1,115 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
+import type { AddressInfo, Socket } from "node:net"
+import { text } from "node:stream/consumers"
+import { Effect, type Scope } from "effect"
+import { isJsonObject, type JsonObject } from "../../../src/domain/json.ts"
+import { type HostilePeer, honestMessage, inPieces, listChanged, makePlays, makeTurns } from "./mcpPeer.ts"
+
+/** How a server speaks HTTP: by the newer transport, or by the older one. */
+export type HttpKind = "streamable" | "sse"
+
+/** An MCP server over HTTP, and its address. */
+export interface HttpStranger {
+  readonly peer: HostilePeer
+  readonly url: string
+}
+
+/** A peer, and what it does with requests. */
+interface Served {
+  readonly peer: HostilePeer
+  readonly serve: (request: IncomingMessage, response: ServerResponse, body: string) => void
+}
+
+const json = { "Content-Type": "application/json", "Mcp-Session-Id": "session" }
+const events = { "Content-Type": "text/event-stream", "Cache-Control": "no-store" }
+const endOfEvent = "\n\n"
+const endOfHead = "\r\n\r\n"
+
+const eventOf = (message: string): string => `data: ${message}${endOfEvent}`
+
+/** What stands behind the head of a raw answer; all of it where there is no head. */
+const bodyOf = (raw: Buffer): Buffer => {
+  const end = raw.indexOf(endOfHead)
+  return end < 0 ? raw : raw.subarray(end + endOfHead.length)
+}
+
+/** Whoever sends somebody elsewhere has done nothing, and is asked again rightly. */
+const isRedirect = (raw: Buffer): boolean => /^HTTP\/\S* 3/.test(raw.toString("latin1", 0, 16))
+
+const readMessage = (body: string): JsonObject => {
+  const message: unknown = body === "" ? {} : JSON.parse(body)
+  return isJsonObject(message) ? message : {}
+}
+
+/** Answers with bytes, as they are: then the connection ends, every other time with a cut. */
+const answerRaw = (socket: Socket, raw: Buffer): void => {
+  socket.write(raw, () => (raw.length % 2 === 0 ? socket.end() : socket.destroy()))
+}
+
+const makePeer = (name: string, kind: HttpKind): Served => {
+  const { play, played, take } = makePlays()
+  const { callsOf, note } = makeTurns()
+  let stream: ServerResponse | undefined
+
+  const listen = (response: ServerResponse): void => {
+    stream = response.writeHead(200, events)
+    stream.write(kind === "sse" ? `event: endpoint\ndata: ?session${endOfEvent}` : ":\n")
+  }
+  const serve: Served["serve"] = (request, response, body) => {
+    const { id, method: asked = request.method, params: given } = readMessage(body)
+    const method = String(asked)
+    const params = isJsonObject(given) ? given : {}
+    const raw = take(method, id)
+    if (raw === undefined || !isRedirect(raw)) note(method, params)
+    if (request.method === "POST" && kind === "sse") {
+      response.writeHead(202).end()
+      if (raw !== undefined) stream?.write(Buffer.concat([bodyOf(raw), Buffer.from(endOfEvent)]))
+      if (id !== undefined) stream?.write(eventOf(honestMessage(name, id, method, params)))
+    } else if (raw !== undefined) answerRaw(request.socket, raw)
+    else if (request.method === "GET") listen(response)
+    else if (id === undefined) response.writeHead(request.method === "POST" ? 202 : 200).end()
+    else response.writeHead(200, json).end(honestMessage(name, id, method, params))
+  }
+  return {
+    serve,
+    peer: {
+      name,
+      play,
+      played,
+      say: (bytes, random) => {
+        for (const piece of inPieces(bodyOf(bytes), random)) stream?.write(piece)
+        stream?.write(endOfEvent)
+      },
+      tellChanged: (what) => void stream?.write(eventOf(listChanged(what))),
+      callsOf
+    }
+  }
+}
+
+/** Starts a listener on loopback with several MCP servers, of these names and kinds. */
+export const startHttpPeers = (
+  kinds: ReadonlyArray<readonly [name: string, kind: HttpKind]>
+): Effect.Effect<ReadonlyArray<HttpStranger>, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const peers = new Map(kinds.map(([name, kind]) => [`/${name}`, makePeer(name, kind)]))
+    const http = createServer(async (request, response) => {
+      const path = new URL(request.url ?? "/", "http://x").pathname
+      const body = await text(request).catch(() => undefined)
+      const found = peers.get(path)
+      if (body === undefined) return
+      if (found === undefined) response.writeHead(404).end()
+      else found.serve(request, response, body)
+    })
+    yield* Effect.acquireRelease(
+      Effect.callback<void>((resume) => {
+        http.listen(0, "127.0.0.1", () => resume(Effect.void))
+      }),
+      () =>
+        Effect.callback<void>((resume) => {
+          http.close(() => resume(Effect.void))
+          http.closeAllConnections()
+        })
+    )
+    const { port } = http.address() as AddressInfo
+    return [...peers].map(([path, { peer }]) => ({ peer, url: `http://127.0.0.1:${port}${path}` }))
+  })
