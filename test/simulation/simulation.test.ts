@@ -2,6 +2,7 @@ import { execFileSync, spawnSync } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "vitest"
 import { ruleNames } from "./invariants.ts"
+import { readOptions } from "./options.ts"
 import { planOf } from "./plan.ts"
 import { enoughSeeds, noticed, runSeed, shrunk, spellFailure } from "./report.ts"
 import { faults } from "./sabotage.ts"
@@ -45,6 +46,18 @@ describe("the command", () => {
     assert.match(stdout, /^seed \d breaks everyMoveIsToldOnce/)
     assert.match(stdout, /npm run simulate -- --seed \d --steps 60 --fault "a join is told twice"/)
   })
+})
+
+describe("its options", () => {
+  for (const [args, reason] of [
+    [["--steps", "0"], "--steps must be a whole number from 1 to 1000000"],
+    [["--seeds", ""], "--seeds must be a whole number from 1 to 1000000000"],
+    [["--fault", "bad luck"], 'There is no fault "bad luck"; there are an answer is lost, ']
+  ] as const) {
+    it(`are refused: ${args.join(" ")}`, () => {
+      assert.throws(() => readOptions(args), reason)
+    })
+  }
 })
 
 describe("a planted fault", () => {
