@@ -1,6 +1,7 @@
 import { Duration, Exit } from "effect"
 import type { NodeReceive } from "../../application/ports/NodeLink.ts"
-import { type Asked, LinkClosed } from "../../application/ports/Transport.ts"
+import { type Asked, LinkClosed, NotSent } from "../../application/ports/Transport.ts"
+import type { Refusal } from "../../domain/refusal.ts"
 import type { Faults } from "./Faults.ts"
 import type { FrameReader } from "./frames.ts"
 import type { Outbox } from "./Outbox.ts"
@@ -46,6 +47,11 @@ export class Errands {
       const forget = receive.request(sid, event, body, Duration.millis(Math.max(0, millis)), end)
       if (this.#open.has(id)) this.#open.set(id, forget)
     })
+  }
+
+  /** The other node asks what cannot be taken. */
+  refuse(id: number, refusal: Refusal): void {
+    if (!this.#open.has(id)) this.#answer(id, Exit.fail(new NotSent({ refusal })))
   }
 
   /** The other node does not want an answer any more. */

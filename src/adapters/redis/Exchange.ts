@@ -7,9 +7,11 @@ import {
   type NodeReceive
 } from "../../application/ports/NodeLink.ts"
 import { NotSent } from "../../application/ports/Transport.ts"
-import { badRequest, type Refusal, tooLarge } from "../../domain/refusal.ts"
+import { badRequest, type Refusal, tooLarge, unavailable } from "../../domain/refusal.ts"
+import { Budget } from "./Budget.ts"
 import { Faults, type FaultsOptions } from "./Faults.ts"
 import { FrameReader, FrameWriter, type Header, kinds, readHeader } from "./frames.ts"
+import { mostHeld } from "./Inbox.ts"
 import { Buffers, type Carrier, type Outbox } from "./Outbox.ts"
 import { Peer } from "./Peer.ts"
 import { isTooNamed, sendTell } from "./sending.ts"
@@ -21,6 +23,9 @@ const mostWaiting = 64 * 1024 * 1024
 /** Nodes that are remembered at most: clusters are smaller, strangers may claim any name. */
 const mostPeers = 1024
 
+/** Nodes whose bodies may fill the memory that unfinished ones of all nodes share: half a gigabyte. */
+const mostFull = 8
+
 /** What an exchange needs of the world. */
 export interface ExchangeOptions extends FaultsOptions {
   readonly node: string
@@ -31,6 +36,9 @@ export interface ExchangeOptions extends FaultsOptions {
 }
 
 const nothing = () => {}
+
+/** Why another node's request comes to nothing of which it has sent only the beginning. */
+const tooMuchHeld = unavailable("The other node holds too much that has not come whole")
 
 /** Who asks hears an end that is known already only after it has what it needs to forget it. */
 const endSoon = (end: (asked: NodeAsked) => void, asked: NodeAsked): (() => void) => {
@@ -52,6 +60,7 @@ export class Exchange {
   readonly #faults: Faults
   readonly #peers = new Map<string, Peer>()
   readonly #buffers = new Buffers()
+  readonly #held = new Budget(mostFull * mostHeld(mostWaiting))
   #dirty: Array<Outbox> = []
   #receive: NodeReceive | undefined
   #incarnation = 0
@@ -212,6 +221,7 @@ export class Exchange {
       node,
       carrier,
       faults: this.#faults,
+      held: this.#held,
       nextId: () => (this.#ids = (this.#ids + 1) >>> 0),
       pulseTime: this.#options.pulseTime
     })
@@ -252,8 +262,11 @@ export class Exchange {
       case kinds.refused:
         return peer.questions.answered(kind, fields, long)
       case kinds.piece: {
-        const whole = long === undefined ? peer.inbox.take(fields) : undefined
-        return whole && this.#frame(peer, whole.kind, whole.fields, whole.tail)
+        const arrived = long === undefined ? peer.inbox.take(fields) : undefined
+        if (arrived === undefined) return undefined
+        const { kind: own, tail } = arrived
+        if (tail === undefined) return this.#overflow(peer, own, arrived.fields)
+        return this.#frame(peer, own, arrived.fields, tail)
       }
       case kinds.drop:
         return peer.inbox.drop(fields.u32())
@@ -262,6 +275,13 @@ export class Exchange {
       default:
         return this.#faults.garbled("of an unknown kind")
     }
+  }
+
+  /** A frame begins for which there is no room: what waits for it ends. */
+  #overflow(peer: Peer, kind: number, fields: FrameReader): void {
+    this.#faults.overflowed(peer.node)
+    if (kind === kinds.request) peer.errands.refuse(fields.u32(), tooMuchHeld)
+    else if (kind !== kinds.tell) peer.questions.unanswerable(fields.u32(), "its answer is too much to hold")
   }
 
   #hear(fields: FrameReader, long: Buffer | undefined): void {

@@ -10,8 +10,9 @@ export interface FaultsOptions {
 export class Faults {
   readonly #options: FaultsOptions
   #warned = false
+  #overflowed = false
   #refused = 0
-  /** Answers that nobody waited for, and messages that could not be read. */
+  /** Answers that nobody waited for, and messages that could not be read or held. */
   ignored = 0
   /** Tells and answers that were left out. */
   unsent = 0
@@ -26,6 +27,14 @@ export class Faults {
     if (this.#warned) return
     this.#warned = true
     this.#options.warn("a message on this node's channel is none of a node of this version", { how })
+  }
+
+  /** More of a node is under way than may be held: said once, since who sends too much once does so again. */
+  overflowed(node: string): void {
+    this.ignored++
+    if (this.#overflowed) return
+    this.#overflowed = true
+    this.#options.warn("a body from another node is dropped: too much has not come whole", { from: node })
   }
 
   /** Redis does not let us publish: said once for each connection, since it would be said for every message. */

@@ -1,3 +1,4 @@
+import type { Budget } from "./Budget.ts"
 import { Errands } from "./Errands.ts"
 import type { Faults } from "./Faults.ts"
 import { Inbox } from "./Inbox.ts"
@@ -15,6 +16,8 @@ export interface PeerOptions {
   readonly node: string
   readonly carrier: Carrier
   readonly faults: Faults
+  /** What bodies of all nodes may take that have not come whole. */
+  readonly held: Budget
   /** Numbers that no question to any node has borne lately. */
   readonly nextId: () => number
   /** Milliseconds between two calls of {@link Peer.pulse}. */
@@ -33,10 +36,10 @@ export class Peer {
   #idle = 0
   #gone = false
 
-  constructor({ carrier, faults, nextId, node, pulseTime }: PeerOptions) {
+  constructor({ carrier, faults, held, nextId, node, pulseTime }: PeerOptions) {
     this.node = node
     this.outbox = new Outbox(carrier)
-    this.inbox = new Inbox(carrier.mostWaiting)
+    this.inbox = new Inbox(carrier.mostWaiting, held)
     this.questions = new Questions({ node, outbox: this.outbox, faults, nextId, pulseTime })
     this.errands = new Errands(this.outbox, faults)
   }
@@ -65,6 +68,7 @@ export class Peer {
   close(): void {
     this.#gone = true
     this.outbox.close()
+    this.inbox.close()
   }
 
   /** Gives up what is under way: the node is away. */

@@ -60,18 +60,21 @@ export class Questions {
 
   /** The other node says how a request has ended. */
   answered(kind: number, fields: FrameReader, long: Buffer | undefined): void {
-    const { faults, node } = this.#options
+    const { faults } = this.#options
     const id = fields.u32()
-    const question = this.#open.get(id)
-    if (question === undefined) {
+    if (!this.#open.has(id)) {
       faults.ignored++
       return
     }
-    this.#open.delete(id)
     const asked = readEnding(kind, fields, long)
-    if (asked === undefined) faults.garbled("no answer")
-    const reason = "its answer cannot be read"
-    faults.guard(() => question.end(asked ?? Exit.fail(new NodeAway({ node, reason }))))
+    if (asked !== undefined) return this.#end(id, asked)
+    faults.garbled("no answer")
+    this.unanswerable(id, "its answer cannot be read")
+  }
+
+  /** The answer to a request is none that can be taken. */
+  unanswerable(id: number, reason: string): void {
+    this.#end(id, Exit.fail(new NodeAway({ node: this.#options.node, reason })))
   }
 
   /** Ends what has been open for too long. */
@@ -92,6 +95,16 @@ export class Questions {
       this.#open.delete(id)
       faults.guard(() => end(asked))
     }
+  }
+
+  #end(id: number, asked: NodeAsked): void {
+    const { faults, outbox } = this.#options
+    const question = this.#open.get(id)
+    if (question === undefined) return
+    this.#open.delete(id)
+    // Whoever refuses a request of which it has seen the beginning need not see the rest.
+    if (question.waiting !== undefined) outbox.withdraw(question.waiting)
+    faults.guard(() => question.end(asked))
   }
 
   #forget(id: number): void {
