@@ -75,6 +75,8 @@ export const joiningFor = ({ calls, local, news, ready, settle, trust }: Joining
       switch (outcome) {
         case "in":
           return yield* echo(session.sid, seat.office, entered)
+        // Late though this node still waits: Redis' clock has been put forward, and is read anew.
+        case "late":
         case "gone":
           trust.distrust()
           break

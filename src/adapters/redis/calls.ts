@@ -2,7 +2,8 @@ import { createHash } from "node:crypto"
 import { Duration, Effect, type Schema } from "effect"
 import type { Capacity, Seat, Session } from "../../domain/office/membership.ts"
 import { fieldOf, memberText, readJoined, readReconciled, readRenewed, readSnapshot } from "./messages.ts"
-import type { RedisAway, RedisScripts } from "./RedisScripts.ts"
+import { type RedisAway, type RedisScripts, scriptPatience } from "./RedisScripts.ts"
+import { RedisTime } from "./RedisTime.ts"
 
 /** Redis has not answered, or nothing that can be read. */
 export type Unread = RedisAway | Schema.SchemaError
@@ -34,6 +35,9 @@ export interface Standing {
 
 /** The scripts as a node calls them; what they do and give stands in `scripts.ts`. */
 export const callsOf = (node: string, { run }: RedisScripts) => {
+  const time = new RedisTime()
+  /** When nobody waits any more for a script that is run now. */
+  const latest = Effect.map(time.now, (now) => String(now + Duration.toMillis(scriptPatience)))
   const textOf = ({ sid, version }: Session, seat: Seat): string => memberText({ sid, node, version, seat })
   return {
     reconcile: ({ changing, highest, lease, seated, settle }: Standing) => {
@@ -45,27 +49,31 @@ export const callsOf = (node: string, { run }: RedisScripts) => {
         known(session.holder)
       ])
       const sizes = [millis(lease), String(highest), millis(settle), String(seated.length)]
-      return Effect.flatMap(
+      const reconciled = Effect.flatMap(
         run("reconcile", [node, ...sizes, ...members, ...changing], reconcilePatience),
         readReconciled
       )
+      return time.learning(reconciled, ([, , , now]) => now)
     },
-    renew: (lease: Duration.Duration) => Effect.flatMap(run("renew", [node, millis(lease)]), readRenewed),
-    join: (session: Session, seat: Seat, capacity: Capacity) =>
-      Effect.flatMap(
-        run("join", [
-          node,
-          session.sid,
-          seat.office,
-          fieldOf(seat),
-          seat.name,
-          textOf(session, seat),
-          known(session.holder),
-          whole(capacity.offices),
-          whole(capacity.membersPerOffice)
-        ]),
-        readJoined
-      ),
+    renew: (lease: Duration.Duration) => {
+      const renewed = Effect.flatMap(run("renew", [node, millis(lease)]), readRenewed)
+      return time.learning(renewed, ([, , now]) => now)
+    },
+    join: Effect.fnUntraced(function* (session: Session, seat: Seat, capacity: Capacity) {
+      const joined = yield* run("join", [
+        node,
+        session.sid,
+        seat.office,
+        fieldOf(seat),
+        seat.name,
+        textOf(session, seat),
+        known(session.holder),
+        whole(capacity.offices),
+        whole(capacity.membersPerOffice),
+        yield* latest
+      ])
+      return yield* readJoined(joined)
+    }),
     leave: (sid: string) => run("leave", [node, sid]),
     depart: run("depart", [node]),
     snapshot: (office: string) => Effect.flatMap(run("snapshot", [node, office]), readSnapshot),

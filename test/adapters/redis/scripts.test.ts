@@ -20,6 +20,9 @@ const settle = 1000
 /** No bound of an office, or of offices. */
 const unbounded = String(Number.MAX_SAFE_INTEGER)
 
+/** What is never late. */
+const never = 1e15
+
 interface Told {
   readonly office?: string
   readonly from?: number
@@ -132,13 +135,21 @@ const cluster = Effect.gen(function* () {
     join: (
       node: string,
       place: Place,
-      { members = unbounded, offices = unbounded }: { offices?: string; members?: string } = {}
+      {
+        latest = never,
+        members = unbounded,
+        offices = unbounded
+      }: { readonly offices?: string; readonly members?: string; readonly latest?: number } = {}
     ) => {
       const { field, holder = "", office, sid } = place
       const member = memberOf(node, place)
-      return run("join", node, sid, office, field, nameOf(place), member, holder, offices, members)
+      return run("join", node, sid, office, field, nameOf(place), member, holder, offices, members, latest)
     },
-    renew: (node: string) => run("renew", node, lease),
+    renew: (node: string) =>
+      Effect.map(
+        run("renew", node, lease),
+        (renewed) => renewed as [state: string, count: number, now: number]
+      ),
     /** Who sits in an office, as a node is told. */
     sits: (office: string) =>
       Effect.map(
@@ -187,6 +198,16 @@ describe("the script that lets a session in", () => {
     Effect.gen(function* () {
       assert.strictEqual(yield* of.join("n1", agent), "gone")
       assert.deepStrictEqual(yield* of.sits("O"), [])
+    })
+  )
+
+  check("does nothing when nobody waits for it any more", (of) =>
+    Effect.gen(function* () {
+      yield* of.node("n1")
+      const now = yield* of.now
+      assert.strictEqual(yield* of.join("n1", agent, { latest: now - 1 }), "late")
+      assert.deepStrictEqual(yield* of.sits("O"), [])
+      assert.strictEqual(yield* of.join("n1", agent, { latest: now + lease }), "in")
     })
   )
 
@@ -405,7 +426,7 @@ describe("the script that knows Computers elsewhere", () => {
 describe("the script by which a node renews its lease", () => {
   check("tells a node that nobody knows any more", (of) =>
     Effect.gen(function* () {
-      assert.deepStrictEqual(yield* of.renew("n1"), ["gone", 0])
+      assert.deepStrictEqual((yield* of.renew("n1")).slice(0, 2), ["gone", 0])
       assert.isNull(yield* of.leaseOf("n1"))
     })
   )
@@ -417,8 +438,10 @@ describe("the script by which a node renews its lease", () => {
       yield* of.renew("n2")
       yield* of.endLease("n1", 1)
       const before = yield* of.now
-      assert.deepStrictEqual(yield* of.renew("n1"), ["ok", 2])
+      const [state, count, said] = yield* of.renew("n1")
+      assert.deepStrictEqual([state, count], ["ok", 2])
       const after = yield* of.now
+      assert.isTrue(before <= said && said <= after, "and says what time it is")
       const ends = (yield* of.leaseOf("n1")) ?? 0
       assert.isTrue(before + lease <= ends && ends <= after + lease, `${before} ${ends} ${after}`)
       const seen = yield* of.get("seen")
@@ -431,7 +454,7 @@ describe("the script by which a node renews its lease", () => {
       yield* pair(of)
       yield* of.renew("n1")
       yield* of.endLease("n2", (yield* of.now) - 1)
-      assert.deepStrictEqual(yield* of.renew("n1"), ["ok", 1])
+      assert.deepStrictEqual((yield* of.renew("n1")).slice(0, 2), ["ok", 1])
       assert.deepStrictEqual(yield* of.hears, ["n1: -d:cdesk@O", "n1: gone n2"])
     })
   )
@@ -441,7 +464,7 @@ describe("the script by which a node renews its lease", () => {
       yield* pair(of)
       yield* of.renew("n1")
       yield* of.endLease("n2", (yield* of.now) + lease)
-      assert.deepStrictEqual(yield* of.renew("n1"), ["ok", 2])
+      assert.deepStrictEqual((yield* of.renew("n1")).slice(0, 2), ["ok", 2])
     })
   )
 
@@ -457,7 +480,7 @@ describe("the script by which a node renews its lease", () => {
           const now = yield* of.now
           yield* of.set("seen", now - lease * part)
           yield* of.endLease("n2", now - 1)
-          assert.deepStrictEqual(yield* of.renew("n1"), ["ok", removes ? 1 : 2])
+          assert.deepStrictEqual((yield* of.renew("n1")).slice(0, 2), ["ok", removes ? 1 : 2])
           const ends = (yield* of.leaseOf("n2")) ?? 0
           // Redis has stood still: whoever is spared has a whole lease to show that it lives.
           assert.isTrue(removes ? ends === 0 : ends >= now + lease, String(ends))
@@ -471,8 +494,9 @@ describe("the script by which a node comes, or comes back", () => {
     Effect.gen(function* () {
       yield* of.node("n1")
       const before = yield* of.now
-      const [, count] = (yield* of.node("n2")) as Array<number>
+      const [, count, , now = 0] = (yield* of.node("n2")) as Array<number>
       assert.strictEqual(count, 2)
+      assert.isTrue(before <= now && now <= (yield* of.now), "and says what time it is")
       assert.isAtLeast((yield* of.leaseOf("n2")) ?? 0, before + lease)
     })
   )
