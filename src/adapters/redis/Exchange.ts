@@ -1,4 +1,4 @@
-import { Duration, Exit } from "effect"
+import { Exit, Result, type Duration } from "effect"
 import type { Body } from "../../application/ports/Body.ts"
 import {
   NodeAway,
@@ -6,82 +6,39 @@ import {
   type NodeLoad,
   type NodeReceive
 } from "../../application/ports/NodeLink.ts"
-import { type Asked, LinkClosed, NoAnswer, NotSent } from "../../application/ports/Transport.ts"
+import { NotSent } from "../../application/ports/Transport.ts"
 import { badRequest, type Refusal, tooLarge, unavailable } from "../../domain/refusal.ts"
-import {
-  boundOfContent,
-  bytesOf,
-  type Content,
-  fieldsOf,
-  FrameReader,
-  FrameWriter,
-  type Header,
-  kinds,
-  readHeader
-} from "./frames.ts"
-import { Inbox } from "./Inbox.ts"
-import { Buffers, type Carrier, mostFieldBytes, mostWholeBytes, Outbox, type Waiting } from "./Outbox.ts"
-import {
-  boundOfRequest,
-  boundOfTell,
-  contentOf,
-  endingOf,
-  readBody,
-  readEnding,
-  refused,
-  writeRequest,
-  writeTell
-} from "./wire.ts"
+import { Budget } from "./Budget.ts"
+import { Faults, type FaultsOptions } from "./Faults.ts"
+import { FrameReader, FrameWriter, type Header, kinds, readHeader } from "./frames.ts"
+import { mostHeld } from "./Inbox.ts"
+import { Buffers, type Carrier, type Outbox } from "./Outbox.ts"
+import { Peer } from "./Peer.ts"
+import { isTooNamed, sendTell } from "./sending.ts"
+import { contentOf, readTell } from "./wire.ts"
 
 /** Most bytes of bodies that wait for one node: some of the largest messages, and no whole memory. */
 const mostWaiting = 64 * 1024 * 1024
 
-/** How much later than the other node we give up a request, in milliseconds: it has the way back to go. */
-const netTime = 3000
-
 /** Nodes that are remembered at most: clusters are smaller, strangers may claim any name. */
 const mostPeers = 1024
 
-/** Pulses after which a node with which nothing is under way is forgotten: a minute. */
-const idlePulses = 240
-
-/** Pulses after which an idle node hears what has arrived from it: a second. */
-const settlingPulses = 4
-
-/** A request to another node. */
-interface Question {
-  readonly end: (asked: NodeAsked) => void
-  readonly deadline: Duration.Duration
-  /** The pulse with which we give it up ourselves. */
-  readonly due: number
-  readonly waiting: Waiting | undefined
-}
-
-/** Another node, from the first message to the day it goes: then all of this is thrown away. */
-interface Peer {
-  readonly node: string
-  readonly outbox: Outbox
-  readonly inbox: Inbox
-  readonly asked: Map<number, Question>
-  readonly serving: Map<number, () => void>
-  idle: number
-  gone: boolean
-}
+/** Nodes whose bodies may fill the memory that unfinished ones of all nodes share: half a gigabyte. */
+const mostFull = 8
 
 /** What an exchange needs of the world. */
-export interface ExchangeOptions {
+export interface ExchangeOptions extends FaultsOptions {
   readonly node: string
   /** Milliseconds between two calls of {@link Exchange.pulse}. */
   readonly pulseTime: number
   /** Publishes to one node; `done` hears how many have got it, or why Redis refused, or nothing when all is lost. */
   readonly publish: (node: string, message: Buffer, done: (outcome: number | string) => void) => void
-  /** Something is wrong that an operator should know. */
-  readonly warn: (message: string, fields: { readonly [name: string]: string }) => void
-  /** A handler has thrown. */
-  readonly defect: (error: unknown) => void
 }
 
 const nothing = () => {}
+
+/** Why another node's request comes to nothing of which it has sent only the beginning. */
+const tooMuchHeld = unavailable("The other node holds too much that has not come whole")
 
 /** Who asks hears an end that is known already only after it has what it needs to forget it. */
 const endSoon = (end: (asked: NodeAsked) => void, asked: NodeAsked): (() => void) => {
@@ -95,26 +52,24 @@ const endSoon = (end: (asked: NodeAsked) => void, asked: NodeAsked): (() => void
 }
 
 /**
- * Everything between this node and the others but the connection itself: who is asked what, what is done for whom, and
- * in what order bytes go. It never waits; its owner tells it what happens.
+ * Everything between this node and the others but the connection itself: which others there are, and whose message is
+ * whose. It never waits; its owner tells it what happens.
  */
 export class Exchange {
   readonly #options: ExchangeOptions
+  readonly #faults: Faults
   readonly #peers = new Map<string, Peer>()
   readonly #buffers = new Buffers()
+  readonly #held = new Budget(mostFull * mostHeld(mostWaiting))
   #dirty: Array<Outbox> = []
   #receive: NodeReceive | undefined
   #incarnation = 0
   #away: string | undefined = "not connected yet"
   #ids = 0
-  #pulses = 0
-  #ignored = 0
-  #unsent = 0
-  #warned = false
-  #refused = 0
 
   constructor(options: ExchangeOptions) {
     this.#options = options
+    this.#faults = new Faults(options)
   }
 
   /** There is a way to the others: a new one, so nothing from before holds. Returns what they are to be told. */
@@ -139,13 +94,7 @@ export class Exchange {
   serveWith(receive: NodeReceive | undefined): void {
     this.#receive = receive
     if (receive !== undefined) return
-    for (const peer of this.#peers.values()) {
-      for (const [id, forget] of peer.serving) {
-        peer.serving.delete(id)
-        forget()
-        this.#answer(peer, id, Exit.fail(new LinkClosed({ reason: "the node has stopped serving" })))
-      }
-    }
+    for (const { errands } of this.#peers.values()) errands.stop()
   }
 
   request(
@@ -158,37 +107,21 @@ export class Exchange {
   ): () => void {
     const notSent = (refusal: Refusal) => endSoon(end, Exit.fail(new NotSent({ refusal })))
     const written = contentOf(body)
-    if (written._tag === "Failure") return notSent(written.failure)
+    if (Result.isFailure(written)) return notSent(written.failure)
     const content = written.success
     if (content.length > mostWaiting) return notSent(tooLarge(mostWaiting))
     if (this.#away !== undefined) return endSoon(end, Exit.fail(new NodeAway({ node, reason: this.#away })))
-    const fields = boundOfRequest(sid, event)
-    if (fields > mostFieldBytes) return notSent(badRequest("The name of the event is too long"))
-    const peer = this.#peer(node)
-    const id = this.#nextId(peer)
-    const millis = Duration.toMillis(deadline)
-    let waiting: Waiting | undefined
-    const bound = fields + boundOfContent(content)
-    if (bound <= mostWholeBytes && peer.outbox.isFree(sid)) {
-      const writer = peer.outbox.writer(bound).begin(kinds.request)
-      writeRequest(writer, id, millis, sid, event).content(content).end()
-    } else {
-      const head = fieldsOf(fields, kinds.request, (writer) => writeRequest(writer, id, millis, sid, event))
-      waiting = peer.outbox.wait(sid, head, bytesOf(content))
-      if (waiting === undefined) return notSent(unavailable(`Too much waits for the other node already`))
-    }
-    const due = this.#pulses + 1 + Math.ceil((millis + netTime) / this.#options.pulseTime)
-    peer.asked.set(id, { end, deadline, due, waiting })
-    return () => this.#forget(peer, id)
+    if (isTooNamed(sid, event)) return notSent(badRequest("The name of the event is too long"))
+    const asked = this.#peer(node).questions.ask({ sid, event, content, deadline }, end)
+    return Result.isSuccess(asked) ? asked.success : notSent(asked.failure)
   }
 
   tell(node: string, sids: ReadonlyArray<string>, event: string, body: Body): void {
     const content = contentOf(body)
-    if (this.#away !== undefined || content._tag === "Failure") {
-      this.#unsent += sids.length
-      return
+    if (this.#away !== undefined || Result.isFailure(content)) this.#faults.unsent += sids.length
+    else if (sids.length > 0) {
+      this.#faults.unsent += sendTell(this.#peer(node).outbox, sids, event, content.success)
     }
-    if (sids.length > 0) this.#tell(this.#peer(node), sids, event, content.success)
   }
 
   /** The cluster has lost a node. It is told, in case it still lives: it must not wait for us. */
@@ -205,7 +138,7 @@ export class Exchange {
     const header = readHeader(reader)
     const kind = reader.frame()?.u8()
     if (header === undefined || (kind !== kinds.up && kind !== kinds.bye))
-      return this.#garbled("not readable")
+      return this.#faults.garbled("not readable")
     const peer = this.#peers.get(header.node)
     if (peer === undefined || header.node === this.#options.node) return
     if (kind === kinds.bye) this.#sever(peer, "it has ended")
@@ -218,59 +151,41 @@ export class Exchange {
   take(message: Buffer): void {
     const reader = new FrameReader(message)
     const header = readHeader(reader)
-    if (header === undefined) return this.#garbled("not readable")
+    if (header === undefined) return this.#faults.garbled("not readable")
     // Sent before we knew of each other's latest connection: what it belongs to has ended.
     if (header.to !== 0 && header.to !== this.#incarnation) return
     const peer = this.#sender(header)
     if (peer === undefined) return
     peer.outbox.acknowledged(header.taken)
     if (reader.left > 0) peer.outbox.took(message.length)
-    while (reader.left > 0 && !peer.gone) {
+    while (reader.left > 0 && !peer.isGone) {
       const frame = reader.frame()
-      if (frame === undefined) return this.#garbled("cut short")
+      if (frame === undefined) return this.#faults.garbled("cut short")
       this.#frame(peer, frame.u8(), frame, undefined)
     }
   }
 
   /** To be called again and again: ends what has been open for too long. */
   pulse(): void {
-    this.#pulses++
-    for (const peer of this.#peers.values()) {
-      for (const [id, { deadline, due, end }] of peer.asked) {
-        if (due > this.#pulses) continue
-        this.#forget(peer, id)
-        this.#run(() => end(Exit.fail(new NoAnswer({ after: deadline }))))
-      }
-      const busy = peer.asked.size + peer.serving.size + peer.inbox.size + peer.outbox.waiting > 0
-      peer.idle = busy ? 0 : peer.idle + 1
-      if (peer.idle === settlingPulses) peer.outbox.settle()
-      if (peer.idle > idlePulses) this.#remove(peer)
-    }
+    for (const peer of this.#peers.values()) if (peer.pulse()) this.#remove(peer)
   }
 
   size(): number {
     let size = 0
-    for (const { asked } of this.#peers.values()) size += asked.size
+    for (const { questions } of this.#peers.values()) size += questions.size
     return size
   }
 
   load(): NodeLoad {
-    let serving = 0
-    let waiting = 0
-    let incomplete = 0
-    for (const peer of this.#peers.values()) {
-      serving += peer.serving.size
-      waiting += peer.outbox.waiting
-      incomplete += peer.inbox.size
+    const load = { asked: 0, serving: 0, waiting: 0, incomplete: 0 }
+    for (const { errands, inbox, outbox, questions } of this.#peers.values()) {
+      load.asked += questions.size
+      load.serving += errands.size
+      load.waiting += outbox.waiting
+      load.incomplete += inbox.size
     }
-    return {
-      asked: this.size(),
-      serving,
-      waiting,
-      incomplete,
-      ignored: this.#ignored,
-      unsent: this.#unsent
-    }
+    const { ignored, unsent } = this.#faults
+    return { ...load, ignored, unsent }
   }
 
   #notice(kind: number): Buffer {
@@ -281,7 +196,7 @@ export class Exchange {
 
   #peer(node: string): Peer {
     const peer = this.#peers.get(node) ?? this.#meet(node)
-    peer.idle = 0
+    peer.wake()
     return peer
   }
 
@@ -297,20 +212,19 @@ export class Exchange {
       publish: (_, message) =>
         this.#options.publish(node, message, (outcome) => {
           this.#buffers.give(message)
-          if (peer.gone || (typeof outcome === "number" && outcome > 0)) return
-          if (typeof outcome === "string") this.#refusedBy(outcome)
+          if (peer.isGone || (typeof outcome === "number" && outcome > 0)) return
+          if (typeof outcome === "string") this.#faults.refused(this.#incarnation, outcome)
           this.#sever(peer, typeof outcome === "string" ? outcome : "it does not listen")
         })
     }
-    const peer: Peer = {
+    const peer = new Peer({
       node,
-      outbox: new Outbox(carrier),
-      inbox: new Inbox(mostWaiting),
-      asked: new Map(),
-      serving: new Map(),
-      idle: 0,
-      gone: false
-    }
+      carrier,
+      faults: this.#faults,
+      held: this.#held,
+      nextId: () => (this.#ids = (this.#ids + 1) >>> 0),
+      pulseTime: this.#options.pulseTime
+    })
     this.#peers.set(node, peer)
     return peer
   }
@@ -320,7 +234,7 @@ export class Exchange {
     const known = this.#peers.get(node)
     if (known === undefined) {
       if (this.#peers.size >= mostPeers) {
-        this.#garbled("from one node too many")
+        this.#faults.garbled("from one node too many")
         return undefined
       }
     } else if (known.outbox.to > from) {
@@ -337,149 +251,54 @@ export class Exchange {
   #frame(peer: Peer, kind: number, fields: FrameReader, long: Buffer | undefined): void {
     switch (kind) {
       case kinds.request:
-        return this.#serve(peer, fields, long)
+        return peer.errands.begin(fields, long, this.#receive)
       case kinds.tell:
         return this.#hear(fields, long)
-      case kinds.forget: {
-        const id = fields.u32()
-        const forget = peer.serving.get(id)
-        if (forget === undefined) return peer.outbox.withdrawAll(answerLane(id))
-        peer.serving.delete(id)
-        return this.#run(forget)
-      }
+      case kinds.forget:
+        return peer.errands.forget(fields.u32())
       case kinds.answer:
       case kinds.closed:
       case kinds.noAnswer:
       case kinds.refused:
-        return this.#answered(peer, kind, fields, long)
+        return peer.questions.answered(kind, fields, long)
       case kinds.piece: {
-        const whole = long === undefined ? peer.inbox.take(fields) : undefined
-        return whole && this.#frame(peer, whole.kind, whole.fields, whole.tail)
+        const arrived = long === undefined ? peer.inbox.take(fields) : undefined
+        if (arrived === undefined) return undefined
+        const { kind: own, tail } = arrived
+        if (tail === undefined) return this.#overflow(peer, own, arrived.fields)
+        return this.#frame(peer, own, arrived.fields, tail)
       }
       case kinds.drop:
         return peer.inbox.drop(fields.u32())
       case kinds.over:
         return this.#sever(peer, "it has given us up")
       default:
-        return this.#garbled("of an unknown kind")
+        return this.#faults.garbled("of an unknown kind")
     }
   }
 
-  #serve(peer: Peer, fields: FrameReader, long: Buffer | undefined): void {
-    const id = fields.u32()
-    const millis = fields.f64()
-    const sid = fields.string()
-    const event = fields.string()
-    const body = readBody(fields, long)
-    if (fields.failed || Number.isNaN(millis) || peer.serving.has(id)) return this.#garbled("no request")
-    const receive = this.#receive
-    if (receive === undefined) {
-      return this.#answer(peer, id, Exit.fail(new LinkClosed({ reason: "the node does not serve" })))
-    }
-    const end = (asked: Asked) => {
-      if (peer.serving.delete(id)) this.#answer(peer, id, asked)
-    }
-    // There before the handler is: it may end at once.
-    peer.serving.set(id, nothing)
-    this.#run(() => {
-      const forget = receive.request(sid, event, body, Duration.millis(Math.max(0, millis)), end)
-      if (peer.serving.has(id)) peer.serving.set(id, forget)
-    })
+  /** A frame begins for which there is no room: what waits for it ends. */
+  #overflow(peer: Peer, kind: number, fields: FrameReader): void {
+    this.#faults.overflowed(peer.node)
+    if (kind === kinds.request) peer.errands.refuse(fields.u32(), tooMuchHeld)
+    else if (kind !== kinds.tell) peer.questions.unanswerable(fields.u32(), "its answer is too much to hold")
   }
 
   #hear(fields: FrameReader, long: Buffer | undefined): void {
-    const event = fields.string()
-    const count = fields.u32()
-    const sids: Array<string> = []
-    while (sids.length < count && !fields.failed) sids.push(fields.string())
-    const body = readBody(fields, long)
-    if (fields.failed) return this.#garbled("no tell")
-    this.#run(() => this.#receive?.tell(sids, event, body))
-  }
-
-  #answered(peer: Peer, kind: number, fields: FrameReader, long: Buffer | undefined): void {
-    const id = fields.u32()
-    const question = peer.asked.get(id)
-    if (question === undefined) {
-      this.#ignored++
-      return
-    }
-    peer.asked.delete(id)
-    const asked = readEnding(kind, fields, long)
-    if (asked === undefined) this.#garbled("no answer")
-    const reason = "its answer cannot be read"
-    this.#run(() => question.end(asked ?? Exit.fail(new NodeAway({ node: peer.node, reason }))))
-  }
-
-  #answer(peer: Peer, id: number, asked: Asked): void {
-    if (peer.gone) return
-    const { bound, content, kind, write } = endingOf(id, asked)
-    const most = bound + boundOfContent(content)
-    if (most <= mostWholeBytes && peer.outbox.isFree("")) {
-      const writer = peer.outbox.writer(most).begin(kind)
-      write(writer)
-      writer.content(content).end()
-    } else if (!peer.outbox.wait(answerLane(id), fieldsOf(bound, kind, write), bytesOf(content))) {
-      this.#unsent++
-      const refusal = unavailable(`Too much waits for the other node already`)
-      const instead = refused(id, refusal)
-      const writer = peer.outbox.writer(instead.bound + boundOfContent(instead.content)).begin(instead.kind)
-      instead.write(writer)
-      writer.content(instead.content).end()
-    }
-  }
-
-  #tell(peer: Peer, sids: ReadonlyArray<string>, event: string, content: Content): void {
-    const fields = boundOfTell(sids, event)
-    const bound = fields + boundOfContent(content)
-    if (bound <= mostWholeBytes && sids.every((sid) => peer.outbox.isFree(sid))) {
-      const writer = peer.outbox.writer(bound).begin(kinds.tell)
-      writeTell(writer, sids, event).content(content).end()
-      return
-    }
-    const [sid] = sids
-    if (sid === undefined) return
-    if (sids.length > 1) {
-      // Each member has a lane of its own.
-      const half = Math.ceil(sids.length / 2)
-      this.#tell(peer, sids.slice(0, half), event, content)
-      return this.#tell(peer, sids.slice(half), event, content)
-    }
-    const head =
-      fields > mostFieldBytes
-        ? undefined
-        : fieldsOf(fields, kinds.tell, (writer) => writeTell(writer, sids, event))
-    if (head === undefined || peer.outbox.wait(sid, head, bytesOf(content)) === undefined) this.#unsent++
-  }
-
-  /** An answer is not wanted any more. */
-  #forget(peer: Peer, id: number): void {
-    const question = peer.asked.get(id)
-    if (question === undefined) return
-    peer.asked.delete(id)
-    const { waiting } = question
-    if (waiting !== undefined && peer.outbox.withdraw(waiting) !== "sent") return
-    peer.outbox.writer(8).begin(kinds.forget).u32(id).end()
+    const told = readTell(fields, long)
+    if (told === undefined) return this.#faults.garbled("no tell")
+    this.#faults.guard(() => this.#receive?.tell(told.sids, told.event, told.body))
   }
 
   /** Nothing between a node and us holds any more, at this end. */
   #sever(peer: Peer, reason: string): void {
     this.#remove(peer)
-    for (const forget of peer.serving.values()) this.#run(forget)
-    const asked = Exit.fail(new NodeAway({ node: peer.node, reason }))
-    for (const { end } of peer.asked.values()) this.#run(() => end(asked))
+    peer.giveUp(reason)
   }
 
   #remove(peer: Peer): void {
-    peer.gone = true
-    peer.outbox.close()
+    peer.close()
     if (this.#peers.get(peer.node) === peer) this.#peers.delete(peer.node)
-  }
-
-  #nextId(peer: Peer): number {
-    do this.#ids = (this.#ids + 1) >>> 0
-    while (peer.asked.has(this.#ids))
-    return this.#ids
   }
 
   #flush(): void {
@@ -487,30 +306,4 @@ export class Exchange {
     this.#dirty = []
     for (const outbox of dirty) outbox.flush()
   }
-
-  /** What others do with what they hear is none of the connection's business. */
-  #run(act: () => void): void {
-    try {
-      act()
-    } catch (error) {
-      this.#options.defect(error)
-    }
-  }
-
-  /** Redis does not let us publish: said once for each connection, since it would be said for every message. */
-  #refusedBy(reason: string): void {
-    if (this.#refused === this.#incarnation) return
-    this.#refused = this.#incarnation
-    this.#options.warn("Redis refused a message to another node", { reason })
-  }
-
-  /** Whatever else is on the channel is none of ours. One warning is enough; a flood of it must not flood the log. */
-  #garbled(how: string): void {
-    this.#ignored++
-    if (this.#warned) return
-    this.#warned = true
-    this.#options.warn("a message on this node's channel is none of a node of this version", { how })
-  }
 }
-
-const answerLane = (id: number): string => `answer ${id}`

@@ -178,10 +178,13 @@ export class LocalOffices {
     return !Option.exists(local.session.seat, ({ office }) => office === seat.office)
   }
 
-  /** One of our sessions has lost its seat. While it joins elsewhere that may be its own doing, or not matter. */
+  /**
+   * One of our sessions has lost its seat. Where it sits elsewhere already, which a snapshot may say before the channel
+   * does, or joins elsewhere, that may be its own doing, or not matter.
+   */
   #putOut(sid: string, reason: string): void {
     const local = this.#sessions.get(sid)
-    if (local === undefined) return
+    if (local === undefined || Option.isSome(local.session.seat)) return
     if (local.joining === undefined) this.#tell({ _tag: "Evicted", sid, reason })
     else local.lost = reason
   }

@@ -51,7 +51,7 @@ export interface Waiting {
 export interface Carrier {
   readonly node: string
   readonly buffers: Buffers
-  /** Most bytes of texts that may wait. */
+  /** Most bytes of texts that may wait, of which a part may have gone. */
   readonly mostWaiting: number
   readonly incarnation: () => number
   /** Calls {@link Outbox.flush} once, when this turn of the event loop has ended. */
@@ -82,7 +82,7 @@ export class Outbox {
     this.#carrier = carrier
   }
 
-  /** Bytes of texts that wait. */
+  /** Bytes of texts that wait; one counts until its last piece has gone, since the far end holds as much. */
   get waiting(): number {
     return this.#waiting
   }
@@ -122,7 +122,7 @@ export class Outbox {
     if (lane === undefined || index < 0) return "sent"
     lane.splice(index, 1)
     if (lane.length === 0) this.#lanes.delete(waiting.lane)
-    this.#waiting -= waiting.text.length - waiting.position
+    this.#waiting -= waiting.text.length
     if (waiting.stream === 0) return "unsent"
     this.writer(16).begin(kinds.drop).u32(waiting.stream).end()
     return "begun"
@@ -223,7 +223,7 @@ export class Outbox {
     const left = waiting.position < text.length
     writer.buffer.writeUInt8((first ? firstPiece : 0) | (left ? 0 : lastPiece), flags)
     writer.end()
-    this.#waiting -= waiting.position - from
+    if (!left) this.#waiting -= text.length
     return left
   }
 }

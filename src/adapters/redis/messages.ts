@@ -37,13 +37,13 @@ export const readMessage = Schema.decodeUnknownResult(Schema.fromJsonString(Mess
 
 /** What the scripts give. */
 export const readReconciled = Schema.decodeUnknownEffect(
-  Schema.Tuple([Schema.Finite, Schema.Finite, Schema.Array(Schema.String)])
+  Schema.Tuple([Schema.Finite, Schema.Finite, Schema.Array(Schema.String), Schema.Finite])
 )
 export const readRenewed = Schema.decodeUnknownEffect(
-  Schema.Tuple([Schema.Literals(["ok", "gone"]), Schema.Finite])
+  Schema.Tuple([Schema.Literals(["ok", "gone"]), Schema.Finite, Schema.Finite])
 )
 export const readJoined = Schema.decodeUnknownEffect(
-  Schema.Literals(["in", "gone", "taken", "office full", "too many offices"])
+  Schema.Literals(["in", "late", "gone", "taken", "office full", "too many offices"])
 )
 export const readSnapshot = Schema.decodeUnknownEffect(
   Schema.Tuple([

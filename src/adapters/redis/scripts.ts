@@ -101,8 +101,8 @@ end
 /**
  * ARGV: node, lease in ms, greatest revision it has seen, settling time in ms, n, then n times session, office, field,
  * member, holder; then sessions whose seat is just changing. Puts the node and its members in as they are, except where
- * somebody else sits by now. Gives how many ms the others still have to do the same, the number of nodes, and the
- * sessions that have lost their seats.
+ * somebody else sits by now. Gives how many ms the others still have to do the same, the number of nodes, the sessions
+ * that have lost their seats, and the time.
  */
 const reconcile = `${prelude}
 local node, lease, highest, settle, n = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
@@ -133,17 +133,17 @@ for i = 6, at - 1, 5 do
     else enter(node, sid, office, field, ARGV[i + 3], ARGV[i + 4]) end
   end
 end
-return { math.max(0, settle - age()), call('ZCARD', P .. 'nodes'), losers }
+return { math.max(0, settle - age()), call('ZCARD', P .. 'nodes'), losers, now() }
 `
 
 /**
  * ARGV: node, lease in ms. Renews the lease, and removes the nodes whose lease has ended, unless nobody could renew for
- * a while: then it was Redis that stood still. Gives "gone" when the node itself has been removed, else "ok" and the
- * number of nodes.
+ * a while: then it was Redis that stood still. Gives "gone" when the node itself has been removed, else "ok"; the number
+ * of nodes; and the time.
  */
 const renew = `${prelude}
 local node, lease = ARGV[1], tonumber(ARGV[2])
-if not call('ZSCORE', P .. 'nodes', node) then return { 'gone', 0 } end
+if not call('ZSCORE', P .. 'nodes', node) then return { 'gone', 0, now() } end
 local t = now()
 call('ZADD', P .. 'nodes', whole(t + lease), node)
 local still = t - tonumber(call('GET', P .. 'seen') or '0') > lease / 2
@@ -151,15 +151,17 @@ call('SET', P .. 'seen', whole(t))
 for _, other in ipairs(call('ZRANGEBYSCORE', P .. 'nodes', '-inf', '(' .. whole(t))) do
   if still then call('ZADD', P .. 'nodes', whole(t + lease), other) else remove(other) end
 end
-return { 'ok', call('ZCARD', P .. 'nodes') }
+return { 'ok', call('ZCARD', P .. 'nodes'), t }
 `
 
 /**
- * ARGV: node, session, office, field, name, member, holder, most offices, most members. Gives "in", "gone" when the
- * node is unknown, "taken", "office full", "too many offices".
+ * ARGV: node, session, office, field, name, member, holder, most offices, most members, the time after which nobody
+ * waits for it any more. Gives "in", "late" when it is later, "gone" when the node is unknown, "taken", "office full",
+ * "too many offices".
  */
 const join = `${prelude}
 local node, sid, office, field, name, json, holder = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
+if now() > tonumber(ARGV[10]) then return 'late' end
 if not call('ZSCORE', P .. 'nodes', node) then return 'gone' end
 local current = seat(node, sid)
 if current and current.office == office and current.field == field then return 'in' end

@@ -184,5 +184,15 @@ export const writeTell = (writer: FrameWriter, sids: ReadonlyArray<string>, even
   return writer
 }
 
+/** A tell as it came; `undefined` when it cannot be read. */
+export const readTell = (fields: FrameReader, long: Buffer | undefined) => {
+  const event = fields.string()
+  const count = fields.u32()
+  const sids: Array<string> = []
+  while (sids.length < count && !fields.failed) sids.push(fields.string())
+  const body = readBody(fields, long)
+  return fields.failed ? undefined : { event, sids, body }
+}
+
 export const boundOfTell = (sids: ReadonlyArray<string>, event: string): number =>
   sids.reduce((sum, sid) => sum + boundOf(sid), 4 + boundOf(event))

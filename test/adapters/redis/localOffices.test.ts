@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Option } from "effect"
 import { LocalOffices } from "../../../src/adapters/redis/LocalOffices.ts"
-import type { Member } from "../../../src/domain/office/membership.ts"
+import type { Member, Seat } from "../../../src/domain/office/membership.ts"
 
 const seatIn = (office: string) => ({ office, role: "computer", name: "x" }) as const
 const memberIn = (office: string, since: number): Member => ({
@@ -25,6 +25,15 @@ const seated = () => {
   done()
   return { local, told }
 }
+
+/** It joins elsewhere, and its node learns of that by a snapshot: what came by the channel is late. */
+const moveTo = (local: LocalOffices, office: string, revision: number) => {
+  const done = local.joining("old", office, () => undefined)
+  local.replace(office, { revision, asOf: revision, members: [memberIn(office, revision)] })
+  done()
+}
+
+const seatOffice = ({ office }: Seat): string => office
 
 const loseSeat = (local: LocalOffices) =>
   local.step("O", {
@@ -56,5 +65,33 @@ describe("a session whose seat is taken over", () => {
     local.replace("P", { revision: 3, asOf: 3, members: [memberIn("P", 3)] })
     done()
     assert.deepStrictEqual(told, ["Entered old", "Left old", "Entered old"])
+  })
+
+  it("stays when its move elsewhere was known here before that its seat was taken over", () => {
+    const { local, told } = seated()
+    moveTo(local, "P", 3)
+    loseSeat(local)
+    assert.deepStrictEqual(told, ["Entered old", "Entered old", "Left old"])
+    assert.deepStrictEqual(
+      Option.map(local.session("old")?.seat ?? Option.none(), seatOffice),
+      Option.some("P")
+    )
+  })
+})
+
+describe("a session that has moved", () => {
+  it("stays when only a snapshot says that it has left the office before", () => {
+    const { local, told } = seated()
+    moveTo(local, "P", 3)
+    local.replace("O", { revision: 4, asOf: 4, members: [] })
+    assert.deepStrictEqual(told, ["Entered old", "Entered old", "Left old"])
+    assert.deepStrictEqual([local.knows("O"), local.knows("P")], [false, true])
+  })
+
+  it("is put out when it has lost the seat to which it has moved", () => {
+    const { local, told } = seated()
+    moveTo(local, "P", 3)
+    local.replace("P", { revision: 4, asOf: 4, members: [] })
+    assert.deepStrictEqual(told.at(-1), "Evicted old")
   })
 })

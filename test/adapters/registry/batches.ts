@@ -1,4 +1,4 @@
-import { Duration, Effect, Fiber, Option, type Scope } from "effect"
+import { Duration, Effect, Fiber, Option, Schedule, type Scope } from "effect"
 import type { Change } from "../../../src/application/ports/OfficeRegistry.ts"
 import type { Capacity, Command, Seat } from "../../../src/domain/office/membership.ts"
 import {
@@ -74,6 +74,10 @@ const listening = Effect.fnUntraced(function* (
   name: string
 ): Effect.fn.Return<Listening, never, Scope.Scope> {
   const node = yield* open(name)
+  // One that is not connected yet refuses at once, which no clock shows to be slow.
+  yield* Effect.sync(() => node.registry.state().up).pipe(
+    Effect.repeat({ schedule: Schedule.spaced("5 millis"), until: (up) => up })
+  )
   const heard: Array<Change> = []
   yield* node.registry.follow((change) => {
     if (!("sid" in change) || change.sid !== probeOf(name)) heard.push(change)

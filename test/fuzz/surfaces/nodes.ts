@@ -15,6 +15,9 @@ const stranger = "stranger"
 const pulseTime = 250
 const bufferBytes = 4096
 
+/** Bytes of which less than two may be promised by one node. */
+const mostPromised = 40 * 1024 * 1024
+
 /** A message of the stranger, with one frame or several. */
 const message = (
   ...frames: ReadonlyArray<readonly [kind: number, write: (writer: FrameWriter) => unknown]>
@@ -41,14 +44,14 @@ const withId = (kind: number, id: number, text = "") =>
   [kind, (writer: FrameWriter) => writer.u32(id).content(text)] as const
 
 /** A piece of a request; the first one says what it is, and how long the text will be. */
-const piece = (flags: number, part: string, length: number) =>
+const piece = (flags: number, part: string, length: number, stream = 1) =>
   [
     kinds.piece,
     (writer: FrameWriter) => {
-      writer.u32(1).u8(flags)
+      writer.u32(stream).u8(flags)
       if ((flags & firstPiece) !== 0) {
         const fields = new FrameWriter(Buffer.alloc(200))
-        writeRequest(fields.u8(kinds.request), 9, 5000, "sid", "echo")
+        writeRequest(fields.u8(kinds.request), 8 + stream, 5000, "sid", "echo")
         const bytes = fields.buffer.subarray(0, fields.length)
         writer.u32(bytes.length).bytes(bytes).u32(length)
       }
@@ -71,6 +74,14 @@ const messages: ReadonlyArray<Buffer> = [
   message(piece(firstPiece, '{"a":"', 12), piece(lastPiece, 'xxxx"}', 12)),
   message(piece(firstPiece | lastPiece, "{}", 2)),
   message(piece(firstPiece, "{", 100)),
+  // More than is held for one node: the second one is refused, and room is made for the third.
+  message(
+    piece(firstPiece, "{", mostPromised),
+    piece(firstPiece, "{", mostPromised, 2),
+    withId(kinds.drop, 1),
+    piece(firstPiece, "{", mostPromised, 3),
+    withId(kinds.drop, 3)
+  ),
   message(withId(kinds.drop, 1)),
   message(withId(kinds.piece, 1))
 ]
