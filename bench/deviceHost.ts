@@ -115,7 +115,6 @@ const program = Effect.gen(function* () {
   const { call, port } = yield* process.argv[2] === "bare" ? bare : gateway
   const run = Effect.runForkWith(yield* Effect.context<never>())
   process.on("message", (order: Order) => void run(obey(order, call)))
-  process.on("disconnect", () => process.exit(1))
   tell({ _tag: "Listening", port })
   return yield* Effect.never
 })
