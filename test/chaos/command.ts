@@ -1,5 +1,5 @@
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
-import { Effect } from "effect"
+import { Cause, Effect } from "effect"
 
 /** What commands end with; 130 where a signal has ended them. */
 export const exitCodes = {
@@ -31,6 +31,12 @@ export const reporter = (): ((line: string) => void) => {
     process.stderr.write(`${seconds} s  ${line}\n`)
   }
 }
+
+/** Why something failed, without where. */
+export const messageOf = (cause: Cause.Cause<unknown>): string =>
+  Cause.prettyErrors(cause)
+    .map(({ message }) => message)
+    .join("\n")
 
 /** Seconds that are given to the end of something before the process ends with it. */
 const grace = 30

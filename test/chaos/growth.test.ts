@@ -25,7 +25,7 @@ const samplesOf = (minutes: number, live: (hours: number, index: number) => numb
 const jitter = (size: number) => (_hours: number, index: number) => 46_000 + (index % 2) * size
 
 const verdictOn = (minutes: number, live: (hours: number, index: number) => number) =>
-  judge(growthOf(samplesOf(minutes, live)), 1024, minutes)
+  judge(samplesOf(minutes, live), 1024, minutes)
 
 describe("the judgement on a long run", () => {
   it("is that memory is flat when nothing is kept", () => {
@@ -40,15 +40,26 @@ describe("the judgement on a long run", () => {
     assert.strictEqual(verdictOn(30, warming).verdict, "Below")
   })
 
+  it("is not that it grows when it settles, and that it is flat once it has", () => {
+    const settling = (hours: number) => 46_000 + 110 * Math.log(hours)
+    assert.strictEqual(verdictOn(6, settling).verdict, "TooShort")
+    assert.strictEqual(verdictOn(30, settling).verdict, "Below")
+  })
+
+  it("is that it grows by what is kept of calls that become fewer", () => {
+    const slowing = (hours: number) => 46_000 + 100_000 * Math.sqrt(hours)
+    assert.strictEqual(verdictOn(6, slowing).verdict, "Above")
+  })
+
   it("does not count samples for which somebody was missing", () => {
     const samples = samplesOf(30, jitter(10)).map((one, index) =>
       index % 7 === 0 ? { ...one, live: one.live + index * 1e6, rested: false } : one
     )
-    assert.strictEqual(judge(growthOf(samples), 1024, 30).verdict, "Below")
+    assert.strictEqual(judge(samples, 1024, 30).verdict, "Below")
   })
 
   it("is that it grows when a kilobyte is kept of each of a few calls a second", () => {
-    const { verdict, words } = verdictOn(10, (hours, index) => jitter(100)(hours, index) + hours * 3600 * 3)
+    const { verdict, words } = verdictOn(10, (hours, index) => jitter(100)(hours, index) + hours * 3600 * 2)
     assert.strictEqual(verdict, "Above")
     assert.match(words, /^GROWS: /)
   })

@@ -3,8 +3,8 @@
  * Usage: node test/chaos/longRun.ts [--help]
  */
 import { parseArgs } from "node:util"
-import { Effect, References } from "effect"
-import { exitCodes, reporter, runCommand, usageOr, within } from "./command.ts"
+import { Cause, Effect, Exit, References } from "effect"
+import { exitCodes, messageOf, reporter, runCommand, usageOr, within } from "./command.ts"
 import { type Growth, growthOf, judge, warmUp } from "./growth.ts"
 import { startMixedLoad } from "./mixedLoad.ts"
 import { wholeNumber } from "./options.ts"
@@ -29,7 +29,8 @@ and the heap finds its size then. The last line is the answer.
 
 Ends with
   ${exitCodes.fine}    when live memory certainly grows by less than that, certainly being ${certainty} standard errors
-  ${exitCodes.wrong}    when it certainly grows by more, when an answer was wrong, or when files, handles, members or calls stay
+  ${exitCodes.wrong}    when it certainly grows by more, when an answer was wrong, when files, handles, members or calls stay, or
+       when the Server ended by itself
   ${exitCodes.usage}    when the command was not understood
   ${exitCodes.notJudged}    when the run was too short for either, or could not be made
   130  when a signal ended it
@@ -80,9 +81,15 @@ const run = Effect.fnUntraced(function* (minutes: number) {
 const program = Effect.gen(function* () {
   const { bound, help, json, minutes } = yield* usageOr(() => readOptions(process.argv.slice(2)))
   if (help) return void process.stdout.write(helpText)
-  const { done, samples } = yield* within(minutes * 60 + spareTime, run(minutes))
+  const exit = yield* Effect.exit(within(minutes * 60 + spareTime, run(minutes)))
+  if (Exit.isFailure(exit)) {
+    process.stderr.write(`${messageOf(exit.cause)}\n`)
+    process.exitCode = Cause.hasFails(exit.cause) ? exitCodes.wrong : exitCodes.notJudged
+    return
+  }
+  const { done, samples } = exit.value
   const growth = growthOf(samples.taken)
-  const { verdict, words } = judge(growth, bound, minutes)
+  const { verdict, words } = judge(samples.taken, bound, minutes)
   const problems = [
     ...(done.wrong.length > 0 ? [`${done.wrong.length} wrong: ${done.wrong.slice(0, 5).join(", ")}`] : []),
     ...samples.left,

@@ -2,11 +2,11 @@
  * Do calls get lost, mixed up or executed twice while things go wrong?
  * Usage: node test/chaos/run.ts [--help]
  */
-import { Cause, Effect, Exit, Result } from "effect"
+import { Effect, Exit, Result } from "effect"
 import { largeCast, smallCast } from "./cast.ts"
 import { mostSecondsOf, runChaos } from "./chaos.ts"
 import { helpText, readOptions } from "./options.ts"
-import { reporter, runCommand, usageOr, within } from "./command.ts"
+import { messageOf, reporter, runCommand, usageOr, within } from "./command.ts"
 import { answerOf, exitCodeOf, type Run, spellRuns, spellRunsJson } from "./series.ts"
 
 const program = Effect.gen(function* () {
@@ -21,12 +21,7 @@ const program = Effect.gen(function* () {
       const run: Run = {
         seed,
         found: Exit.match(exit, {
-          onFailure: (cause) =>
-            Result.fail(
-              Cause.prettyErrors(cause)
-                .map(({ message }) => message)
-                .join("\n")
-            ),
+          onFailure: (cause) => Result.fail(messageOf(cause)),
           onSuccess: Result.succeed
         })
       }

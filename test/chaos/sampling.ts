@@ -1,18 +1,21 @@
 import { readdirSync } from "node:fs"
-import { Deferred, Effect, Exit, Schedule, type Scope } from "effect"
+import { Data, Deferred, Effect, Exit, Schedule, type Scope } from "effect"
 import { cli } from "../main/processes.ts"
 import { type Holdings, type Inspector, openInspector } from "./Inspector.ts"
 import type { MixedLoad } from "./mixedLoad.ts"
 import { startNode } from "./Process.ts"
 import { statusOf } from "./serverStatus.ts"
 
+/** The Server has ended though nobody wanted it to. */
+export class ServerEnded extends Data.TaggedError("ServerEnded")<{ readonly message: string }> {}
+
 /** A Server that can be looked into. */
 export interface InspectedServer extends Inspector {
   readonly port: number
   /** How many files and sockets it has open; nothing where the system does not say. */
   readonly files: () => number | undefined
-  /** Dies when the Server ends. */
-  readonly died: Effect.Effect<never>
+  /** Fails when the Server ends. */
+  readonly died: Effect.Effect<never, ServerEnded>
 }
 
 const filesOf = (pid: number) => () => {
@@ -24,7 +27,11 @@ const filesOf = (pid: number) => () => {
 }
 
 /** Starts a Server that ends with the scope. */
-export const startServer = Effect.gen(function* (): Effect.fn.Return<InspectedServer, never, Scope.Scope> {
+export const startServer = Effect.gen(function* (): Effect.fn.Return<
+  InspectedServer,
+  ServerEnded,
+  Scope.Scope
+> {
   const listening = yield* Deferred.make<string>()
   const inspected = yield* Deferred.make<string>()
   const server = yield* startNode(["--inspect=127.0.0.1:0", cli, "server", "--port", "0"], {
@@ -38,7 +45,7 @@ export const startServer = Effect.gen(function* (): Effect.fn.Return<InspectedSe
     }
   })
   const died = Effect.flatMap(server.ended, (how) =>
-    Effect.die(new Error(`the Server ended: ${how}\n${server.lastWords()}`))
+    Effect.fail(new ServerEnded({ message: `the Server ended by itself: ${how}\n${server.lastWords()}` }))
   )
   const urls = Effect.all([Deferred.await(listening), Deferred.await(inspected)])
   const [url, inspector] = yield* Effect.raceFirst(urls, died)

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { slopeOf, verdictOf, withoutSettling } from "./slope.ts"
+import { slopeOf, verdictOf } from "./slope.ts"
 
 const line = (slope: number, noise: (index: number) => number, count = 100) =>
   Array.from({ length: count }, (_, index) => [index / 10, 7 + (slope * index) / 10 + noise(index)] as const)
@@ -39,30 +39,6 @@ describe("the slope of some samples", () => {
   })
 })
 
-describe("the slope beside what settles", () => {
-  const settling = (x: number) => 500 * Math.log(x)
-  const points = (slope: number, noise: (index: number) => number) =>
-    line(slope, noise)
-      .slice(1)
-      .map(([x, y]) => [x, y + settling(x)] as const)
-
-  it("is none where everything settles", () => {
-    assert.isAbove(slopeOf(points(0, () => 0)).slope, 10)
-    assert.closeTo(withoutSettling(points(0, () => 0)).slope, 0, 1e-9)
-  })
-
-  it("is that of what goes on", () => {
-    const { error, slope } = withoutSettling(points(3, alternating(1)))
-    assert.isBelow(Math.abs(slope - 3), 3 * error)
-    assert.isBelow(error, 1)
-  })
-
-  it("is less certain than without, since the two look alike for a while", () => {
-    const flat = line(0, alternating(1)).slice(1)
-    assert.isAbove(withoutSettling(flat).error, 2 * slopeOf(flat).error)
-  })
-})
-
 describe("the verdict on a slope", () => {
   const verdict = (points: ReturnType<typeof line>, bound: number) => verdictOf(slopeOf(points), bound)
 
@@ -91,7 +67,14 @@ describe("the verdict on a slope", () => {
     if (short._tag !== "TooShort") return assert.fail(short._tag)
     const enough = (times: number) => verdict(line(0, noise, Math.ceil(30 * times)), 1)._tag
     assert.strictEqual(enough(short.times * 1.05), "Below")
-    assert.strictEqual(enough(short.times * 0.8), "TooShort")
+    assert.strictEqual(enough(short.times / 2), "TooShort")
+  })
+
+  it("is not that a slope is steep when what settles may be all of it", () => {
+    const steep = { slope: 1500, error: 10 }
+    assert.strictEqual(verdictOf(steep, 1000)._tag, "Above")
+    assert.deepStrictEqual(verdictOf(steep, 1000, 600), { _tag: "TooShort", times: 3 })
+    assert.strictEqual(verdictOf({ slope: 500, error: 10 }, 1000, 600)._tag, "Below")
   })
 
   it("asks for no length that does not end", () => {

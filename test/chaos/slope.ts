@@ -36,18 +36,6 @@ export const slopeOf = (points: ReadonlyArray<readonly [x: number, y: number]>):
   return { slope, error: error * Math.sqrt((1 + likeness) / (1 - likeness)) }
 }
 
-/**
- * The slope beside something that settles: that grows ever more slowly, like the logarithm of time, as what V8 learns
- * of a program does. The xs must be more than 0.
- */
-export const withoutSettling = (points: ReadonlyArray<readonly [x: number, y: number]>): Slope => {
-  const settling = points.map(([x]) => Math.log(x))
-  const restOf = (values: ReadonlyArray<number>) => fit(settling, values).rests
-  // What is left of both when each has been freed of what settles: its slope is that of a fit of all three together.
-  const [xs, ys] = [restOf(points.map(([x]) => x)), restOf(points.map(([, y]) => y))]
-  return slopeOf(xs.map((x, index) => [x, ys[index] ?? 0]))
-}
-
 /** How many standard errors a slope must be from a bound to be called steeper or less steep: less is noise. */
 export const certainty = 3
 
@@ -61,13 +49,15 @@ export type Verdict =
 /** The error of a slope shrinks with the length of what it is taken from to this power. */
 const shrinking = 1.5
 
-/** Is a slope above this bound, or not, with certainty; or how much longer must be looked? */
-export const verdictOf = ({ error, slope }: Slope, bound: number): Verdict => {
+/**
+ * Is a slope above this bound, or not, with certainty; or how much longer must be looked? So much of the slope may be
+ * owed to something that settles: that ever less of it is added the longer one looks.
+ */
+export const verdictOf = ({ error, slope }: Slope, bound: number, settling = 0): Verdict => {
   const margin = certainty * error
-  if (slope - margin > bound) return { _tag: "Above" }
+  if (slope - margin - settling > bound) return { _tag: "Above" }
   if (slope + margin <= bound) return { _tag: "Below" }
-  // A slope at the bound itself cannot be told from it, however long one looks: half of the bound is near enough. One
-  // that is far from it may be so by chance.
-  const wanted = Math.min(Math.max(Math.abs(bound - slope), bound / 2), bound)
-  return { _tag: "TooShort", times: Math.max((margin / wanted) ** (1 / shrinking), 1) }
+  // Half of the bound is for noise, half for what settles, of which nobody knows better than that it may be all.
+  const half = bound / 2
+  return { _tag: "TooShort", times: Math.max((margin / half) ** (1 / shrinking), slope / half, 1) }
 }
