@@ -52,20 +52,28 @@ const gateway = Effect.gen(function* () {
   return { port: address.port, call }
 })
 
-/** Whoever sends something is told that it has come; after that it sends what it is asked. */
+/** What every frame ends with. */
+const end = "##END"
+
+/**
+ * Whoever sends a frame is told that it has come; after that it sends what it is asked, in order, since one device may
+ * be asked again before it has answered.
+ */
 const bare = Effect.callback<Host>((resume) => {
-  const sockets: Array<{ readonly socket: Socket; heard: () => void }> = []
+  const sockets: Array<{ readonly socket: Socket; readonly waiting: Array<() => void> }> = []
   const server = createServer({ noDelay: true }, (socket) => {
-    const one = { socket, heard: () => void socket.write("registered") }
-    sockets.push(one)
-    socket.on("data", () => one.heard())
+    const waiting = [() => void socket.write("registered")]
+    sockets.push({ socket, waiting })
+    socket.on("data", (chunk) => {
+      for (let at = chunk.indexOf(end); at >= 0; at = chunk.indexOf(end, at + 1)) waiting.shift()?.()
+    })
   })
   const call: Call = (device) =>
     Effect.callback((done) => {
       const one = sockets[device - 1]
       if (one === undefined) return done(Effect.fail("it is not connected"))
-      one.heard = () => done(Effect.void)
-      one.socket.write(`{"type":"call","data":{"call_id":"${device}","method":"ping","params":{}}}`)
+      one.waiting.push(() => done(Effect.void))
+      one.socket.write(`{"type":"call","data":{"call_id":"${device}","method":"ping","params":{}}}${end}`)
     })
   server.listen(0, "127.0.0.1", 4096, () => {
     const address = server.address()
@@ -115,7 +123,6 @@ const program = Effect.gen(function* () {
   const { call, port } = yield* process.argv[2] === "bare" ? bare : gateway
   const run = Effect.runForkWith(yield* Effect.context<never>())
   process.on("message", (order: Order) => void run(obey(order, call)))
-  process.on("disconnect", () => process.exit(1))
   tell({ _tag: "Listening", port })
   return yield* Effect.never
 })

@@ -6,6 +6,7 @@
 import { execFileSync, fork } from "node:child_process"
 import { connect, type Socket } from "node:net"
 import { fileURLToPath } from "node:url"
+import { leash } from "../test/leash.ts"
 import type { Order, Report } from "./deviceHost.ts"
 
 const devices = Number(process.argv[2] ?? 1000)
@@ -66,7 +67,7 @@ const connectDevice = (port: number): Promise<Socket> =>
   })
 
 const host = async (kind: "gateway" | "bare") => {
-  const child = fork(fileURLToPath(new URL("deviceHost.ts", import.meta.url)), [kind])
+  const child = leash(fork(fileURLToPath(new URL("deviceHost.ts", import.meta.url)), [kind]))
   const heard = <Tag extends Report["_tag"]>(tag: Tag) =>
     new Promise<Extract<Report, { readonly _tag: Tag }>>((resolve, reject) => {
       child.once("exit", () => reject(new Error(`the ${kind} has ended`)))

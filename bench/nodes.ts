@@ -3,12 +3,12 @@
  * three for one request and its answer of the same size, without the members' own connections.
  * Usage: node bench/nodes.ts [SECONDS per row]
  */
-import { fork, spawn, type ChildProcess } from "node:child_process"
-import { mkdtempSync, readFileSync, rmSync } from "node:fs"
-import { createServer } from "node:net"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { fork, type ChildProcess } from "node:child_process"
 import { fileURLToPath } from "node:url"
+import { Effect, Scope } from "effect"
+import { startRedis } from "../test/fixtures/redis.ts"
+import { leash } from "../test/leash.ts"
+import { cpuTimeOf } from "./cpuTime.ts"
 import type { Order, Report } from "./nodeHost.ts"
 
 const seconds = Number(process.argv[2] ?? 3)
@@ -28,28 +28,8 @@ setTimeout(() => {
   process.exit(1)
 }, patience).unref()
 
-const freePort = (): Promise<number> =>
-  new Promise((resolve) => {
-    const server = createServer().listen(0, "127.0.0.1", () => {
-      const address = server.address()
-      server.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0))
-    })
-  })
-
-/** CPU time of a process so far, in microseconds. */
-const cpuOf = (pid: number): number =>
-  Number(readFileSync(`/proc/${pid}/schedstat`, "utf8").split(" ")[0]) / 1000
-
-const port = await freePort()
-const folder = mkdtempSync(join(tmpdir(), "a2c-nodes-"))
-const redis = spawn(
-  process.env["REDIS_SERVER"] ?? "/usr/bin/redis-server",
-  ["--port", String(port), "--save", "", "--dir", folder],
-  {
-    stdio: "ignore"
-  }
-)
-const url = `redis://127.0.0.1:${port}`
+// All of it ends with this process.
+const redis = await Effect.runPromise(Scope.provide(startRedis(), Scope.makeUnsafe()))
 
 const heard = (child: ChildProcess): Promise<Report> =>
   new Promise((resolve, reject) => {
@@ -57,7 +37,7 @@ const heard = (child: ChildProcess): Promise<Report> =>
     child.once("exit", () => reject(new Error("a node has ended")))
   })
 const start = async (node: string, kind: "redis" | "local") => {
-  const child = fork(fileURLToPath(new URL("nodeHost.ts", import.meta.url)), [kind, url, node])
+  const child = leash(fork(fileURLToPath(new URL("nodeHost.ts", import.meta.url)), [kind, redis.url, node]))
   await heard(child)
   return child
 }
@@ -65,15 +45,15 @@ const answerer = await start("answerer", "redis")
 const asker = await start("asker", "redis")
 const local = await start("answerer", "local")
 
-const measure = async (child: ChildProcess, others: ReadonlyArray<ChildProcess>, order: Order) => {
-  const pids = [child, ...others].map(({ pid = 0 }) => pid)
+const measure = async (child: ChildProcess, others: ReadonlyArray<number>, order: Order) => {
+  const pids = [child.pid ?? 0, ...others]
   child.send(order satisfies Order)
   const { calls: warm } = await heard(child)
   if (warm === 0) throw new Error("nothing was answered")
-  const before = pids.map(cpuOf)
+  const before = pids.map(cpuTimeOf)
   child.send(order satisfies Order)
   const { calls, latency } = await heard(child)
-  const each = pids.map((pid, index) => (cpuOf(pid) - (before[index] ?? 0)) / calls)
+  const each = pids.map((pid, index) => (cpuTimeOf(pid) - (before[index] ?? 0)) / calls)
   return { each, calls, latency, all: each.reduce((sum, one) => sum + one, 0) }
 }
 
@@ -84,13 +64,11 @@ row("CPU µs per call", "loopback", "two nodes", "asker", "answerer", "redis", "
 for (const { atOnce, bytes } of rows) {
   const order: Order = { bytes, atOnce, seconds }
   const near = await measure(local, [], order)
-  const far = await measure(asker, [answerer, redis], order)
+  const far = await measure(asker, [answerer.pid ?? 0, redis.pid()], order)
   row(
     `${bytes / 1024} KiB, ${atOnce} at once`,
     ...[near.all, far.all, ...far.each, far.calls / seconds].map(number),
     far.latency.toFixed(2)
   )
 }
-for (const child of [asker, answerer, local, redis]) child.kill("SIGKILL")
-rmSync(folder, { recursive: true, force: true })
 process.exit(0)

@@ -13,7 +13,7 @@ import { helpText, type Options, readOptions } from "./relay/options.ts"
 import { pin, processors } from "./relay/pinning.ts"
 import { spellJson, spellTable } from "./relay/table.ts"
 
-/** Ends everything: whatever child still runs is killed with us. */
+/** Ends everything: whatever child still runs goes with us. */
 const give = (reason: string, code: number): never => {
   process.stderr.write(`${reason}\n`)
   process.exit(code)
@@ -92,8 +92,6 @@ const takeProfile = async (options: Options, name: string) => {
 const main = async () => {
   const options = optionsOf(process.argv.slice(2))
   if (options.help) return void process.stdout.write(helpText(cases))
-  process.once("SIGINT", () => give("interrupted", 130))
-  process.once("SIGTERM", () => give("terminated", 143))
   // The load passes bodies on, too, and is not what is measured.
   tuneForRelay()
   const notPinned = pin(process.pid, processors.load)

@@ -1,6 +1,7 @@
 import { fork } from "node:child_process"
 import { once } from "node:events"
 import { fileURLToPath } from "node:url"
+import { leash } from "../../test/leash.ts"
 import { patience } from "./limits.ts"
 import type { Order, Report } from "./orders.ts"
 import { pin, processors } from "./pinning.ts"
@@ -24,17 +25,19 @@ export interface Child {
 const isTold = <Tag extends Report["_tag"]>(report: Report, tag: Tag): report is Told<Tag> =>
   report._tag === tag
 
-/** Starts one of the scripts in `servers`; rejects when it does not listen in time. */
+/** Starts one of the scripts in `servers`, which ends with us; rejects when it does not listen in time. */
 export const startChild = async (
   script: string,
   environment: { readonly [name: string]: string } = {}
 ): Promise<Child> => {
   const file = fileURLToPath(new URL(`servers/${script}`, import.meta.url))
-  const child = fork(file, {
-    env: { ...process.env, ...environment },
-    execArgv: ["--expose-gc"],
-    stdio: ["ignore", 2, 2, "ipc"]
-  })
+  const child = leash(
+    fork(file, {
+      env: { ...process.env, ...environment },
+      execArgv: ["--expose-gc"],
+      stdio: ["ignore", 2, 2, "ipc"]
+    })
+  )
   if (child.pid !== undefined) pin(child.pid, processors.servers)
 
   /** Orders are given one after the other, so the next report is the one to the last order. */
@@ -66,10 +69,6 @@ export const startChild = async (
     return report
   }
 
-  const kill = () => void child.kill("SIGKILL")
-  process.once("exit", kill)
-  child.once("exit", () => process.off("exit", kill))
-
   const { address } = await heard("Listening")
   return {
     address,
@@ -80,6 +79,7 @@ export const startChild = async (
     stop: async () => {
       if (child.exitCode !== null || child.signalCode !== null) return
       const ended = once(child, "exit")
+      const kill = () => void child.kill("SIGKILL")
       const timer = setTimeout(kill, patience)
       if (child.connected) order({ _tag: "Stop" })
       else kill()

@@ -40,9 +40,8 @@ const obey = async (order: Order): Promise<void> => {
   }
 }
 
-/** Says where a measured server listens, and does from now on what the benchmark orders. It ends with the benchmark. */
+/** Says where a measured server listens, and does from now on what the benchmark orders. */
 export const obeyOrders = (address: string): void => {
   process.on("message", (order: Order) => void obey(order))
-  process.on("disconnect", () => process.exit(1))
   tell({ _tag: "Listening", address })
 }

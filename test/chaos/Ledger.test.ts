@@ -114,4 +114,19 @@ describe("the ledger of calls", () => {
     assert.isAtLeast(ledger.answeredSince(pair, since) ?? 0, since)
     assert.isUndefined(ledger.answeredSince({ ...pair, computer: "shelf" }, since))
   })
+
+  it("knows what became of the calls of a pair since a moment", () => {
+    const ledger = withGood()
+    const since = performance.now()
+    const fail = (id: string, error: string) => {
+      ledger.started(id, pair, "ada-1")
+      ledger.ended(id, { _tag: "Failed", error })
+    }
+    fail("ada-1-2", "refusal 404")
+    fail("ada-1-3", "refusal 404")
+    fail("ada-1-4", "Disconnected")
+    ledger.started("ada-1-5", pair, "ada-1")
+    ledger.started("ada-1-6", { ...pair, computer: "shelf" }, "ada-1")
+    assert.deepStrictEqual(ledger.since(pair, since), { "refusal 404": 2, Disconnected: 1, "under way": 1 })
+  })
 })

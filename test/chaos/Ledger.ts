@@ -53,6 +53,19 @@ export interface Tally {
 
 const isPair = (one: Pair, { agent, computer }: Pair) => one.agent === agent && one.computer === computer
 
+/** How a call has ended, in a word or two. */
+const endOf = ({ abandoned, outcome }: Call): string => {
+  if (outcome === undefined) return abandoned === true ? "abandoned" : "under way"
+  switch (outcome._tag) {
+    case "Answered":
+      return "answered"
+    case "Failed":
+      return outcome.error
+    case "Broken":
+      return "broken"
+  }
+}
+
 /** Every call there was. `patience` is how long a call may take until it counts as lost, in milliseconds. */
 export class Ledger {
   readonly #calls = new Map<string, Call>()
@@ -107,6 +120,16 @@ export class Ledger {
       if (isPair(own, pair) && (first === undefined || endedAt < first)) first = endedAt
     }
     return first
+  }
+
+  /** What became of the calls of a pair that began after this moment: how many ended how, or are under way. */
+  since(pair: Pair, moment: number): { readonly [end: string]: number } {
+    const those = [...this.#calls.values()].filter(
+      (call) => call.startedAt >= moment && isPair(call.pair, pair)
+    )
+    return Object.fromEntries(
+      [...Map.groupBy(those, endOf)].map(([end, calls]) => [end, calls.length] as const)
+    )
   }
 
   tally(executions: ReadonlyArray<Execution>): Tally {

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { createInterface } from "node:readline"
 import { Deferred, Effect, Exit, Latch, type Scope } from "effect"
+import { leash } from "../leash.ts"
 
 /** A process of ours. */
 export interface Process {
@@ -20,7 +21,7 @@ interface ProcessOptions {
   readonly onLine?: (line: string) => void
   /** Hears every line of its stderr. */
   readonly onError?: (line: string) => void
-  /** Hears what it sends us. With it, the process ends when we are gone. */
+  /** Hears what it sends us. */
   readonly onMessage?: (message: unknown) => void
 }
 
@@ -32,7 +33,7 @@ const environment = Object.fromEntries(
   Object.entries(process.env).filter(([name]) => !name.startsWith("A2C_"))
 )
 
-/** Runs Node with these arguments; the process is killed with the scope if it still runs. */
+/** Runs Node with these arguments; the process is killed with the scope if it still runs, and with us. */
 export const startNode = Effect.fnUntraced(function* (
   args: ReadonlyArray<string>,
   { onError, onLine = () => undefined, onMessage, variables = {} }: ProcessOptions = {}
@@ -41,10 +42,12 @@ export const startNode = Effect.fnUntraced(function* (
   const words: Array<string> = []
   const child: ChildProcess = yield* Effect.acquireRelease(
     Effect.sync(() =>
-      spawn(process.execPath, [...args], {
-        env: { ...environment, ...variables },
-        stdio: ["ignore", "pipe", "pipe", ...(onMessage === undefined ? [] : (["ipc"] as const))]
-      })
+      leash(
+        spawn(process.execPath, [...args], {
+          env: { ...environment, ...variables },
+          stdio: ["ignore", "pipe", "pipe", ...(onMessage === undefined ? [] : (["ipc"] as const))]
+        })
+      )
     ),
     (one) => Effect.sync(() => one.kill("SIGKILL"))
   )

@@ -4,6 +4,8 @@ import { Effect, type Scope } from "effect"
 /** A way over TCP that can be disturbed. What stands at its other end may change; connections do not move along. */
 export interface Proxy {
   readonly port: number
+  /** How many connections there are that carry something, and how many that carry nothing any more. */
+  readonly connections: () => { readonly carrying: number; readonly silent: number }
   /** Resets every connection and refuses new ones, until `heal`. */
   readonly cut: Effect.Effect<void>
   /** Lets everything come so many milliseconds later, until `heal`. */
@@ -197,6 +199,10 @@ export const openProxy = Effect.fnUntraced(function* ({
   }
   return {
     port,
+    connections: () => {
+      const carrying = sounding().length
+      return { carrying, silent: pairs.size - carrying }
+    },
     cut: Effect.sync(() => {
       conditions.isCut = true
       for (const { far, near } of sounding()) {

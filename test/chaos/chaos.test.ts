@@ -1,7 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { runChaos } from "./chaos.ts"
-import { smallCast } from "./Fleet.ts"
+import { smallCast } from "./cast.ts"
 import { problemsOf, spellTable } from "./report.ts"
 
 /** Some seconds of trouble, for every change; `npm run chaos` has more of it. */

@@ -1,6 +1,8 @@
-import { Effect, Fiber, Schedule, type Scope } from "effect"
+import { Duration, Effect, Fiber, Schedule, type Scope } from "effect"
+import type { Cast, Load } from "./cast.ts"
+import { diagnose } from "./diagnosis.ts"
 import { type Fault, faultsOf, slowKinds } from "./faults.ts"
-import { type Cast, type Fleet, type Load, startFleet } from "./Fleet.ts"
+import { type Fleet, startFleet } from "./Fleet.ts"
 import type { Pair, Tally } from "./Ledger.ts"
 import { type Planned, planOf } from "./plan.ts"
 
@@ -37,19 +39,26 @@ export interface ChaosReport {
   readonly dead: ReadonlyArray<string>
   /** Processes that ended without being killed, and their last words. */
   readonly deaths: ReadonlyArray<string>
-  /** What everybody said last, when somebody does not work again. */
-  readonly lastWords: ReadonlyArray<string>
+  /** What can be known of why those pairs do not. */
+  readonly diagnosis: ReadonlyArray<string>
 }
 
 /** A call every 50 ms for each pair, that has five seconds and takes 20 ms. */
 const load: Load = { every: 50, work: 20, timeout: 5, grace: 5000 }
 
-/** How long it may take until every pair works, at first and after all faults. */
-const startTime = "60 seconds"
-const recoveryTime = "60 seconds"
+/** Seconds that it may take until every pair works, at first and after all faults. */
+const startTime = 60
+const recoveryTime = 60
 
-/** How long the last calls may take to end. */
-const drainTime = `${load.timeout + load.grace / 1000 + 1} seconds` as const
+/** Seconds that the last calls may take to end. */
+const drainTime = load.timeout + load.grace / 1000 + 1
+
+/** Seconds for all that needs no time of its own: beginning and ending faults, asking what is wrong, ending processes. */
+const spareTime = 30
+
+/** How many seconds a run takes at most in which things go wrong for so many. */
+export const mostSecondsOf = (seconds: number): number =>
+  startTime + seconds + recoveryTime + drainTime + spareTime
 
 const spell = ({ agent, computer }: Pair) => `${agent} → ${computer}`
 
@@ -83,11 +92,11 @@ const strikeAll = Effect.fnUntraced(function* (plan: ReadonlyArray<Planned>, not
 })
 
 /** The pairs of which no call has been answered since this moment, when all have or the time is up. */
-const deadSince = ({ ledger, pairs }: Fleet, since: number, time: typeof startTime) => {
+const deadSince = ({ ledger, pairs }: Fleet, since: number, seconds: number) => {
   const dead = Effect.sync(() => pairs.filter((pair) => ledger.answeredSince(pair, since) === undefined))
   return Effect.repeat(dead, {
     until: (those) => those.length === 0,
-    schedule: Schedule.spaced("50 millis").pipe(Schedule.upTo({ duration: time }))
+    schedule: Schedule.spaced("50 millis").pipe(Schedule.upTo({ duration: Duration.seconds(seconds) }))
   }).pipe(Effect.andThen(dead))
 }
 
@@ -118,18 +127,13 @@ const deathsOf = ({ agents, computers, servers }: Fleet): ReadonlyArray<string> 
     kept.deaths.map((words) => `${name} ended by itself: ${words}`)
   )
 
-const lastWordsOf = ({ agents, computers, servers }: Fleet): ReadonlyArray<string> =>
-  [...servers, ...agents, ...computers].map(
-    ({ kept, name }) => `${name}: ${kept.current()?.lastWords() ?? "does not run"}`
-  )
-
 /** Waits until every call has ended, or is late. */
 const drained = ({ ledger }: Fleet) =>
   Effect.repeat(
     Effect.sync(() => ledger.isWaiting()),
     {
       until: (waiting) => !waiting,
-      schedule: Schedule.spaced("50 millis").pipe(Schedule.upTo({ duration: drainTime }))
+      schedule: Schedule.spaced("50 millis").pipe(Schedule.upTo({ duration: Duration.seconds(drainTime) }))
     }
   )
 
@@ -144,10 +148,10 @@ export const runChaos = Effect.fnUntraced(function* ({
   const fleet = yield* startFleet(cast, load)
   const never = yield* deadSince(fleet, 0, startTime)
   if (never.length > 0) {
-    const said = lastWordsOf(fleet)
+    const why = yield* diagnose(fleet, never, 0)
     const pairs = never.map(spell).join(", ")
     return yield* Effect.die(
-      new Error([`not even at first: ${pairs}`, ...said, ...deathsOf(fleet)].join("\n"))
+      new Error([`not even at first: ${pairs}`, ...why, ...deathsOf(fleet)].join("\n"))
     )
   }
   note("everything works; now things go wrong")
@@ -155,7 +159,9 @@ export const runChaos = Effect.fnUntraced(function* ({
   const plan = yield* planOf(faults, seconds, seed)
   const struck = yield* strikeAll(plan, note)
   note("all is over; waiting until everything works again")
-  const dead = yield* deadSince(fleet, performance.now(), recoveryTime)
+  const over = performance.now()
+  const dead = yield* deadSince(fleet, over, recoveryTime)
+  const diagnosis = dead.length === 0 ? [] : yield* diagnose(fleet, dead, over)
   yield* Effect.forEach(fleet.agents, ({ rest }) => rest, { discard: true })
   yield* drained(fleet)
   const kinds = Map.groupBy(plan, ({ fault }) => fault.kind)
@@ -167,6 +173,6 @@ export const runChaos = Effect.fnUntraced(function* ({
     recoveries: recoveriesOf(struck, fleet),
     dead: dead.map(spell),
     deaths: deathsOf(fleet),
-    lastWords: dead.length === 0 ? [] : lastWordsOf(fleet)
+    diagnosis
   }
 })

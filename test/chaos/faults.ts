@@ -1,18 +1,25 @@
 import { Effect } from "effect"
-import type { Fleet, MemberPart, ServerPart } from "./Fleet.ts"
+import type { Fleet } from "./Fleet.ts"
 import type { Pair } from "./Ledger.ts"
+import type { MemberPart, ServerPart } from "./parts.ts"
 
-/** Something that can go wrong, with one part of the fleet. */
-export interface Fault {
+/** Seconds that something lasts at least and at most. */
+type Lasting = readonly [least: number, most: number]
+
+/** What can go wrong with some kind of part. */
+interface Trouble {
   readonly kind: string
-  /** The part that it happens to; never two at once to the same. */
-  readonly part: string
-  /** How many seconds it lasts at least and at most. */
-  readonly lasting: readonly [least: number, most: number]
+  readonly lasting: Lasting
   /** Does it heal by itself? Then the time to recover is counted from when it began, else from when it ended. */
   readonly heals: boolean
   readonly begin: Effect.Effect<void>
   readonly end: Effect.Effect<void>
+}
+
+/** Something that can go wrong, with one part of the fleet. */
+export interface Fault extends Trouble {
+  /** The part that it happens to; never two at once to the same. */
+  readonly part: string
   /** The pairs that cannot work, as things stand when it begins. */
   readonly affected: () => ReadonlyArray<Pair>
 }
@@ -23,7 +30,62 @@ const slowness = 250
 /** Kinds that take as long as a missed sign of life: too long for a short run. */
 export const slowKinds: ReadonlySet<string> = new Set(["a member's way is silent for ever"])
 
-const nothing = Effect.void
+/** Trouble that is over when it is ended. */
+const passing = (
+  kind: string,
+  lasting: Lasting,
+  begin: Effect.Effect<void>,
+  end: Effect.Effect<void>
+): Trouble => ({ kind, lasting, heals: false, begin, end })
+
+/** Trouble that comes in a moment and is never ended: the others have to find a way around it. */
+const sudden = (kind: string, begin: Effect.Effect<void>): Trouble => ({
+  kind,
+  lasting: [0, 0],
+  heals: true,
+  begin,
+  end: Effect.void
+})
+
+/** What can be stopped, and go on. */
+interface Stoppable {
+  readonly pause: Effect.Effect<void>
+  readonly resume: Effect.Effect<void>
+}
+
+const stopped = (who: string, { pause, resume }: Stoppable, lasting: Lasting) =>
+  passing(`${who} stands still`, lasting, pause, resume)
+
+const troublesOfServer = ({ kept }: ServerPart): ReadonlyArray<Trouble> => [
+  // Its members go to another one.
+  { ...passing("a Server is killed and comes back", [1, 3], kept.kill, kept.revive), heals: true },
+  stopped("a Server", kept, [1, 6])
+]
+
+const troublesOfWayToRedis = ({ wayToRedis: way }: ServerPart): ReadonlyArray<Trouble> => {
+  const wayIs = (what: string) => `a Server's way to Redis ${what}`
+  return [
+    passing(wayIs("is cut"), [1, 5], way.cut, way.heal),
+    passing(wayIs("stands still"), [1, 5], way.hold, way.heal),
+    sudden(wayIs("is silent for ever"), way.silence)
+  ]
+}
+
+const troublesOfWay = ({ way }: MemberPart): ReadonlyArray<Trouble> => {
+  const wayIs = (what: string) => `a member's way ${what}`
+  return [
+    passing(wayIs("is cut"), [0.5, 3], way.cut, way.heal),
+    passing(wayIs("is slow"), [2, 5], way.slow(slowness), way.heal),
+    passing(wayIs("stands still"), [1, 6], way.hold, way.heal),
+    sudden(wayIs("is half-open: the Server hears nothing"), way.halfOpen),
+    sudden(wayIs("is silent for ever"), way.silence)
+  ]
+}
+
+const troublesOfMember = (who: string, { kept }: MemberPart, stops: Stoppable): ReadonlyArray<Trouble> => [
+  passing(`${who} is killed and comes back`, [0.2, 2], kept.kill, kept.revive),
+  stopped(who, stops, [1, 6])
+]
 
 /** Everything that can go wrong with a fleet. */
 export const faultsOf = ({ agents, computers, pairs, redis, servers }: Fleet): ReadonlyArray<Fault> => {
@@ -33,178 +95,32 @@ export const faultsOf = ({ agents, computers, pairs, redis, servers }: Fleet): R
   const at = (index: number) => () =>
     pairs.filter(({ agent, computer }) => [serverOf(agent), serverOf(computer)].includes(index))
   const isAcross = ({ agent, computer }: Pair) => serverOf(agent) !== serverOf(computer)
-  const across = (index: number) => () => at(index)().filter(isAcross)
 
-  const ofServer = ({ kept, name, wayToRedis }: ServerPart, index: number): ReadonlyArray<Fault> => [
-    {
-      kind: "a Server is killed and comes back",
-      part: name,
-      lasting: [1, 3],
-      // Its members go to another one.
-      heals: true,
-      begin: kept.kill,
-      end: kept.revive,
-      affected: at(index)
-    },
-    {
-      kind: "a Server stands still",
-      part: name,
-      lasting: [1, 6],
-      heals: false,
-      begin: kept.pause,
-      end: kept.resume,
-      affected: at(index)
-    },
-    {
-      kind: "a Server's way to Redis is cut",
-      part: name,
-      lasting: [1, 5],
-      heals: false,
-      begin: wayToRedis.cut,
-      end: wayToRedis.heal,
-      affected: across(index)
-    },
-    {
-      kind: "a Server's way to Redis stands still",
-      part: name,
-      lasting: [1, 5],
-      heals: false,
-      begin: wayToRedis.hold,
-      end: wayToRedis.heal,
-      affected: across(index)
-    },
-    {
-      kind: "a Server's way to Redis is silent for ever",
-      part: name,
-      lasting: [0, 0],
-      heals: true,
-      begin: wayToRedis.silence,
-      end: nothing,
-      affected: across(index)
-    }
+  const faults = (part: string, troubles: ReadonlyArray<Trouble>, affected: Fault["affected"]) =>
+    troubles.map((trouble): Fault => ({ ...trouble, part, affected }))
+
+  const ofServer = (server: ServerPart, index: number) => [
+    ...faults(server.name, troublesOfServer(server), at(index)),
+    ...faults(server.name, troublesOfWayToRedis(server), () => at(index)().filter(isAcross))
   ]
-
-  const ofMember = ({ name, way }: MemberPart): ReadonlyArray<Fault> => [
-    {
-      kind: "a member's way is cut",
-      part: name,
-      lasting: [0.5, 3],
-      heals: false,
-      begin: way.cut,
-      end: way.heal,
-      affected: of(name)
-    },
-    {
-      kind: "a member's way is slow",
-      part: name,
-      lasting: [2, 5],
-      heals: false,
-      begin: way.slow(slowness),
-      end: way.heal,
-      affected: of(name)
-    },
-    {
-      kind: "a member's way stands still",
-      part: name,
-      lasting: [1, 6],
-      heals: false,
-      begin: way.hold,
-      end: way.heal,
-      affected: of(name)
-    },
-    {
-      kind: "a member's way is half-open: the Server hears nothing",
-      part: name,
-      lasting: [0, 0],
-      heals: true,
-      begin: way.halfOpen,
-      end: nothing,
-      affected: of(name)
-    },
-    {
-      kind: "a member's way is silent for ever",
-      part: name,
-      lasting: [0, 0],
-      heals: true,
-      begin: way.silence,
-      end: nothing,
-      affected: of(name)
-    }
-  ]
-
   return [
     ...servers.flatMap(ofServer),
-    ...[...agents, ...computers].flatMap(ofMember),
-    ...agents.flatMap(
-      ({ kept, name, pause, resume }): ReadonlyArray<Fault> => [
-        {
-          kind: "an Agent is killed and comes back",
-          part: name,
-          lasting: [0.2, 2],
-          heals: false,
-          begin: kept.kill,
-          end: kept.revive,
-          affected: of(name)
-        },
-        {
-          kind: "an Agent stands still",
-          part: name,
-          lasting: [1, 6],
-          heals: false,
-          begin: pause,
-          end: resume,
-          affected: of(name)
-        }
+    ...[...agents, ...computers].flatMap((one) => faults(one.name, troublesOfWay(one), of(one.name))),
+    ...agents.flatMap((one) => faults(one.name, troublesOfMember("an Agent", one, one), of(one.name))),
+    ...computers.flatMap((one) => {
+      const troubles = [
+        ...troublesOfMember("a Computer", one, one.kept),
+        sudden("an MCP server is killed", one.killTool)
       ]
-    ),
-    ...computers.flatMap(
-      ({ kept, killTool, name }): ReadonlyArray<Fault> => [
-        {
-          kind: "a Computer is killed and comes back",
-          part: name,
-          lasting: [0.2, 2],
-          heals: false,
-          begin: kept.kill,
-          end: kept.revive,
-          affected: of(name)
-        },
-        {
-          kind: "a Computer stands still",
-          part: name,
-          lasting: [1, 6],
-          heals: false,
-          begin: kept.pause,
-          end: kept.resume,
-          affected: of(name)
-        },
-        {
-          kind: "an MCP server is killed",
-          part: name,
-          lasting: [0, 0],
-          heals: true,
-          begin: killTool,
-          end: nothing,
-          affected: of(name)
-        }
-      ]
-    ),
-    {
-      kind: "Redis stands still",
-      part: "redis",
-      lasting: [1, 5],
-      heals: false,
-      begin: redis.pause,
-      end: redis.resume,
-      affected: () => pairs.filter(isAcross)
-    },
-    {
-      kind: "Redis is killed and comes back empty",
-      part: "redis",
-      lasting: [0.5, 3],
-      heals: false,
-      begin: redis.kill,
-      end: redis.restart,
-      affected: () => pairs.filter(isAcross)
-    }
+      return faults(one.name, troubles, of(one.name))
+    }),
+    ...faults(
+      "redis",
+      [
+        stopped("Redis", redis, [1, 5]),
+        passing("Redis is killed and comes back empty", [0.5, 3], redis.kill, redis.restart)
+      ],
+      () => pairs.filter(isAcross)
+    )
   ]
 }

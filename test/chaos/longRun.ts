@@ -3,15 +3,13 @@
  * Usage: node test/chaos/longRun.ts [--help]
  */
 import { parseArgs } from "node:util"
-import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
-import { Deferred, Effect, Exit, References } from "effect"
-import { cli } from "../main/processes.ts"
-import { reporter, usageOr } from "./command.ts"
-import { type Memory, openInspector } from "./liveMemory.ts"
+import { Cause, Effect, Exit, References } from "effect"
+import { exitCodes, messageOf, reporter, runCommand, usageOr, within } from "./command.ts"
+import { type Growth, growthOf, judge, warmUp } from "./growth.ts"
 import { startMixedLoad } from "./mixedLoad.ts"
 import { wholeNumber } from "./options.ts"
-import { startNode } from "./Process.ts"
-import { isSteeper, type Slope, slopeOf } from "./slope.ts"
+import { sample, startServer } from "./sampling.ts"
+import { certainty } from "./slope.ts"
 
 const usual = { minutes: 30, bound: 1024 }
 
@@ -20,23 +18,23 @@ const helpText = `Does the memory of a Server stay flat under mixed load?
 npm run long-run -- [OPTIONS]
 
 One Server as a process of its own; Agents and Computers make calls small and large, give calls up, change tools, come
-and go, and lose their connections. What the Server still needs after a collection is sampled all the time; the first
-quarter is not counted, since code is compiled then.
+and go, and lose their connections. Every few seconds all of it rests, and what the Server still needs after a
+collection is sampled. The first ${100 * warmUp} % of the samples, and at least two minutes, are not counted, since code is compiled
+and the heap finds its size then. The last line is the answer.
 
   --minutes N   how long (${usual.minutes})
   --bound KB    growth of live memory in an hour that is allowed, in KB (${usual.bound})
   --json        the report for programs
   --help        this text
 
-Ends with 1 when live memory grows faster than that, and that is more than noise (three standard errors), or when an
-answer was wrong.
+Ends with
+  ${exitCodes.fine}    when live memory certainly grows by less than that, certainly being ${certainty} standard errors
+  ${exitCodes.wrong}    when it certainly grows by more, when an answer was wrong, when files, handles, members or calls stay, or
+       when the Server ended by itself
+  ${exitCodes.usage}    when the command was not understood
+  ${exitCodes.notJudged}    when the run was too short for either, or could not be made
+  130  when a signal ended it
 `
-
-/** Seconds between two samples. */
-const sampleEvery = 5
-
-/** The part of the samples that is not counted. */
-const warmUp = 0.25
 
 const readOptions = (args: ReadonlyArray<string>) => {
   const { values } = parseArgs({
@@ -50,95 +48,68 @@ const readOptions = (args: ReadonlyArray<string>) => {
   })
   return {
     minutes: wholeNumber("minutes", values.minutes, usual.minutes, [1, 7 * 24 * 60]),
-    bound: wholeNumber("bound", values.bound, usual.bound, [0, 1_000_000]),
+    bound: wholeNumber("bound", values.bound, usual.bound, [1, 1_000_000]),
     json: values.json,
     help: values.help
   }
 }
 
-const kibibyte = 1024
-const hour = 60 * 60 * 1000
+/** Seconds beside those for which the load works: the start, the last rest, the end. */
+const spareTime = 180
 
-/** Starts a Server that can be inspected. */
-const startServer = Effect.gen(function* () {
-  const listening = yield* Deferred.make<string>()
-  const inspected = yield* Deferred.make<string>()
-  const server = yield* startNode(["--inspect=127.0.0.1:0", cli, "server", "--port", "0"], {
-    onLine: (line) => {
-      const url = /^listening on (.*)$/.exec(line)?.[1]
-      if (url !== undefined) Deferred.doneUnsafe(listening, Exit.succeed(url))
-    },
-    onError: (line) => {
-      const url = /^Debugger listening on (.*)$/.exec(line)?.[1]
-      if (url !== undefined) Deferred.doneUnsafe(inspected, Exit.succeed(url))
-    }
-  })
-  const died = Effect.flatMap(server.ended, (how) =>
-    Effect.die(new Error(`the Server ended: ${how}\n${server.lastWords()}`))
-  )
-  const urls = Effect.all([Deferred.await(listening), Deferred.await(inspected)])
-  const [url, inspector] = yield* Effect.raceFirst(urls, died)
-  return { port: Number(new URL(url).port), inspector, died }
-})
+/** How many open files or handles more than at first there may be at the end: some come and go with connections. */
+const spare = 8
 
-interface Sample extends Memory {
-  /** Milliseconds since the load began. */
-  readonly at: number
+const table = (growth: ReadonlyArray<Growth>): ReadonlyArray<string> => {
+  const row = (what: string, ...cells: ReadonlyArray<string>) =>
+    [what.padEnd(20), ...cells.map((cell) => cell.padStart(15))].join("")
+  return [
+    row("", "first quarter", "last quarter", "per hour", "std. error"),
+    ...growth.map(({ error, first, last, slope, what }) =>
+      row(what, ...[first, last, slope, error].map((value) => value.toFixed(1)))
+    )
+  ]
 }
 
-/** Samples until the time is up. */
-const sample = Effect.fnUntraced(function* (
-  memory: Effect.Effect<Memory>,
-  minutes: number,
-  note: (line: string) => void
-) {
-  const samples: Array<Sample> = []
-  const begun = performance.now()
-  while (performance.now() - begun < minutes * 60_000) {
-    yield* Effect.sleep(`${sampleEvery} seconds`)
-    const { live, rss } = yield* memory
-    samples.push({ at: performance.now() - begun, live, rss })
-    note(`live ${(live / kibibyte).toFixed(0)} KB, rss ${(rss / kibibyte).toFixed(0)} KB`)
-  }
-  return samples
-})
-
-/** Growth in KB per hour, without the warm-up. */
-const growthOf = (samples: ReadonlyArray<Sample>, which: "live" | "rss"): Slope => {
-  const counted = samples.slice(Math.floor(samples.length * warmUp))
-  return slopeOf(counted.map((one) => [one.at / hour, one[which] / kibibyte]))
-}
-
-const spell = ({ error, slope }: Slope) => `${slope.toFixed(0)} ± ${error.toFixed(0)} KB per hour`
+const run = Effect.fnUntraced(function* (minutes: number) {
+  const server = yield* startServer
+  const load = yield* startMixedLoad(server.port)
+  const samples = yield* Effect.raceFirst(sample(server, load, minutes, reporter()), server.died)
+  return { samples, done: load.done() }
+}, Effect.scoped)
 
 const program = Effect.gen(function* () {
   const { bound, help, json, minutes } = yield* usageOr(() => readOptions(process.argv.slice(2)))
   if (help) return void process.stdout.write(helpText)
-  const { done, samples } = yield* Effect.scoped(
-    Effect.gen(function* () {
-      const { died, inspector, port } = yield* startServer
-      const { memory } = yield* openInspector(inspector)
-      const load = yield* startMixedLoad(port)
-      const taken = yield* Effect.raceFirst(sample(memory, minutes, reporter()), died)
-      return { samples: taken, done: load() }
-    })
-  )
-  const live = growthOf(samples, "live")
-  const rss = growthOf(samples, "rss")
+  const exit = yield* Effect.exit(within(minutes * 60 + spareTime, run(minutes)))
+  if (Exit.isFailure(exit)) {
+    process.stderr.write(`${messageOf(exit.cause)}\n`)
+    process.exitCode = Cause.hasFails(exit.cause) ? exitCodes.wrong : exitCodes.notJudged
+    return
+  }
+  const { done, samples } = exit.value
+  const growth = growthOf(samples.taken)
+  const { verdict, words } = judge(samples.taken, bound, minutes)
   const problems = [
-    ...(isSteeper(live, bound) ? [`live memory grows by more than ${bound} KB per hour`] : []),
-    ...(done.wrong.length > 0 ? [`${done.wrong.length} wrong: ${done.wrong.slice(0, 5).join(", ")}`] : [])
+    ...(done.wrong.length > 0 ? [`${done.wrong.length} wrong: ${done.wrong.slice(0, 5).join(", ")}`] : []),
+    ...samples.left,
+    ...growth.flatMap(({ first, last, what }) =>
+      ["open files", "handles and timers"].includes(what) && last - first > spare
+        ? [`${(last - first).toFixed(1)} more ${what} at the end than at first`]
+        : []
+    )
   ]
   if (json) {
-    process.stdout.write(`${JSON.stringify({ minutes, bound, live, rss, problems, ...done, samples })}\n`)
+    const { taken } = samples
+    process.stdout.write(
+      `${JSON.stringify({ minutes, bound, verdict, words, growth, problems, ...done, samples: taken })}\n`
+    )
   } else {
     const counts = Object.entries(done.counts).map(([what, times]) => `${String(times).padStart(8)}  ${what}`)
-    const growth = [`live memory: ${spell(live)}`, `RSS:         ${spell(rss)}`]
-    process.stdout.write(
-      `${[...counts, "", ...growth, ...(problems.length === 0 ? ["flat"] : problems)].join("\n")}\n`
-    )
+    process.stdout.write([...counts, "", ...table(growth), "", ...problems, words, ""].join("\n"))
   }
-  if (problems.length > 0) process.exitCode = 1
+  if (verdict === "Above" || problems.length > 0) process.exitCode = exitCodes.wrong
+  else if (verdict === "TooShort") process.exitCode = exitCodes.notJudged
 })
 
-NodeRuntime.runMain(Effect.provideService(program, References.MinimumLogLevel, "None"))
+runCommand(Effect.provideService(program, References.MinimumLogLevel, "None"))

@@ -1,4 +1,4 @@
-import { Context, Effect, Fiber, Layer, Random, Result, type Scope } from "effect"
+import { Context, Effect, Fiber, Latch, Layer, Random, Result, Schedule, type Scope } from "effect"
 import { makeMemoryServer, type MemoryServer, type MemoryTool } from "../../src/adapters/memory/MemoryMcp.ts"
 import { Agent } from "../../src/application/agent/Agent.ts"
 import { readComputerConfig } from "../../src/domain/config/config.ts"
@@ -7,11 +7,20 @@ import { type Outcome, outcomeOf } from "./orders.ts"
 import { openProxy } from "./Proxy.ts"
 
 /** What the members of some offices have done so far. */
-export interface Done {
+interface Done {
   /** How often each thing has ended how. */
   readonly counts: { readonly [what: string]: number }
   /** Answers that are not those of their calls, and calls that ended with no error of the protocol. */
   readonly wrong: ReadonlyArray<string>
+}
+
+/** What runs at a Server, and can be made to wait. */
+export interface MixedLoad {
+  readonly done: () => Done
+  /** Begins with it, or goes on after a rest. */
+  readonly work: Effect.Effect<void>
+  /** Begins nothing more, and waits until all that has begun is over. Whoever lost its connection may still be away. */
+  readonly rest: Effect.Effect<void>
 }
 
 const offices = ["one", "two", "three"]
@@ -69,10 +78,12 @@ const startComputer = Effect.fnUntraced(function* (
   return server
 })
 
-/** Runs offices at the Server of this port until the scope closes, and tells what has been done. */
+/** Seats offices at the Server of this port until the scope closes. They do nothing until they are told to. */
 export const startMixedLoad = Effect.fnUntraced(function* (
   port: number
-): Effect.fn.Return<() => Done, never, Scope.Scope> {
+): Effect.fn.Return<MixedLoad, never, Scope.Scope> {
+  const working = yield* Latch.make(false)
+  let underWay = 0
   const counts = new Map<string, number>()
   const wrong: Array<string> = []
   let texts = 0
@@ -99,14 +110,20 @@ export const startMixedLoad = Effect.fnUntraced(function* (
     count("given up")
   })
 
-  /** Does something for ever, the first time after a random part of the time between two. */
-  const again = (millis: number, one: Effect.Effect<unknown>) =>
-    Effect.forkScoped(
+  /** Does something for ever but while there is a rest, the first time after a random part of the time between two. */
+  const again = (millis: number, one: Effect.Effect<unknown>) => {
+    const once = Effect.acquireUseRelease(
+      Effect.sync(() => underWay++),
+      () => one,
+      () => Effect.sync(() => underWay--)
+    )
+    return Effect.forkScoped(
       Effect.andThen(
         Effect.flatMap(Random.nextBetween(0, millis), Effect.sleep),
-        Effect.forever(Effect.andThen(one, Effect.sleep(millis)))
+        Effect.forever(Effect.andThen(working.whenOpen(once), Effect.sleep(millis)))
       )
     )
+  }
 
   const runOffice = Effect.fnUntraced(function* (office: string) {
     const way = yield* openProxy({ target: () => port })
@@ -161,8 +178,16 @@ export const startMixedLoad = Effect.fnUntraced(function* (
   })
 
   yield* Effect.forEach(offices, runOffice, { discard: true })
-  return () => ({
-    counts: Object.fromEntries([...counts].toSorted(([one], [other]) => one.localeCompare(other))),
-    wrong
-  })
+  const isOver = Effect.sync(() => underWay === 0)
+  return {
+    done: () => ({
+      counts: Object.fromEntries([...counts].toSorted(([one], [other]) => one.localeCompare(other))),
+      wrong
+    }),
+    work: Effect.asVoid(working.open),
+    rest: Effect.andThen(
+      working.close,
+      Effect.asVoid(Effect.repeat(isOver, { until: (over) => over, schedule: Schedule.spaced("5 millis") }))
+    )
+  }
 })

@@ -1,3 +1,4 @@
+import { exitCodes } from "./command.ts"
 import { parseArgs } from "node:util"
 import { wholeNumber } from "../commandLine.ts"
 
@@ -6,7 +7,8 @@ export { wholeNumber }
 /** What is asked of a run of chaos. */
 interface Options {
   readonly seconds: number
-  readonly seed: number
+  /** One run for each, one after the other. */
+  readonly seeds: ReadonlyArray<number>
   readonly quick: boolean
   readonly json: boolean
   readonly help: boolean
@@ -15,6 +17,7 @@ interface Options {
 /** Seconds for which things go wrong, usually and with `--quick`. */
 const usualSeconds = { full: 120, quick: 12 }
 const mostSeconds = 24 * 60 * 60
+const mostSeeds = 1000
 const usualSeed = 1
 
 /** Reads the command line. Throws an error whose message says what is wrong with it. */
@@ -23,19 +26,26 @@ export const readOptions = (args: ReadonlyArray<string>): Options => {
     args: [...args],
     options: {
       seconds: { type: "string" },
-      seed: { type: "string" },
+      seed: { type: "string", multiple: true },
+      seeds: { type: "string" },
       quick: { type: "boolean", default: false },
       json: { type: "boolean", default: false },
       help: { type: "boolean", default: false }
     }
   })
-  const { help, json, quick } = values
+  const { help, json, quick, seed = [String(usualSeed)] } = values
+  const named = seed.map((text) =>
+    wholeNumber("seed", text, usualSeed, [0, Number.MAX_SAFE_INTEGER - mostSeeds])
+  )
+  const count = wholeNumber("seeds", values.seeds, 1, [1, mostSeeds])
+  const [first = usualSeed] = named
+  if (values.seeds !== undefined && named.length > 1) {
+    throw new Error("--seeds counts from one --seed: give several --seed, or --seeds with one")
+  }
+  const usual = quick ? usualSeconds.quick : usualSeconds.full
   return {
-    seconds: wholeNumber("seconds", values.seconds, quick ? usualSeconds.quick : usualSeconds.full, [
-      1,
-      mostSeconds
-    ]),
-    seed: wholeNumber("seed", values.seed, usualSeed, [0, Number.MAX_SAFE_INTEGER]),
+    seconds: wholeNumber("seconds", values.seconds, usual, [1, mostSeconds]),
+    seeds: values.seeds === undefined ? named : Array.from({ length: count }, (_, index) => first + index),
     quick,
     json,
     help
@@ -48,14 +58,22 @@ export const helpText = `Do calls get lost, mixed up or executed twice while thi
 npm run chaos -- [OPTIONS]
 
 Servers on one Redis, Computers with MCP servers and Agents that call them run as processes of their own. Processes
-are killed and stopped, ways are cut, slowed and made half-open; every call is followed.
+are killed and stopped, ways are cut, slowed and made half-open; every call is followed. The last line is the answer.
 
   --seconds N   how long things go wrong (${usualSeconds.full}, with --quick ${usualSeconds.quick})
-  --seed S      another order of events (${usualSeed})
+  --seed S      another order of events (${usualSeed}); several of them run one after the other
+  --seeds N     so many orders of events, from that of --seed on
   --quick       two Servers, one office, and nothing that takes long to heal
   --json        the report for programs
   --help        this text
 
-Ends with 1 when a call was lost, answered wrongly or twice, or executed twice, or when not every Agent can call
-every Computer of its office again. Needs redis-server, or its path in REDIS_SERVER.
+Ends with
+  ${exitCodes.fine}    when all is fine
+  ${exitCodes.wrong}    when a call was lost, answered wrongly or twice, or executed twice, or when not every Agent can call every
+       Computer of its office again within a minute
+  ${exitCodes.usage}    when the command was not understood
+  ${exitCodes.notJudged}    when a run could not begin, as without Redis, or did not come to an end in time
+  130  when a signal ended it
+
+Needs redis-server, or its path in REDIS_SERVER.
 `

@@ -28,7 +28,10 @@ export type Outcome =
 
 /** What an Agent reports. Whatever else it is sent means: begin no more calls. */
 export type AgentReport =
-  | { readonly _tag: "Joined" }
+  /** Where it stands with its Server, whenever that changes: in words that end a sentence. */
+  | { readonly _tag: "Stands"; readonly where: string }
+  /** The Computers that it sees, whenever they change. */
+  | { readonly _tag: "Sees"; readonly computers: ReadonlyArray<string> }
   | { readonly _tag: "Started"; readonly id: string; readonly computer: string }
   | { readonly _tag: "Ended"; readonly id: string; readonly outcome: Outcome }
 

@@ -1,27 +1,98 @@
 import type { ChaosReport, Recovery } from "./chaos.ts"
 import type { Tally } from "./Ledger.ts"
 
-/** What must never happen, and the calls to which it did. */
+/** What one run has found, or several together. */
+export type Findings = Pick<ChaosReport, "tally" | "faults" | "recoveries" | "dead">
+
+/** What must never happen, in short, and the calls to which it did. */
 const faultless = [
-  ["lost: no end in time", ({ lost }: Tally) => lost],
-  ["ended with no error of the protocol", ({ broken }: Tally) => broken],
-  ["answered wrongly", ({ wrong }: Tally) => wrong],
-  ["ended or acknowledged twice", ({ twice }: Tally) => twice],
-  ["executed twice", ({ executedTwice }: Tally) => executedTwice],
-  ["executed where nobody asked", ({ stray }: Tally) => stray]
+  ["lost", "lost: no end in time", ({ lost }: Tally) => lost],
+  ["wrong", "ended with no error of the protocol", ({ broken }: Tally) => broken],
+  ["wrong", "answered wrongly", ({ wrong }: Tally) => wrong],
+  ["double", "ended or acknowledged twice", ({ twice }: Tally) => twice],
+  ["double", "executed twice", ({ executedTwice }: Tally) => executedTwice],
+  ["wrong", "executed where nobody asked", ({ stray }: Tally) => stray]
 ] as const
 
 /** How many examples of what must not happen are named. */
 const mostExamples = 5
 
 /** Everything that is wrong with a run; nothing when it is fine. */
-export const problemsOf = ({ dead, tally }: ChaosReport): ReadonlyArray<string> => [
-  ...faultless.flatMap(([what, of]) => {
+export const problemsOf = ({ dead, tally }: Findings): ReadonlyArray<string> => [
+  ...faultless.flatMap(([, what, of]) => {
     const those = of(tally)
     return those.length === 0 ? [] : [`${those.length} ${what}: ${those.slice(0, mostExamples).join(", ")}`]
   }),
   ...dead.map((pair) => `${pair} does not work again after all faults`)
 ]
+
+const sum = (numbers: ReadonlyArray<number>) => numbers.reduce((total, one) => total + one, 0)
+
+/** How often each name comes, all in all. */
+const sumByName = (counts: ReadonlyArray<{ readonly [name: string]: number }>) => {
+  const total = new Map<string, number>()
+  for (const [name, count] of counts.flatMap(Object.entries)) total.set(name, (total.get(name) ?? 0) + count)
+  return Object.fromEntries([...total].toSorted(([, one], [, other]) => other - one))
+}
+
+/** The findings of several runs together. */
+export const togetherOf = (those: ReadonlyArray<Findings>): Findings => {
+  const tallies = those.map(({ tally }) => tally)
+  return {
+    tally: {
+      started: sum(tallies.map(({ started }) => started)),
+      answered: sum(tallies.map(({ answered }) => answered)),
+      failed: sumByName(tallies.map(({ failed }) => failed)),
+      abandoned: sum(tallies.map(({ abandoned }) => abandoned)),
+      lost: tallies.flatMap(({ lost }) => lost),
+      broken: tallies.flatMap(({ broken }) => broken),
+      wrong: tallies.flatMap(({ wrong }) => wrong),
+      twice: tallies.flatMap(({ twice }) => twice),
+      executed: sum(tallies.map(({ executed }) => executed)),
+      executedTwice: tallies.flatMap(({ executedTwice }) => executedTwice),
+      stray: tallies.flatMap(({ stray }) => stray)
+    },
+    faults: sumByName(those.map(({ faults }) => faults)),
+    recoveries: those.flatMap(({ recoveries }) => recoveries),
+    dead: those.flatMap(({ dead }) => dead)
+  }
+}
+
+/** The numbers by which runs are compared. */
+export interface Figures {
+  readonly calls: number
+  readonly answered: number
+  /** Those that ended with an error that a program can tell from others. */
+  readonly errors: number
+  readonly abandoned: number
+  readonly lost: number
+  readonly double: number
+  readonly wrong: number
+  /** Pairs that did not work again. */
+  readonly dead: number
+  /** Seconds that the slowest pair took to work again; missing where nothing had gone wrong. */
+  readonly worst: number | undefined
+}
+
+const secondsOf = (recoveries: ReadonlyArray<Recovery>) =>
+  recoveries.flatMap(({ millis }) => (millis === undefined ? [] : [millis / 1000]))
+
+/** What a run comes down to. */
+export const figuresOf = ({ dead, recoveries, tally }: Findings): Figures => {
+  const faults = (column: (typeof faultless)[number][0]) =>
+    sum(faultless.flatMap(([own, , of]) => (own === column ? [of(tally).length] : [])))
+  return {
+    calls: tally.started,
+    answered: tally.answered,
+    errors: sum(Object.values(tally.failed)),
+    abandoned: tally.abandoned,
+    lost: faults("lost"),
+    double: faults("double"),
+    wrong: faults("wrong"),
+    dead: dead.length,
+    worst: summaryOf(secondsOf(recoveries)).worst
+  }
+}
 
 /** Median and worst of some times; nothing where there are none. */
 const summaryOf = (times: ReadonlyArray<number>) => {
@@ -29,15 +100,13 @@ const summaryOf = (times: ReadonlyArray<number>) => {
   return { median: sorted[sorted.length >> 1], worst: sorted.at(-1) }
 }
 
-/** The times to recover from one kind of fault, in seconds. */
-const rowsOf = ({ faults, recoveries }: ChaosReport) => {
+/** The times to recover from each kind of fault, in seconds. */
+export const recoveryOf = ({ faults, recoveries }: Findings) => {
   const byKind = Map.groupBy(recoveries, ({ kind }) => kind)
   return Object.entries(faults)
     .toSorted(([one], [other]) => one.localeCompare(other))
     .map(([kind, times]) => {
       const all: ReadonlyArray<Recovery> = byKind.get(kind) ?? []
-      const secondsOf = (those: ReadonlyArray<Recovery>) =>
-        those.flatMap(({ millis }) => (millis === undefined ? [] : [millis / 1000]))
       const alone = all.filter(({ disturbed }) => !disturbed)
       return {
         kind,
@@ -50,31 +119,20 @@ const rowsOf = ({ faults, recoveries }: ChaosReport) => {
     })
 }
 
-/** A report for programs. */
-export const spellJson = (report: ChaosReport): string => {
-  const { dead, deaths, lastWords, seconds, seed, tally } = report
-  const problems = problemsOf(report)
-  const recovery = rowsOf(report)
-  return `${JSON.stringify({ seed, seconds, problems, calls: tally, recovery, dead, deaths, lastWords })}\n`
-}
-
 const number = (value: number | undefined) => (value === undefined ? "–" : value.toFixed(2)).padStart(9)
 
-/** A report for people. */
-export const spellTable = (report: ChaosReport): string => {
-  const { deaths, lastWords, seconds, seed, tally } = report
+/** Calls by what became of them, and recoveries by kinds of faults, in lines. */
+export const tableOf = (findings: Findings): ReadonlyArray<string> => {
+  const { tally } = findings
   const count = (what: string, value: number) => `${String(value).padStart(8)}  ${what}`
-  const rows = rowsOf(report)
+  const rows = recoveryOf(findings)
   const width = Math.max(...rows.map(({ kind }) => kind.length), 20)
-  const problems = problemsOf(report)
   return [
-    `seed ${seed}, ${seconds} s`,
-    "",
     count("calls", tally.started),
     count("answered", tally.answered),
     ...Object.entries(tally.failed).map(([error, times]) => count(`failed: ${error}`, times)),
     count("abandoned: their Agent was killed", tally.abandoned),
-    ...faultless.map(([what, of]) => count(what, of(tally).length)),
+    ...faultless.map(([, what, of]) => count(what, of(tally).length)),
     count("executions", tally.executed),
     "",
     `${"seconds until a pair works again".padEnd(width)}   times    pairs   median    worst  worst, others besides`,
@@ -82,11 +140,20 @@ export const spellTable = (report: ChaosReport): string => {
       ({ all, alone, kind, recovered, times }) =>
         `${kind.padEnd(width)}${String(times).padStart(8)}${String(recovered).padStart(9)}` +
         `${number(alone.median)}${number(alone.worst)}${number(all.worst)}`
-    ),
+    )
+  ]
+}
+
+/** All that a person wants to know of one run when something is wrong with it. */
+export const spellTable = (report: ChaosReport): string => {
+  const { deaths, diagnosis, seconds, seed } = report
+  return [
+    `seed ${seed}, ${seconds} s`,
+    "",
+    ...tableOf(report),
     "",
     ...deaths,
-    ...lastWords,
-    ...(problems.length === 0 ? ["nothing lost, nothing twice, everything works again"] : problems),
-    ""
+    ...problemsOf(report),
+    ...diagnosis
   ].join("\n")
 }

@@ -2,22 +2,35 @@
  * Do calls get lost, mixed up or executed twice while things go wrong?
  * Usage: node test/chaos/run.ts [--help]
  */
-import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
-import { Effect } from "effect"
-import { runChaos } from "./chaos.ts"
-import { largeCast, smallCast } from "./Fleet.ts"
+import { Effect, Exit, Result } from "effect"
+import { largeCast, smallCast } from "./cast.ts"
+import { mostSecondsOf, runChaos } from "./chaos.ts"
 import { helpText, readOptions } from "./options.ts"
-import { reporter, usageOr } from "./command.ts"
-import { problemsOf, spellJson, spellTable } from "./report.ts"
+import { messageOf, reporter, runCommand, usageOr, within } from "./command.ts"
+import { answerOf, exitCodeOf, type Run, spellRuns, spellRunsJson } from "./series.ts"
 
 const program = Effect.gen(function* () {
-  const { help, json, quick, seconds, seed } = yield* usageOr(() => readOptions(process.argv.slice(2)))
+  const { help, json, quick, seconds, seeds } = yield* usageOr(() => readOptions(process.argv.slice(2)))
   if (help) return void process.stdout.write(helpText)
-  const report = yield* Effect.scoped(
-    runChaos({ cast: quick ? smallCast : largeCast, seconds, seed, quick, note: reporter() })
+  const note = reporter()
+  const runs = yield* Effect.forEach(
+    seeds,
+    Effect.fnUntraced(function* (seed) {
+      const one = runChaos({ cast: quick ? smallCast : largeCast, seconds, seed, quick, note })
+      const exit = yield* Effect.exit(within(mostSecondsOf(seconds), Effect.scoped(one)))
+      const run: Run = {
+        seed,
+        found: Exit.match(exit, {
+          onFailure: (cause) => Result.fail(messageOf(cause)),
+          onSuccess: Result.succeed
+        })
+      }
+      note(answerOf([run]))
+      return run
+    })
   )
-  process.stdout.write(json ? spellJson(report) : spellTable(report))
-  if (problemsOf(report).length > 0) process.exitCode = 1
+  process.stdout.write(json ? spellRunsJson(runs) : spellRuns(runs))
+  process.exitCode = exitCodeOf(runs)
 })
 
-NodeRuntime.runMain(program)
+runCommand(program)

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Deferred, Effect, Exit, type Scope } from "effect"
+import { leash } from "../leash.ts"
 
 /** The file that is `a2c`. */
 export const cli = fileURLToPath(new URL("../../src/main/cli.ts", import.meta.url))
@@ -39,7 +40,9 @@ export const node = (
     const waiting = new Set<() => void>()
     const child: ChildProcess = yield* Effect.acquireRelease(
       Effect.sync(() =>
-        spawn(process.execPath, [...args], { cwd, env: { ...environment, ...variables }, stdio: "pipe" })
+        leash(
+          spawn(process.execPath, [...args], { cwd, env: { ...environment, ...variables }, stdio: "pipe" })
+        )
       ),
       (one) => Effect.sync(() => one.kill("SIGKILL"))
     )

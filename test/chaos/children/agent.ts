@@ -1,6 +1,7 @@
 /** An Agent that calls its Computers all the time, and reports every call. Usage: agent.ts ORDERS, as JSON. */
 import { Context, Effect, FiberSet, Layer, Logger, Stream } from "effect"
 import { Agent } from "../../../src/application/agent/Agent.ts"
+import type { MemberStatus } from "../../../src/application/member/OfficeMember.ts"
 import { agentLayer } from "../../../src/main/layers.ts"
 import { type AgentOrders, type AgentReport, outcomeOf } from "../orders.ts"
 
@@ -30,16 +31,33 @@ const callAgainAndAgain = (agent: Agent["Service"], computer: string) =>
     yield* FiberSet.awaitEmpty(underWay)
   }).pipe(Effect.scoped)
 
+const spell = (status: MemberStatus): string => {
+  switch (status._tag) {
+    case "Joined":
+      return "in the office"
+    case "Lost":
+      return `without a connection: ${status.reason}`
+    case "Ended":
+      return `out for good: ${status.error.message}`
+  }
+}
+
 const program = Effect.gen(function* () {
   const { name, office, url } = orders
   const agent = Context.get(yield* Layer.build(agentLayer({ url, office, name, patient: true })), Agent)
-  tell({ _tag: "Joined" })
   process.on("message", () => {
     calling = false
   })
-  const ended = Stream.runForEach(agent.status, (status) =>
-    status._tag === "Ended" ? Effect.fail(status.error) : Effect.void
+  const ended = Stream.runForEach(agent.status, (status) => {
+    tell({ _tag: "Stands", where: spell(status) })
+    return status._tag === "Ended" ? Effect.fail(status.error) : Effect.void
+  })
+  const seen = agent.changes.pipe(
+    Stream.map(({ computers }) => [...computers.keys()]),
+    Stream.changesWith((one, other) => one.join() === other.join()),
+    Stream.runForEach((computers) => Effect.sync(() => tell({ _tag: "Sees", computers })))
   )
+  yield* Effect.forkScoped(seen)
   const load = Effect.forEach(orders.computers, (computer) => callAgainAndAgain(agent, computer), {
     concurrency: "unbounded",
     discard: true
@@ -47,7 +65,6 @@ const program = Effect.gen(function* () {
   return yield* Effect.raceFirst(Effect.andThen(ended, Effect.never), Effect.andThen(load, Effect.never))
 })
 
-process.on("disconnect", () => process.exit(1))
 await Effect.runPromise(program.pipe(Effect.scoped, Effect.provideService(Logger.LogToStderr, true))).catch(
   (error: unknown) => {
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)

@@ -1,0 +1,80 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Result } from "effect"
+import type { ChaosReport } from "./chaos.ts"
+import { exitCodes } from "./command.ts"
+import { answerOf, exitCodeOf, type Run, spellRuns } from "./series.ts"
+
+const report = (seed: number, more: Partial<ChaosReport> = {}): ChaosReport => ({
+  seed,
+  seconds: 10,
+  tally: {
+    started: 10,
+    answered: 6,
+    failed: { "refusal 404": 2, Disconnected: 1 },
+    abandoned: 1,
+    lost: [],
+    broken: [],
+    wrong: [],
+    twice: [],
+    executed: 8,
+    executedTwice: [],
+    stray: []
+  },
+  faults: { "Redis stands still": 1 },
+  recoveries: [{ kind: "Redis stands still", pair: "ada → desk", millis: 1500, disturbed: false }],
+  dead: [],
+  deaths: [],
+  diagnosis: [],
+  ...more
+})
+const run = (seed: number, more: Partial<ChaosReport> = {}): Run => ({
+  seed,
+  found: Result.succeed(report(seed, more))
+})
+const failed: Run = { seed: 9, found: Result.fail("No /usr/bin/redis-server\nat all") }
+const slow = { kind: "Redis stands still", pair: "ada → desk", millis: 4200, disturbed: false }
+
+describe("several runs of chaos", () => {
+  it("are fine together when each is", () => {
+    const runs = [run(1), run(2, { recoveries: [slow] })]
+    assert.strictEqual(exitCodeOf(runs), exitCodes.fine)
+    assert.strictEqual(
+      answerOf(runs),
+      "fine: 2 seeds, 20 calls: 12 answered, 6 ended with an error, 2 abandoned, 0 lost, 0 double, 0 wrong; " +
+        "the slowest pair worked again after 4.2 s"
+    )
+  })
+
+  it("are wrong when one is, and the answer says which", () => {
+    const { tally } = report(1)
+    const runs = [
+      run(1),
+      run(2, { tally: { ...tally, lost: ["a"], twice: ["b"], executedTwice: ["c"], stray: ["d"] } }),
+      run(3, { dead: ["ada → desk"], diagnosis: ["ada stands still"] })
+    ]
+    assert.strictEqual(exitCodeOf(runs), exitCodes.wrong)
+    const answer = answerOf(runs)
+    assert.include(answer, "1 lost, 2 double, 1 wrong")
+    assert.include(answer, "1 did not")
+    assert.include(answer, "wrong with seed 2, 3")
+    assert.include(spellRuns(runs), "ada stands still")
+  })
+
+  it("are not judged when one could not be made, unless another is wrong", () => {
+    assert.strictEqual(exitCodeOf([run(1), failed]), exitCodes.notJudged)
+    assert.include(answerOf([run(1), failed]), "1 did not come to an end")
+    assert.include(spellRuns([run(1), failed]), "9  No /usr/bin/redis-server")
+    assert.strictEqual(exitCodeOf([failed, run(2, { dead: ["ada → desk"] })]), exitCodes.wrong)
+  })
+
+  it("are summed up in a table with a row for each, the answer last", () => {
+    const lines = spellRuns([run(1), run(2)])
+      .trimEnd()
+      .split("\n")
+    assert.match(lines[1] ?? "", /^ +1 +10 +6 +3 +1 +0 +0 +0 +0 +1\.50$/)
+    assert.match(lines[3] ?? "", /^ +all +20 +12 +6 +2 +0 +0 +0 +0 +1\.50$/)
+    assert.isTrue(lines.some((line) => /^ +4 +failed: refusal 404$/.test(line)))
+    assert.isTrue(lines.some((line) => /^Redis stands still +2 +2 +1\.50/.test(line)))
+    assert.match(lines.at(-1) ?? "", /^fine: /)
+  })
+})

@@ -1,0 +1,42 @@
+import { fileURLToPath } from "node:url"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { node } from "./main/processes.ts"
+import { alive, descendants, gone } from "./processes.ts"
+
+const start = Effect.fnUntraced(function* (seconds: number) {
+  const parent = yield* node([
+    fileURLToPath(new URL("fixtures/leashed.ts", import.meta.url)),
+    String(seconds)
+  ])
+  const pid = Number((yield* parent.says("started ")).slice("started ".length))
+  return { parent, pid }
+})
+
+describe("a process on a leash", () => {
+  for (const signal of ["SIGTERM", "SIGHUP", "SIGKILL"] as const) {
+    it.live(`goes with whoever started it, by ${signal}, though it stands still`, () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const { parent, pid } = yield* start(600)
+          assert.isTrue(alive(pid))
+          process.kill(pid, "SIGSTOP")
+          yield* parent.signal(signal)
+          yield* gone([pid])
+        })
+      )
+    )
+  }
+
+  it.live("leaves nothing behind when it ends by itself", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { parent } = yield* start(0)
+        yield* parent.says("ended")
+        const left = descendants(parent.pid)
+        yield* gone(left)
+        assert.isTrue(alive(parent.pid))
+      })
+    )
+  )
+})
