@@ -6,6 +6,7 @@ import { Context, Effect, Layer, type Scope } from "effect"
 import { parsePrometheus } from "../prometheus.ts"
 import { type Holdings, type Order, order, type Testimony } from "./children/orders.ts"
 import { goodKey } from "./credentials.ts"
+import { leash } from "../leash.ts"
 
 /** A Server in a process of its own, and an office of witnesses in another. */
 export class Site extends Context.Service<
@@ -77,7 +78,7 @@ export const startChild = (file: string, argument: string): Effect.Effect<Child,
     const path = fileURLToPath(new URL(file, import.meta.url))
     const child: ChildProcess = yield* Effect.acquireRelease(
       Effect.sync(() =>
-        fork(path, [argument], { stdio: ["ignore", "pipe", "inherit", "ipc"], execArgv: [] })
+        leash(fork(path, [argument], { stdio: ["ignore", "pipe", "inherit", "ipc"], execArgv: [] }))
       ),
       (running) => Effect.sync(() => running.kill("SIGKILL"))
     )

@@ -4,10 +4,10 @@
  */
 import { parseArgs } from "node:util"
 import { Cause, Effect, Exit, References } from "effect"
+import { wholeNumber } from "../commandLine.ts"
 import { exitCodes, messageOf, reporter, runCommand, usageOr, within } from "./command.ts"
 import { type Growth, growthOf, judge, warmUp } from "./growth.ts"
 import { startMixedLoad } from "./mixedLoad.ts"
-import { wholeNumber } from "./options.ts"
 import { sample, startServer } from "./sampling.ts"
 import { certainty } from "./slope.ts"
 

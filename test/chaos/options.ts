@@ -1,8 +1,6 @@
-import { exitCodes } from "./command.ts"
 import { parseArgs } from "node:util"
 import { wholeNumber } from "../commandLine.ts"
-
-export { wholeNumber }
+import { exitCodes } from "./command.ts"
 
 /** What is asked of a run of chaos. */
 interface Options {

@@ -20,6 +20,7 @@ import {
   until
 } from "./computers.ts"
 import { temporaryFile } from "./processes.ts"
+import { leash } from "../leash.ts"
 
 const memory = createRequire(import.meta.url).resolve("@modelcontextprotocol/server-memory/dist/index.js")
 const contract = fileURLToPath(new URL("../fixtures/contractServer.ts", import.meta.url))
@@ -85,7 +86,7 @@ describe("an MCP server that is killed", () => {
 const httpServer = Effect.fnUntraced(function* (port = "0") {
   const child = yield* Effect.acquireRelease(
     Effect.sync(() =>
-      spawn(process.execPath, [contract, "http", port], { stdio: ["ignore", "pipe", "ignore"] })
+      leash(spawn(process.execPath, [contract, "http", port], { stdio: ["ignore", "pipe", "ignore"] }))
     ),
     (one) => Effect.sync(() => one.kill("SIGKILL"))
   )

@@ -10,6 +10,7 @@ import { type Body, faultyBody, jsonBody } from "../../../src/application/ports/
 import { NodeLink } from "../../../src/application/ports/NodeLink.ts"
 import { badRequest } from "../../../src/domain/refusal.ts"
 import { startRedis } from "../../fixtures/redis.ts"
+import { leash } from "../../leash.ts"
 import { ask, idle, type LinkOf, makeEcho, outcomeOf, until } from "../nodeLink.contract.ts"
 
 const mib = 1024 * 1024
@@ -45,9 +46,8 @@ const clientOf = (url: string) =>
 const peer = (url: string, node: string): Effect.Effect<ChildProcess, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.callback<ChildProcess>((resume) => {
-      const child = fork(fileURLToPath(new URL("../../fixtures/nodePeer.ts", import.meta.url)), [url, node], {
-        execArgv: ["--conditions=a2c-source"]
-      })
+      const program = fileURLToPath(new URL("../../fixtures/nodePeer.ts", import.meta.url))
+      const child = leash(fork(program, [url, node], { execArgv: ["--conditions=a2c-source"] }))
       child.once("message", () => resume(Effect.succeed(child)))
     }),
     (child) => Effect.sync(() => void child.kill("SIGKILL"))
