@@ -56,6 +56,20 @@ describe("client:get_desktop", () => {
     })
   )
 
+  conform(
+    "a window that is more than a message may hold hides itself alone, and is refused when it is wanted",
+    (world) =>
+      Effect.gen(function* () {
+        const { a1 } = yield* office(world, {
+          alpha: { resources: [window("h/huge", ["x".repeat(200_000)]), window("h/small")] },
+          beta: { resources: [window("h/other")] }
+        })
+        assert.sameMembers([...(yield* desktop(a1))], ["window://h/small\n\nT", "window://h/other\n\nT"])
+        assertRefused(yield* a1.ask("client:get_desktop", { ...base, window: "window://h/huge" }), 413)
+      }),
+    { maxMessageBytes: 100_000 }
+  )
+
   conform("cases 238, 259, 264: only servers that can be watched, all pages of them", (world) =>
     Effect.gen(function* () {
       const { a1 } = yield* office(world, {

@@ -50,6 +50,47 @@ describe("client:get_tools", () => {
     })
   )
 
+  conform(
+    "a server that lists more than a message may hold hides itself alone",
+    (world) =>
+      Effect.gen(function* () {
+        const description = "x".repeat(10_000)
+        const large = yield* MemoryMcp.makeMemoryServer({
+          tools: Array.from({ length: 20 }, (_, index) => tool(`large-${index}`, undefined, { description }))
+        })
+        const small = yield* MemoryMcp.makeMemoryServer({
+          tools: [tool("small", undefined, { description })]
+        })
+        yield* computerUnderTest(world, { servers: { large, small } })
+        const tools = yield* toolsOf(yield* agentIn(world, "O1"))
+        assert.deepStrictEqual(
+          tools.map(({ name }) => name),
+          ["small"]
+        )
+        const warnings = world.logs.filter(({ level }) => level === "Warn").map(({ text }) => text)
+        assert.isTrue(
+          warnings.some(
+            (text) => text.includes("larger than a message may be") && text.includes("[ 'large' ]")
+          )
+        )
+      }),
+    { maxMessageBytes: 100_000 }
+  )
+
+  conform(
+    "a list that no message holds is refused",
+    (world) =>
+      Effect.gen(function* () {
+        const huge = yield* MemoryMcp.makeMemoryServer({
+          tools: [tool("huge", undefined, { description: "x".repeat(200_000) })]
+        })
+        yield* computerUnderTest(world, { servers: { huge } })
+        const a1 = yield* agentIn(world, "O1")
+        assertRefused(yield* a1.ask("client:get_tools", base), 413)
+      }),
+    { maxMessageBytes: 100_000 }
+  )
+
   conform("cases 166, 167, 171, 173, 175, 176: meta is serialized as the seed says", (world) =>
     Effect.gen(function* () {
       const alpha = yield* MemoryMcp.makeMemoryServer({

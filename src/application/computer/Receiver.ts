@@ -1,7 +1,7 @@
 import { Effect, Result } from "effect"
 import type { Line } from "../../domain/protocol/lines.ts"
 import type { CallRow } from "../../domain/protocol/v0_2/events.ts"
-import type { ToolResult } from "../../domain/protocol/v0_2/tools.ts"
+import type { SmcpTool, ToolResult } from "../../domain/protocol/v0_2/tools.ts"
 import { computerNotFound, internal, type Refusal, tooLarge, unknownEvent } from "../../domain/refusal.ts"
 import { toolFailed } from "../../domain/tools/result.ts"
 import { withoutTransformed } from "../../domain/tools/vrl.ts"
@@ -11,6 +11,7 @@ import type { Receive } from "../ports/Transport.ts"
 import { asServed } from "../tracing.ts"
 import type { Desktop } from "./Desktop.ts"
 import type { Documents } from "./Documents.ts"
+import { fitting } from "./fitting.ts"
 import type { SessionPool } from "./SessionPool.ts"
 import type { ToolCalls } from "./ToolCalls.ts"
 
@@ -45,7 +46,8 @@ export const receiverFor = (
   >(
     { aliases, event, reply, request }: CallRow<Request, Reply>,
     handle: (request: Request) => Effect.Effect<Reply, Refusal>,
-    write: (reply: Reply) => Body = (given) => bounded(jsonBody(reply.encode(given)))
+    write: (reply: Reply) => Effect.Effect<Body> = (given) =>
+      Effect.succeed(bounded(jsonBody(reply.encode(given))))
   ): ReadonlyArray<readonly [string, Serve]> => {
     const serve: Serve = (body) =>
       Effect.fromResult(decodeBody(body, request.decode)).pipe(
@@ -58,7 +60,7 @@ export const receiverFor = (
             event,
             { "a2c.computer": name, "a2c.agent": given.agent },
             given.reqId,
-            Effect.map(handle(given), write)
+            Effect.flatMap(handle(given), write)
           )
         )
       )
@@ -66,28 +68,60 @@ export const receiverFor = (
   }
 
   /** A tool's result, as much of it as the connection can carry. */
-  const writeResult = (result: ToolResult): Body => {
+  const writeResult = (result: ToolResult): Effect.Effect<Body> => {
     const bodyOf = (given: ToolResult) => jsonBody(line.calls.toolCall.reply.encode(given))
     const whole = bodyOf(result)
-    if (fits(whole)) return whole
+    if (fits(whole)) return Effect.succeed(whole)
     const without = bodyOf(withoutTransformed(result))
-    return fits(without) ? without : bodyOf(toolFailed("The answer is larger than a message may be"))
+    return Effect.succeed(
+      fits(without) ? without : bodyOf(toolFailed("The answer is larger than a message may be"))
+    )
   }
+
+  /** A list that is the answer, as much of it as the connection can carry. */
+  const writeList = <A>(
+    event: string,
+    items: ReadonlyArray<A>,
+    ownerOf: (item: A) => string,
+    write: (items: ReadonlyArray<A>) => unknown
+  ): Effect.Effect<Body> => {
+    const fitted = fitting(items, ownerOf, (some) => jsonBody(write(some)), fits)
+    if (fitted === undefined) return Effect.succeed(refusal(tooLarge(maxBytes())))
+    const { body, left } = fitted
+    if (left.length === 0) return Effect.succeed(body)
+    return Effect.as(Effect.logWarning("left out: larger than a message may be", { event, left }), body)
+  }
+  const { getDesktop, getTools } = line.calls
+  const serverOf = (tool: SmcpTool): string => pool.catalogue().entries.get(tool.name)?.server ?? ""
+  /** The first line of what is shown of a window is its URI. */
+  const uriOf = (shown: string): string => shown.split("\n", 1)[0] ?? ""
 
   const rows: { readonly [K in keyof Calls]: ReadonlyArray<readonly [string, Serve]> } = {
     toolCall: serving(line.calls.toolCall, calls.call, writeResult),
-    getTools: serving(line.calls.getTools, ({ reqId }) =>
-      Effect.sync(() => ({ tools: [...pool.catalogue().entries.values()].map(({ tool }) => tool), reqId }))
+    getTools: serving(
+      getTools,
+      ({ reqId }) =>
+        Effect.sync(() => ({ tools: [...pool.catalogue().entries.values()].map(({ tool }) => tool), reqId })),
+      ({ reqId, tools }) =>
+        writeList(getTools.event, tools, serverOf, (some) =>
+          getTools.reply.encode({ tools: [...some], reqId })
+        )
     ),
     getConfig: serving(line.calls.getConfig, () => Effect.sync(() => pool.setup().config)),
-    getDesktop: serving(line.calls.getDesktop, ({ desktopSize, reqId, window }) =>
-      Effect.map(
-        desktop.show({
-          ...(desktopSize !== undefined && { size: desktopSize }),
-          ...(window !== undefined && { window })
-        }),
-        (desktops) => ({ desktops, reqId })
-      )
+    getDesktop: serving(
+      getDesktop,
+      ({ desktopSize, reqId, window }) =>
+        Effect.map(
+          desktop.show({
+            ...(desktopSize !== undefined && { size: desktopSize }),
+            ...(window !== undefined && { window })
+          }),
+          (desktops) => ({ desktops, reqId })
+        ),
+      ({ desktops, reqId }) =>
+        writeList(getDesktop.event, desktops, uriOf, (some) =>
+          getDesktop.reply.encode({ desktops: [...some], reqId })
+        )
     ),
     getDpe: serving(line.calls.getDpe, documents.dpe),
     getResources: serving(line.calls.getResources, documents.resources),
