@@ -69,11 +69,14 @@ const commandOf = ({ args, command, cwd, env }: StdioParameters, environment: No
 /** How much of either end of an unreadable message is searched for the request it answers, in bytes. */
 const edgeBytes = 512
 
-/** Where a message says which request it answers, at its start or at its end; one with a method is no answer. */
+/**
+ * Where a message says which request it answers, at its start or at its end; one with a method is no answer. An id is
+ * whole JSON: a number, or a text without escapes and control characters.
+ */
 const answer = {
-  first: /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*("[^"\\]{1,100}"|\d{1,15})\s*,/,
-  last: /"id"\s*:\s*("[^"\\]{1,100}"|\d{1,15})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$/,
-  never: /^\s*\{(?:\s*"(?:id|jsonrpc)"\s*:\s*(?:"[^"\\]{1,100}"|\d{1,15})\s*,)*\s*"(?:method|params)"/
+  first: /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*("[^"\\\p{Cc}]{1,100}"|[1-9]\d{0,14}|0)\s*,/u,
+  last: /"id"\s*:\s*("[^"\\\p{Cc}]{1,100}"|[1-9]\d{0,14}|0)\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$/u,
+  never: /^\s*\{(?:\s*"(?:id|jsonrpc)"\s*:\s*(?:"[^"\\]{1,100}"|\d{1,15})\s*,)*\s*"(?:method|params)"/u
 }
 
 /** The ASCII in a text, whatever its encoding. */
@@ -193,9 +196,15 @@ export const makeStdioTransport = Effect.fnUntraced(function* (
     if (text.success.trim() === "") return Effect.void
     return Result.match(readMessage(text.success), { onFailure: ignore, onSuccess: deliver })
   }
+  /** A line that nobody was ready for costs that line, and nobody's reading. */
+  const readSafely = (line: Line) =>
+    Effect.catchDefect(
+      Effect.suspend(() => read(line)),
+      (defect) => Effect.logError("a line of output could not be read", { server }, defect)
+    )
   yield* Deferred.await(started).pipe(
     Effect.andThen(
-      Stream.runForEach(child.stdout, (chunk) => Effect.forEach(split(chunk), read, { discard: true }))
+      Stream.runForEach(child.stdout, (chunk) => Effect.forEach(split(chunk), readSafely, { discard: true }))
     ),
     Effect.ignore,
     Effect.forkScoped

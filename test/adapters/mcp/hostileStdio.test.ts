@@ -21,7 +21,7 @@ const levels = 200_000
 const tooDeep = "[".repeat(levels) + "]".repeat(levels)
 
 /** A session with a server that says something instead of what it should; without that, what it should. */
-const open = (instead: (id: number, method: string) => string | undefined) => {
+const open = (instead: (id: number, method: string) => string | Buffer | undefined) => {
   let write: (bytes: Uint8Array) => void = () => undefined
   const children = layerOf(() => ({
     started: (to) => {
@@ -38,7 +38,8 @@ const open = (instead: (id: number, method: string) => string | undefined) => {
         readonly params?: { readonly [name: string]: unknown }
       }
       if (id === undefined) return
-      write(Buffer.from(`${instead(id, method) ?? honestMessage("peer", id, method, params)}\n`))
+      write(Buffer.from(instead(id, method) ?? honestMessage("peer", id, method, params)))
+      write(Buffer.from("\n"))
     }
   }))
   return McpConnector.use(({ connect }) => connect("peer", { type: "stdio", ...parameters })).pipe(
@@ -59,6 +60,22 @@ describe("MCP servers that mean no good", () => {
       })
     )
   )
+
+  for (const id of ['"a\u0001b"', "007"]) {
+    it.live(`an answer in another encoding, to ${JSON.stringify(id)}, ends nobody's reading`, () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const broken = Buffer.from(`{"jsonrpc":"2.0","id":${id},"result":{"a":"\u0080"}}\n`, "latin1")
+          const session = yield* open((own, method) =>
+            method === "tools/call"
+              ? Buffer.concat([broken, Buffer.from(honestMessage("peer", own, method, {}))])
+              : undefined
+          )
+          assert.property(yield* session.callTool("ask-peer", {}), "content")
+        })
+      )
+    )
+  }
 
   it.live("what no message can hold is left out of what it lists, and of what it shows", () =>
     Effect.scoped(
