@@ -264,8 +264,8 @@ export const fuzz = (surface: Surface, plan: Plan): Effect.Effect<Outcome, unkno
     })
   )
 
-/** How many inputs each surface has of all, by weight; none has nothing. */
+/** How many inputs each surface has of all, by weight: at least one, and together not less than there should be. */
 export const shares = (surfaces: ReadonlyArray<Surface>, inputs: number): ReadonlyArray<number> => {
   const all = surfaces.reduce((sum, { weight }) => sum + weight, 0)
-  return surfaces.map(({ weight }) => Math.max(1, Math.round((inputs * weight) / all)))
+  return surfaces.map(({ weight }) => Math.ceil((inputs * weight) / all))
 }
