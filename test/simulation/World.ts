@@ -325,6 +325,19 @@ export const makeWorld = Effect.fnUntraced(function* (
     history.mentions.push({ at: now(), office, name, event })
   }
 
+  /** Notes whether somebody has found its seat. */
+  const seating =
+    (party: Party<unknown>, office: string) =>
+    <R>(entering: Effect.Effect<void, { readonly message: string }, R>): Effect.Effect<void, never, R> =>
+      Effect.matchEffect(entering, {
+        onSuccess: () => Effect.sync(() => note(`${party.name} sits in ${office}`)),
+        onFailure: ({ message }) =>
+          Effect.sync(() => {
+            party.office = undefined
+            note(`${party.name} may not enter ${office}: ${message}`)
+          })
+      })
+
   const startAgent = (party: Party<Agent["Service"]>, office: string) =>
     Effect.gen(function* () {
       party.office = office
@@ -341,15 +354,7 @@ export const makeWorld = Effect.fnUntraced(function* (
         ),
         process.scope
       )
-      note(`${party.name} sits in ${office}`)
-    }).pipe(
-      Effect.catch((error) =>
-        Effect.sync(() => {
-          party.office = undefined
-          note(`${party.name} may not enter ${office}: ${error.message}`)
-        })
-      )
-    )
+    }).pipe(seating(party, office))
 
   const startComputer = (party: Party<Computer["Service"]>) =>
     Effect.gen(function* () {
@@ -387,15 +392,7 @@ export const makeWorld = Effect.fnUntraced(function* (
         yield* service.leave
         party.office = office
         yield* service.join({ office, patient: true })
-        note(`${party.name} sits in ${office}`)
-      }).pipe(
-        Effect.catch((error) =>
-          Effect.sync(() => {
-            party.office = undefined
-            note(`${party.name} may not enter ${office}: ${error.message}`)
-          })
-        )
-      )
+      }).pipe(seating(party, office))
       return begin(party, going)
     })
 
