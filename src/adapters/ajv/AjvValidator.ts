@@ -1,7 +1,9 @@
 import type { ErrorObject } from "ajv"
 import { Effect, Layer } from "effect"
 import { SchemaUnusable, SchemaValidator } from "../../application/ports/SchemaValidator.ts"
+import type { Check } from "./check.ts"
 import { makeCompiler, unusable } from "./compiler.ts"
+import { TookTooLong } from "./timeLimit.ts"
 
 /** So many faults are told at most; a model mends the first ones and tries again. */
 const mostFaults = 10
@@ -18,19 +20,27 @@ const spell = ({ instancePath, keyword, message = "does not fit", params }: Erro
   }
 }
 
-/** A validator that compiles each schema once, for as long as the schema is in use. */
+/** A validator that compiles each schema once, for as long as the schema is in use; one that takes too long is not. */
 export const layer: Layer.Layer<SchemaValidator> = Layer.sync(SchemaValidator, () => {
   const compile = makeCompiler()
+  const tooSlow = new WeakMap<Check, SchemaUnusable>()
+
+  const faultsIn = (check: Check, value: unknown): ReadonlyArray<string> | SchemaUnusable => {
+    try {
+      return tooSlow.get(check) ?? check(value).slice(0, mostFaults).map(spell)
+    } catch (error) {
+      const failure = unusable(error)
+      if (error instanceof TookTooLong) tooSlow.set(check, failure)
+      return failure
+    }
+  }
+
   return SchemaValidator.of({
     check: (schema, value) =>
       Effect.suspend(() => {
-        const known = compile(schema)
-        if (known instanceof SchemaUnusable) return Effect.fail(known)
-        return Effect.try({
-          // A schema that refers to itself without end fails only here.
-          try: () => (known(value) ? [] : (known.errors ?? []).slice(0, mostFaults).map(spell)),
-          catch: unusable
-        })
+        const check = compile(schema)
+        const faults = check instanceof SchemaUnusable ? check : faultsIn(check, value)
+        return faults instanceof SchemaUnusable ? Effect.fail(faults) : Effect.succeed(faults)
       })
   })
 })

@@ -1,11 +1,11 @@
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec"
-import type { ValidateFunction } from "ajv"
 import { Effect, Predicate, Result, Schema, SchemaIssue } from "effect"
 import { SchemaUnusable } from "../../application/ports/SchemaValidator.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json.ts"
 import type { ParamsProblem } from "../../domain/packs/offer.ts"
 import { fillDefaults } from "../../domain/packs/params.ts"
 import { keywordProblems, type StandardIssue, standardProblems } from "../../domain/packs/problems.ts"
+import type { Compiled } from "../ajv/compiler.ts"
 import { fileSchema, isToolFile } from "./author/ToolFile.ts"
 import { settle } from "./settle.ts"
 import { wordsOf } from "./thrown.ts"
@@ -21,7 +21,7 @@ export interface Parameters {
 }
 
 /** Compiles a JSON Schema. */
-export type Compile = (schema: JsonObject) => ValidateFunction | SchemaUnusable
+export type Compile = (schema: JsonObject) => Compiled
 
 const issuesIn = SchemaIssue.makeFormatterStandardSchemaV1()
 
@@ -144,8 +144,8 @@ const fromJsonSchema = (declared: JsonObject, compile: Compile): Result.Result<P
   Result.gen(function* () {
     const schema = yield* present(declared)
     // What is checked is what was declared: the draft that it names counts.
-    const validate = compile({ ...declared, type: "object" })
-    if (validate instanceof SchemaUnusable) return yield* Result.fail(validate.message)
+    const faults = compile({ ...declared, type: "object" })
+    if (faults instanceof SchemaUnusable) return yield* Result.fail(faults.message)
     return {
       schema,
       check: (args) =>
@@ -155,8 +155,8 @@ const fromJsonSchema = (declared: JsonObject, compile: Compile): Result.Result<P
             Object.entries(filled).map(([name, value]) => [name, nameFiles(value)])
           )
           const problems = Result.try({
-            try: () => (validate(judged) ? [] : keywordProblems(validate.errors ?? [], judged)),
-            catch: (error) => overall(wordsOf(error)) // a schema that refers to itself without end fails only here
+            try: () => keywordProblems(faults(judged), judged),
+            catch: (error) => overall(wordsOf(error))
           }).pipe(Result.merge)
           return problems.length === 0 ? Effect.succeed<unknown>(filled) : Effect.fail(problems)
         }),

@@ -14,6 +14,21 @@ const place = {
   additionalProperties: false
 }
 
+/** Every level is looked at twice for each time that the one above it is. */
+const twice: JsonObject = {
+  $defs: {
+    level: {
+      anyOf: [1, 2].map((least) => ({
+        minProperties: least + 1,
+        properties: { a: { $ref: "#/$defs/level" } }
+      }))
+    }
+  },
+  $ref: "#/$defs/level"
+}
+
+const nested = (depth: number): JsonObject => (depth === 0 ? {} : { a: nested(depth - 1) })
+
 describe("checking parameters", () => {
   layer(AjvValidator.layer)((it) => {
     it.effect("what fits has no faults", () =>
@@ -130,6 +145,51 @@ describe("checking parameters", () => {
       Effect.gen(function* () {
         assert.deepStrictEqual(yield* check({ $id: "https://example.com/a", type: "string" }, "x"), [])
         assert.lengthOf(yield* check({ $id: "https://example.com/a", type: "number" }, "x"), 1)
+      })
+    )
+
+    it.effect("what takes too long is broken off, and not tried again", () =>
+      Effect.gen(function* () {
+        const endless = "a".repeat(64) + "!"
+        const cases: ReadonlyArray<readonly [schema: JsonObject, value: unknown]> = [
+          [{ properties: { a: { pattern: "^(a+)+$" } } }, { a: endless }],
+          [{ patternProperties: { "^(a|a)+$": { type: "string" } } }, { [endless]: "" }],
+          [{ items: { anyOf: [{ pattern: "(x+x+)+y" }, true] } }, ["x".repeat(64)]],
+          [{ uniqueItems: true }, Array.from({ length: 100_000 }, (_, at) => ({ at }))],
+          [twice, nested(40)]
+        ]
+        for (const [schema, value] of cases) {
+          const since = performance.now()
+          const { message } = yield* Effect.flip(check(schema, value))
+          const gone = performance.now() - since
+          assert.include(message, "takes longer than 500 ms")
+          assert.isBelow(gone, 2000)
+          const again = performance.now()
+          yield* Effect.flip(check(schema, value))
+          assert.isBelow(performance.now() - again, 400)
+        }
+      })
+    )
+
+    it.effect("a schema that takes too long to compile is broken off; the next one is not harmed", () =>
+      Effect.gen(function* () {
+        const names = Array.from({ length: 300_000 }, (_, at) => [`p${at}`, { enum: [at, "a", "b"] }])
+        const large = { properties: Object.fromEntries(names) }
+        const { message } = yield* Effect.flip(check(large, {}))
+        assert.include(message, "takes longer than 2000 ms")
+        assert.lengthOf(yield* check({ ...place, title: "after it" }, {}), 1)
+      })
+    )
+
+    it.effect("long values and schemas are checked like any other", () =>
+      Effect.gen(function* () {
+        const texts = Array.from({ length: 5000 }, () => "text")
+        const list = { type: "array", items: { type: "string" } }
+        assert.lengthOf(yield* check(list, [...texts, 1]), 1)
+        assert.lengthOf(yield* check(list, texts), 0)
+        assert.lengthOf(yield* check({ ...list, items: { pattern: "^te*xt$" } }, [...texts, "text!"]), 1)
+        const names = Object.fromEntries(texts.map((type, at) => [`${type}${at}`, { type: "integer" }]))
+        assert.lengthOf(yield* check({ properties: names }, { text7: "seven", text8: 8 }), 1)
       })
     )
 

@@ -164,6 +164,24 @@ for (const [where, isolated] of modes) {
         })
       )
 
+      it.effect("an argument that takes too long to check is refused, and the next one is checked", () =>
+        Effect.gen(function* () {
+          const params = `{ type: "object", properties: { name: { type: "string", pattern: "^(a+)+$" } } }`
+          const routes = `() { return { endpoint: "/tools/pack", params: ${params} } }`
+          const { call } = yield* loadText(dull({ routes }), { isolated })
+          const { kind, problems } = yield* Effect.flip(
+            call(callOf("pack", { name: "a".repeat(64) + "!" }), quiet)
+          )
+          assert.strictEqual(kind, "params")
+          assert.deepStrictEqual(problems, [
+            { loc: ["body"], msg: "takes longer than 500 ms", type: "value_error" }
+          ])
+          assert.deepStrictEqual(yield* call(callOf("pack", { name: "aa" }), quiet), {
+            content: [{ type: "text", text: "called" }]
+          })
+        })
+      )
+
       it.effect("every kind of result becomes one of MCP", () =>
         Effect.gen(function* () {
           const folder = yield* temporaryFolder
