@@ -1,4 +1,4 @@
-import { Duration, Effect, Option, Result } from "effect"
+import { Clock, Duration, Effect, Option, Result } from "effect"
 import { type DpeUri, hostKey, parseDpeUri } from "../../domain/documents/dpe.ts"
 import {
   documentBody,
@@ -18,7 +18,7 @@ import type {
   GetResourcesRet
 } from "../../domain/protocol/v0_2/calls.ts"
 import { capabilityNotSupported, codes, mcpServerNotFound, Refusal } from "../../domain/refusal.ts"
-import type { McpFailure } from "../ports/McpSession.ts"
+import { McpFailure } from "../ports/McpSession.ts"
 import { ComputerSettings } from "./ComputerSettings.ts"
 import type { ReadyServer } from "./Offer.ts"
 import type { SessionPool } from "./SessionPool.ts"
@@ -31,15 +31,17 @@ export interface Documents {
   ) => Effect.Effect<typeof GetResourcesRet.Type, Refusal>
   /** Where a document can be fetched (spec §10.2). */
   readonly dpe: (request: typeof GetDpeReq.Type) => Effect.Effect<typeof GetDpeRet.Type, Refusal>
-  /** The catalogue of documents (spec §11). */
+  /** The catalogue of documents (spec §11). Those that cannot be read in time are left out. */
   readonly find: (request: typeof GetFinderReq.Type) => Effect.Effect<FinderPage>
 }
 
 /** How long a document may take when its request does not say. */
 const usualSeconds = 60
 
-/** How many document bodies are read at once. */
+/** How many document bodies of one server are read at once. */
 const readers = 16
+
+const tooSlow = new McpFailure({ kind: "unavailable", message: "it lists too slowly" })
 
 const uriOf = ({ uri }: JsonObject): string => (typeof uri === "string" ? uri : "")
 
@@ -72,15 +74,17 @@ export const makeDocuments = Effect.fnUntraced(function* (
     if (!server.session.info.capabilities.resources) {
       return yield* capabilityNotSupported(mcpServer, "resources")
     }
-    const { items, nextCursor } = yield* Effect.mapError(
-      server.session.listResources(cursor),
-      ({ message }) =>
-        new Refusal({
-          code: codes.internal,
-          message: `MCP Server '${mcpServer}' failed to list its resources`,
-          details: { mcp_error: message },
-          extra: { mcp_server_name: mcpServer }
-        })
+    const { items, nextCursor } = yield* server.session.listResources(cursor).pipe(
+      Effect.timeoutOrElse({ duration: readTimeout, orElse: () => Effect.fail(tooSlow) }),
+      Effect.mapError(
+        ({ message }) =>
+          new Refusal({
+            code: codes.internal,
+            message: `MCP Server '${mcpServer}' failed to list its resources`,
+            details: { mcp_error: message },
+            extra: { mcp_server_name: mcpServer }
+          })
+      )
     )
     return { resources: items, reqId, ...(nextCursor !== undefined && { nextCursor }) }
   })
@@ -174,33 +178,54 @@ export const makeDocuments = Effect.fnUntraced(function* (
     )
   })
 
-  /** The summary of a document, from its listing or, where that is silent, from its body. */
-  const summaryOf = Effect.fnUntraced(function* (server: ReadyServer, uri: DpeUri, resource: JsonObject) {
+  /**
+   * The summary of a document, from its listing or, where that is silent, from its body; `deadline` in milliseconds
+   * since 1970.
+   */
+  const summaryOf = Effect.fnUntraced(function* (
+    server: ReadyServer,
+    uri: DpeUri,
+    resource: JsonObject,
+    deadline: number
+  ) {
     const { name } = server.config
     if (listedPageCount(resource) !== undefined) return summarize(name, uri, resource)
+    const left = deadline - (yield* Clock.currentTimeMillis)
+    if (left <= 0) return undefined
     const contents = yield* server.session.readResource(uriOf(resource)).pipe(
-      Effect.timeoutOption(readTimeout),
+      Effect.timeoutOption(Duration.millis(left)),
       Effect.catch(() => Effect.succeedNone)
     )
     const body = Option.flatMap(contents, documentBody)
     return summarize(name, uri, resource, Option.getOrUndefined(body))
   })
 
-  const documentsOf = Effect.fnUntraced(function* (server: ReadyServer) {
-    const listed = yield* Effect.catch(pool.relist(server), ({ message }) =>
-      Effect.as(
-        Effect.logWarning("documents left out", { server: server.config.name, reason: message }),
-        server.resources
+  /** Everything a server lists; what it listed last where it does not answer in half of the time. */
+  const listed = (server: ReadyServer) =>
+    pool.relist(server).pipe(
+      Effect.timeout(Duration.times(readTimeout, 0.5)),
+      Effect.catch(({ message }) =>
+        Effect.as(
+          Effect.logWarning("documents as they were listed before", {
+            server: server.config.name,
+            reason: message
+          }),
+          server.resources
+        )
       )
     )
+
+  const documentsOf = Effect.fnUntraced(function* (server: ReadyServer, deadline: number) {
     const documents = yield* Effect.forEach(
-      listed,
+      yield* listed(server),
       Effect.fnUntraced(function* (resource) {
         const uri = documentUri(uriOf(resource))
         if (uri === undefined) return []
-        const summary = yield* summaryOf(server, uri, resource)
+        const summary = yield* summaryOf(server, uri, resource, deadline)
         if (summary !== undefined) return [summary]
-        yield* Effect.logWarning("document left out: it states no page count", { uri: uri.uri })
+        yield* Effect.logWarning("document left out: it states no page count, or not in time", {
+          uri: uri.uri
+        })
         return []
       }),
       { concurrency: readers }
@@ -209,9 +234,11 @@ export const makeDocuments = Effect.fnUntraced(function* (
   })
 
   const find = Effect.fn("Documents.find")(function* (request: typeof GetFinderReq.Type) {
+    // One for all: a server of many documents that hangs must not hide those of the others.
+    const deadline = (yield* Clock.currentTimeMillis) + Duration.toMillis(readTimeout)
     const documents: ReadonlyArray<ReadonlyArray<DocumentSummary>> = yield* Effect.forEach(
       pool.shown(),
-      documentsOf,
+      (server) => documentsOf(server, deadline),
       { concurrency: "unbounded" }
     )
     return findDocuments(documents.flat(), request, history())
