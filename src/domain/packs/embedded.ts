@@ -16,7 +16,8 @@ const usual = { filename: "file", contentType: "application/octet-stream" }
 
 const dataUrl = /^data:([^,;]*)((?:;[^,;]*)*),/
 
-const isBase64 = (text: string): boolean => /^[A-Za-z0-9+/_\s-]*={0,2}\s*$/.test(text)
+/** Only what follows a padding is looked at twice: of much white space every other way would be tried. */
+const isBase64 = (text: string): boolean => /^[A-Za-z0-9+/_\s-]*(?:={1,2}\s*)?$/.test(text)
 
 /** The value of a parameter of a data URL, as `notes.txt` in `;name=notes.txt`. */
 const parameter = (words: ReadonlyArray<string>, name: string): string | undefined => {

@@ -28,6 +28,17 @@ describe("a file in arguments", () => {
     assert.isTrue(Result.isFailure(readEmbedded(value)))
   })
 
+  it("is looked at once, however much white space it holds", () => {
+    const blank = " ".repeat(1_000_000)
+    const began = performance.now()
+    for (const data of [`${blank}!`, `aGk=${blank}!`, `${blank}=${blank}=`]) {
+      assert.isTrue(Result.isFailure(readEmbedded({ data })))
+    }
+    assert.isTrue(Result.isSuccess(readEmbedded({ data: `aGk=${blank}` })))
+    // Looked at anew from every place it would take minutes.
+    assert.isBelow(performance.now() - began, 5000)
+  })
+
   it("is asked for where a file is", () => {
     const file = { type: "string", format: "binary", description: "the file" }
     const schema = {
