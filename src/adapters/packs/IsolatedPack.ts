@@ -1,10 +1,17 @@
 import { type Cause, Deferred, Effect, Queue, type Scope, Stream } from "effect"
 import type { McpProgress } from "../../application/ports/McpSession.ts"
-import { type LoadedPack, PackFailure, type PackSource } from "../../application/ports/PackLoader.ts"
-import type { JsonObject } from "../../domain/json.ts"
-import type { PackOffer } from "../../domain/packs/offer.ts"
+import {
+  type LoadedPack,
+  type PackCall,
+  PackFailure,
+  type PackSource
+} from "../../application/ports/PackLoader.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json.ts"
+import type { PackOffer, PackRoute } from "../../domain/packs/offer.ts"
+import { fileParams } from "../../domain/packs/schemas.ts"
 import { makeLog } from "./logging.ts"
 import type { Report } from "./child.ts"
+import { placeFiles } from "./embeddedFiles.ts"
 import { mostReports } from "./runtime.ts"
 import { open } from "./PackProcess.ts"
 
@@ -82,7 +89,10 @@ export const start = Effect.fnUntraced(function* (
   /** Tells the process, and waits in the background whether it hears. */
   const giveUp = (id: number) => Effect.forkIn(child.insist({ type: "abort", id }), scope)
 
-  const call: LoadedPack["call"] = Effect.fnUntraced(function* (request, onProgress) {
+  const run = Effect.fnUntraced(function* (
+    request: PackCall,
+    onProgress: (progress: McpProgress) => Effect.Effect<void>
+  ) {
     if (Deferred.isDoneUnsafe(ended)) return yield* Effect.flatMap(Deferred.await(ended), crashed)
     const id = ++lastId
     const answer = yield* Deferred.make<JsonObject, PackFailure>()
@@ -100,5 +110,17 @@ export const start = Effect.fnUntraced(function* (
   })
 
   const offer = yield* Deferred.await(ready)
+  /** The parameters of a tool that are files: by its first route, or by its listing where it has none. */
+  const filesOf = (tool: string): PackRoute["files"] => {
+    const route = offer.routes.find((one) => one.tool === tool)
+    const schema = offer.tools.find(({ name }) => name === tool)?.["inputSchema"]
+    return route?.files ?? (isJsonObject(schema) ? fileParams(schema) : {})
+  }
+  // Put on disk here, since a process that is killed takes none of its files along.
+  const call: LoadedPack["call"] = (request, onProgress) =>
+    placeFiles(filesOf(request.tool), request).pipe(
+      Effect.flatMap((placed) => run(placed, onProgress)),
+      Effect.scoped
+    )
   return { offer, call, ended: Deferred.await(ended) }
 })

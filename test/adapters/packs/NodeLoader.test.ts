@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs"
+import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, layer } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Logger, Schedule, Scope } from "effect"
@@ -548,6 +548,26 @@ layer(NodeLoader.layer, { excludeTestServices: true })("a process of its own", (
       )
       assert.strictEqual(reason, "it was aborted, most likely because it took more than 64 MiB of memory")
       assert.deepStrictEqual(said(failure), ["crashed", reason])
+    })
+  )
+
+  it.effect("leaves no files of a call behind, however it ends", () =>
+    Effect.gen(function* () {
+      const notes = yield* temporaryFolder
+      const schema = "{ type: 'object', properties: { file: { type: 'string', format: 'binary' } } }"
+      const text = dull({
+        constructing: "this.fs = process.getBuiltinModule('node:fs')",
+        routes: `() { return { endpoint: '/tools/pack', params: ${schema} } }`,
+        tools: `() { return [{ name: 'pack' }, { name: 'unrouted', inputSchema: ${schema} }] }`,
+        call: "(name, { file }) { this.fs.writeFileSync(file.name, file.path); process.exit(3) }"
+      })
+      for (const tool of ["pack", "unrouted"]) {
+        const { call } = yield* loadText(text, { isolated: true })
+        const note = join(notes, tool)
+        const failing = call(callOf(tool, { file: `data:;name=${note},abc` }), quiet)
+        assert.strictEqual((yield* Effect.flip(failing)).kind, "crashed")
+        assert.isFalse(existsSync(readFileSync(note, "utf8")))
+      }
     })
   )
 
