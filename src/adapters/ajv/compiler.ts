@@ -1,20 +1,8 @@
-import { Ajv, type Options, type ValidateFunction } from "ajv"
-import { Ajv2020 } from "ajv/dist/2020.js"
-import formats from "ajv-formats"
 import { SchemaUnusable } from "../../application/ports/SchemaValidator.ts"
 import type { JsonObject } from "../../domain/json.ts"
-import { type Check, makeCheck } from "./check.ts"
-import { TookTooLong, within } from "./timeLimit.ts"
-
-/** Schemas are written by others: what a validator does not know in one is no reason to refuse it. */
-const options: Options = { allErrors: true, strict: false, validateFormats: true, logger: false }
-
-/** Drafts 4 to 7 mean the same to this validator; everything else is read as the newest draft. */
-const isOldDraft = ({ $schema }: JsonObject): boolean =>
-  typeof $schema === "string" && /^https?:\/\/json-schema\.org\/draft-0[4-7]\//.test($schema)
-
-/** Milliseconds that compiling a schema may take, the first one with the drafts themselves: nothing else is done by then. */
-const longest = 2000
+import { inThread, NotNow } from "./asking.ts"
+import { type Check, isEasy, isSmall } from "./check.ts"
+import { faultsBy, makePair, makeStore } from "./validators.ts"
 
 /** Says why a schema cannot be used. */
 export const unusable = (error: unknown): SchemaUnusable =>
@@ -23,63 +11,26 @@ export const unusable = (error: unknown): SchemaUnusable =>
 /** A schema ready to check values, or why it is none. */
 export type Compiled = Check | SchemaUnusable
 
-/** What one pair of validators compiles: they remember all of it for as long as they live themselves. */
-const most = { schemas: 256, characters: 4 * 1024 * 1024 }
-
-const makePair = (): ((schema: JsonObject) => ValidateFunction) => {
-  const old = new Ajv(options)
-  const recent = new Ajv2020(options)
-  formats.default(old)
-  formats.default(recent)
-  /** The drafts themselves, and what else a validator knows by name. */
-  const own = new Map([old, recent].map((ajv) => [ajv, [{ ...ajv.schemas }, { ...ajv.refs }]] as const))
-  /** Forgets every name but the validator's own: what is compiled stays usable without. */
-  const forgetNames = (ajv: Ajv): void => {
-    const [schemas = {}, refs = {}] = own.get(ajv) ?? []
-    for (const [names, kept] of [
-      [ajv.schemas, schemas],
-      [ajv.refs, refs]
-    ] as const) {
-      for (const name of Object.keys(names)) if (!Object.hasOwn(kept, name)) delete names[name]
-      Object.assign(names, kept)
-    }
-  }
-
-  return (schema) => {
-    const ajv = isOldDraft(schema) ? old : recent
-    // The draft is chosen here: a name that the validator does not know must not keep it from its work. What calls
-    // itself asynchronous would be answered by a promise, which counts as yes and rejects unheard.
-    const { $async: _never, $schema: _draft, ...rules } = schema
-    try {
-      return ajv.compile(rules)
-    } finally {
-      // Kept by name it would clash with the next schema of that name, or take away one of the validator's own.
-      try {
-        ajv.removeSchema(rules)
-      } finally {
-        forgetNames(ajv)
-      }
-    }
-  }
-}
-
-/** Compiles schemas that say the same only once; after so many it begins anew, so that what is not used can go. */
+/** Compiles schemas that say the same only once. Whoever wrote one decides what it costs: what may be much is broken off. */
 const makeShared = () => {
   let pair = makePair()
-  let characters = 0
-  const known = new Map<string, Compiled>()
+  const known = makeStore<Compiled>(() => {
+    pair = makePair()
+  })
 
   const compile = (schema: JsonObject, text: string): Compiled => {
+    const apart = inThread(text)
     try {
-      return makeCheck(
-        within(longest, () => pair(schema)),
-        text
-      )
+      if (isEasy(text)) {
+        const validate = pair(schema)
+        return (value) => (isSmall(value) ? faultsBy(validate, value) : apart.check(value))
+      }
+      apart.compile()
     } catch (error) {
-      // What was broken off is in no state to go on with.
-      if (error instanceof TookTooLong) pair = makePair()
-      return unusable(error)
+      // What cannot be looked at now may be later on, when it is needed.
+      if (!(error instanceof NotNow)) return unusable(error)
     }
+    return apart.check
   }
 
   return (schema: JsonObject): Compiled => {
@@ -89,16 +40,11 @@ const makeShared = () => {
     } catch (error) {
       return unusable(error)
     }
-    const found = known.get(text)
+    const found = known.find(text)
     if (found !== undefined) return found
-    characters += text.length
-    if (known.size >= most.schemas || characters > most.characters) {
-      known.clear()
-      pair = makePair()
-      characters = text.length
-    }
+    known.makeRoom(text.length)
     const made = compile(schema, text)
-    known.set(text, made)
+    known.keep(text, made)
     return made
   }
 }
