@@ -1,10 +1,10 @@
-import { Data, Duration, Effect, Exit, Option, Ref, Result, Scope, SubscriptionRef } from "effect"
+import { Clock, Data, Duration, Effect, Exit, Option, Ref, Result, Scope, SubscriptionRef } from "effect"
 import { isPassing } from "../../domain/office/passing.ts"
 import { type Line, lineOf } from "../../domain/protocol/lines.ts"
 import type { Role } from "../../domain/protocol/v0_2/office.ts"
 import { parseVersion, PROTOCOL_VERSION } from "../../domain/protocol/version.ts"
 import { codes } from "../../domain/refusal.ts"
-import { comingBack, waits } from "../backOff.ts"
+import { comingBack, waitAfter, waits } from "../backOff.ts"
 import { type Body, jsonBody } from "../ports/Body.ts"
 import { newSecret } from "./newSecret.ts"
 import {
@@ -79,6 +79,9 @@ export interface OfficeMember {
 
 /** How long the Server may take to answer a join. */
 const joinDeadline = Duration.seconds(20)
+
+/** A seat that lasted so long was a good one: the next one is taken at once. */
+const stableAfter = Duration.seconds(2)
 
 /** Is the Server only not there, or not able to let this member in, right now? */
 const isWorthWaiting = (error: JoinFailed): boolean => {
@@ -190,13 +193,19 @@ export const joinOffice = Effect.fnUntraced(function* (
   /** Stays until the connection is lost, then comes back, for ever. */
   const stay = Effect.fnUntraced(function* (first: { readonly link: Link; readonly scope: Scope.Closeable }) {
     let seat = first
+    /** Seats that did not last, in a row: each costs the whole office a word of who came and of who left. */
+    let short = 0
     while (true) {
+      const since = yield* Clock.currentTimeMillis
       const reason = yield* seat.link.closed
+      const lasted = (yield* Clock.currentTimeMillis) - since
+      short = lasted >= Duration.toMillis(stableAfter) ? 0 : short + 1
       yield* Ref.set(current, Option.none())
       yield* SubscriptionRef.set(status, { _tag: "Lost", reason })
       yield* Effect.logWarning("connection lost", { office, reason })
       yield* onLost(reason)
       yield* Scope.close(seat.scope, Exit.void)
+      if (short > 1) yield* Effect.sleep(yield* waitAfter(comingBack, short - 1))
       seat = yield* trying(isWorthComingBack)
       yield* Effect.logInfo("back in the office", { office })
     }

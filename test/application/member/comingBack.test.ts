@@ -180,4 +180,38 @@ describe("a member that comes back", () => {
       })
     )
   }
+
+  it.effect("takes its time where no connection lasts, and none once one has", () =>
+    Effect.gen(function* () {
+      const { join, links } = yield* place
+      const taken = yield* Ref.make(0)
+      const isBad = yield* Ref.make(true)
+      const cut = (transport: Transport) =>
+        TransportClient.of({
+          connect: (request) =>
+            Effect.gen(function* () {
+              yield* Ref.update(taken, (count) => count + 1)
+              const link = yield* transport.connect(request)
+              const cutting = Effect.delay(link.close("cut"), "50 millis")
+              if (yield* Ref.get(isBad)) yield* Effect.forkScoped(cutting)
+              return link
+            })
+        })
+      const { status } = yield* join("one", { through: cut })
+      yield* TestClock.adjust("200 millis")
+      assert.strictEqual(yield* Ref.get(taken), 2)
+      yield* TestClock.adjust("10 minutes")
+      const many = yield* Ref.get(taken)
+      assert.isAtLeast(many, 50)
+      assert.isAtMost(many, 80)
+      yield* Ref.set(isBad, false)
+      yield* TestClock.adjust("1 minute")
+      const last = (yield* Queue.takeAll(links)).at(-1)
+      const good = yield* Ref.get(taken)
+      yield* last?.link.close("lost") ?? Effect.void
+      yield* TestClock.adjust(0)
+      assert.strictEqual(yield* Ref.get(taken), good + 1)
+      assert.strictEqual((yield* SubscriptionRef.get(status))._tag, "Joined")
+    })
+  )
 })
