@@ -2,8 +2,7 @@ import type { ErrorObject } from "ajv"
 import { Effect, Layer } from "effect"
 import { SchemaUnusable, SchemaValidator } from "../../application/ports/SchemaValidator.ts"
 import { TookTooLong } from "./asking.ts"
-import type { Check } from "./check.ts"
-import { makeCompiler, unusable } from "./compiler.ts"
+import { type Check, makeCompiler, unusable } from "./compiler.ts"
 
 /** So many faults are told at most; a model mends the first ones and tries again. */
 const mostFaults = 10

@@ -1,12 +1,16 @@
+import type { ErrorObject } from "ajv"
 import { SchemaUnusable } from "../../application/ports/SchemaValidator.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import { inThread, NotNow } from "./asking.ts"
-import { type Check, isEasy, isSmall } from "./check.ts"
+import { easyValues } from "./effort.ts"
 import { faultsBy, makePair, makeStore } from "./validators.ts"
 
 /** Says why a schema cannot be used. */
 export const unusable = (error: unknown): SchemaUnusable =>
   new SchemaUnusable({ message: error instanceof Error ? error.message : String(error) })
+
+/** What of a value does not fit. Throws when nobody can tell: where a schema refers to itself without end, or too late. */
+export type Check = (value: unknown) => ReadonlyArray<ErrorObject>
 
 /** A schema ready to check values, or why it is none. */
 export type Compiled = Check | SchemaUnusable
@@ -21,9 +25,10 @@ const makeShared = () => {
   const compile = (schema: JsonObject, text: string): Compiled => {
     const apart = inThread(text)
     try {
-      if (isEasy(text)) {
+      const isEasy = easyValues(schema, text)
+      if (isEasy !== undefined) {
         const validate = pair(schema)
-        return (value) => (isSmall(value) ? faultsBy(validate, value) : apart.check(value))
+        return (value) => (isEasy(value) ? faultsBy(validate, value) : apart.check(value))
       }
       apart.compile()
     } catch (error) {

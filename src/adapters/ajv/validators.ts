@@ -51,13 +51,15 @@ export const makePair = (): ((schema: JsonObject) => ValidateFunction) => {
   }
 }
 
-/** What of a value does not fit a compiled schema. Throws where a schema refers to itself without end. */
+/** So many faults are enough for everybody; a value may have as many as it has parts. */
+const mostFaults = 100
+
+/** What of a value does not fit a compiled schema, or the first of it. Throws where a schema refers to itself without end. */
 export const faultsBy = (validate: ValidateFunction, value: unknown): ReadonlyArray<ErrorObject> => {
   if (validate(value)) return []
-  const { errors } = validate
-  // There may be as many as the value has parts.
+  const faults = (validate.errors ?? []).slice(0, mostFaults)
   validate.errors = null
-  return errors ?? []
+  return faults
 }
 
 /** What was made of schemas. Of too many, or too large ones, it begins anew, so that what is not used can go. */

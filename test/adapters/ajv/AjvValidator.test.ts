@@ -188,7 +188,9 @@ describe("checking parameters", () => {
         assert.lengthOf(yield* check(list, [...texts, 1]), 1)
         assert.lengthOf(yield* check(list, texts), 0)
         assert.lengthOf(yield* check({ ...list, items: { pattern: "^te*xt$" } }, [...texts, "text!"]), 1)
-        const names = Object.fromEntries(texts.map((type, at) => [`${type}${at}`, { type: "integer" }]))
+        const names = Object.fromEntries(
+          texts.slice(0, 700).map((_, at) => [`text${at}`, { type: "integer" }])
+        )
         assert.lengthOf(yield* check({ properties: names }, { text7: "seven", text8: 8 }), 1)
       })
     )
