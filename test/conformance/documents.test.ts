@@ -124,6 +124,13 @@ describe("client:get_dpe", () => {
           }
         }
       )
+      const clash = world.logs.find(({ text }) => text.includes("several servers have the same host"))
+      assert.strictEqual(clash?.level, "Warn")
+      for (const word of ["com.ex.docs", "'alpha'", "'beta'"]) assert.include(clash?.text, word)
+      assert.deepStrictEqual(
+        [...(yield* computer.servers).values()].map(({ _tag }) => _tag),
+        ["Ready", "Ready"]
+      )
       assertRefused([yield* ask("client:get_dpe", dpe("dpe://nobody/x"))], 4013)
       yield* ask("client:get_dpe", dpe("dpe://com.ex.docs/rpt"))
       yield* server("alpha").crash("gone")
@@ -133,7 +140,7 @@ describe("client:get_dpe", () => {
       yield* ask("client:get_dpe", dpe("dpe://com.ex.docs/rpt"))
       assert.deepStrictEqual(names, ["alpha", "beta"])
       assert.isTrue(
-        world.logs.some(({ level, text }) => level === "Warn" && text.includes("several servers"))
+        world.logs.some(({ level, text }) => level === "Warn" && text.includes("the first one is asked"))
       )
     })
   )
