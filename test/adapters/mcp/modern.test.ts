@@ -206,7 +206,7 @@ describe("a server of revision 2026-07-28", () => {
         let times = 0
         const peer = yield* makeServer({ honours: (wanted) => (times++ === 0 ? wanted : left) })
         const session = yield* open(peer)
-        yield* session.watch({ tools: true, resources: true, uris: [] })
+        yield* Effect.asVoid(session.watch({ tools: true, resources: true, uris: [] }))
         peer.hangUp()
         assert.include((yield* Effect.timeout(session.ended, "5 seconds")).message, "less of its changes")
       })
