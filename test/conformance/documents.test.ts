@@ -124,6 +124,13 @@ describe("client:get_dpe", () => {
           }
         }
       )
+      const clash = world.logs.find(({ text }) => text.includes("several servers have the same host"))
+      assert.strictEqual(clash?.level, "Warn")
+      for (const word of ["com.ex.docs", "'alpha'", "'beta'"]) assert.include(clash?.text, word)
+      assert.deepStrictEqual(
+        [...(yield* computer.servers).values()].map(({ _tag }) => _tag),
+        ["Ready", "Ready"]
+      )
       assertRefused([yield* ask("client:get_dpe", dpe("dpe://nobody/x"))], 4013)
       yield* ask("client:get_dpe", dpe("dpe://com.ex.docs/rpt"))
       yield* server("alpha").crash("gone")
@@ -133,7 +140,7 @@ describe("client:get_dpe", () => {
       yield* ask("client:get_dpe", dpe("dpe://com.ex.docs/rpt"))
       assert.deepStrictEqual(names, ["alpha", "beta"])
       assert.isTrue(
-        world.logs.some(({ level, text }) => level === "Warn" && text.includes("several servers"))
+        world.logs.some(({ level, text }) => level === "Warn" && text.includes("the first one is asked"))
       )
     })
   )
@@ -220,17 +227,36 @@ describe("client:get_resources", () => {
     })
   )
 
-  conform("case 297: page by page", (world) =>
+  conform("case 297: page by page, each asked for once", (world) =>
     Effect.gen(function* () {
-      const { ask } = yield* office(world, { alpha: { resources: five, pageSize: 2 } })
+      const listed: Array<string | undefined> = []
+      const memory = yield* MemoryMcp.makeMemoryServer({ resources: five, pageSize: 2 })
+      const alpha = {
+        ...memory,
+        connect: Effect.map(memory.connect, (session) => ({
+          ...session,
+          listResources: (cursor?: string) => {
+            listed.push(cursor)
+            return session.listResources(cursor)
+          }
+        }))
+      }
+      yield* computerUnderTest(world, { servers: { alpha } })
+      const a1 = yield* agentIn(world, "O1")
+      listed.length = 0
       const sizes = []
+      const cursors: Array<unknown> = []
       let cursor: unknown
       do {
-        const page = yield* ask("client:get_resources", listing(cursor === undefined ? {} : { cursor }))
-        sizes.push((page["resources"] as ReadonlyArray<unknown>).length)
-        cursor = page["next_cursor"]
+        cursors.push(cursor)
+        const request = { ...base, ...listing(cursor === undefined ? {} : { cursor }) }
+        const [answer] = yield* a1.ask("client:get_resources", request)
+        const page = answer as { readonly resources: ReadonlyArray<unknown>; readonly next_cursor?: unknown }
+        sizes.push(page.resources.length)
+        cursor = page.next_cursor
       } while (cursor !== undefined)
       assert.deepStrictEqual(sizes, [2, 2, 1])
+      assert.deepStrictEqual(listed, cursors)
     })
   )
 
@@ -279,11 +305,14 @@ describe("client:get_finder", () => {
 
   conform("cases 307, 309, 310, 312, 328, 329: the catalogue", (world) =>
     Effect.gen(function* () {
+      let reads = 0
+      const readable = resource("dpe://h/read", ['{"page_count": 4, "title": "Read"}'])
+      const read = Effect.suspend(() => (reads++, readable.read))
       const { ask } = yield* office(world, {
         alpha: {
           resources: [
             doc("listed", { page_count: 2, file_type: "pdf", keywords: ["k"], file_uri: "file:///l" }),
-            resource("dpe://h/read", ['{"page_count": 4, "title": "Read"}']),
+            { ...readable, read },
             doc("none", {}),
             doc("d/pages/0"),
             resource("window://h/x")
@@ -293,6 +322,7 @@ describe("client:get_finder", () => {
       })
       const found = yield* ask("client:get_finder", {})
       assert.deepInclude(found, { total_count: 2, req_id: "r1" })
+      assert.strictEqual(reads, 1)
       assert.deepStrictEqual((found["documents"] as ReadonlyArray<{ page_count: number }>)[1]?.page_count, 4)
       assert.deepStrictEqual((found["documents"] as ReadonlyArray<object>)[0], {
         doc_ref: "listed",

@@ -23,7 +23,11 @@ const call = (peer: Peer, tool_name: string, req_id: string) =>
   Effect.map(
     peer.ask("client:tool_call", { ...base, req_id, tool_name, params: {}, timeout: 5 }),
     ([answer]) =>
-      answer as { readonly content: ReadonlyArray<{ readonly text: string }>; readonly isError: boolean }
+      answer as {
+        readonly content: ReadonlyArray<{ readonly text: string }>
+        readonly isError: boolean
+        readonly meta?: { readonly [key: string]: unknown }
+      }
   )
 const named = (name: string) => tool("read", () => Effect.succeed(textResult(name)))
 
@@ -129,7 +133,8 @@ describe("client:get_tools", () => {
       })
       const a1 = yield* agentIn(world, "O1")
       assert.deepStrictEqual((yield* toolsOf(a1))[0]?.meta, {})
-      assert.isTrue((yield* call(a1, "t", "r2")).isError)
+      const { isError, meta } = yield* call(a1, "t", "r2")
+      assert.deepStrictEqual([isError, meta?.["error_code"]], [true, 4005])
     })
   )
 
@@ -152,7 +157,8 @@ describe("client:get_tools", () => {
       )
       assert.strictEqual((yield* call(a1, "web_search", "1")).content[0]?.text, "web")
       assert.strictEqual((yield* call(a1, "doc_search", "2")).content[0]?.text, "docs")
-      assert.isTrue((yield* call(a1, "search", "3")).isError)
+      const { isError, meta } = yield* call(a1, "search", "3")
+      assert.deepStrictEqual([isError, meta?.["error_code"]], [true, 4001])
     })
   )
 
@@ -238,7 +244,11 @@ describe("client:get_config", () => {
   conform("cases 193, 194, 201, 204, 215: the whole configuration, and no secret in it", (world) =>
     Effect.gen(function* () {
       const alpha = yield* MemoryMcp.makeMemoryServer({ tools: [tool("t")] })
-      const inputs = [{ type: "promptString", id: "t", description: "a token", password: true }]
+      const inputs = [
+        { type: "promptString", id: "t", description: "a token", password: true },
+        { type: "pickString", id: "p", description: "", options: ["a", "b"], default: "a" },
+        { type: "command", id: "c", description: "", command: "exit 1", args: { x: "y" } }
+      ]
       const parameters = { command: "x", env: { TOKEN: "${input:t}" } }
       yield* computerUnderTest(world, {
         servers: { alpha },
@@ -302,8 +312,10 @@ describe("client:get_config", () => {
           }
         }
       })
+      const others = ["client:get_tools", "client:get_desktop"].map((event) => a1.ask(event, base))
+      const answers = yield* Effect.all(others)
       yield* settled([a1])
-      const said = JSON.stringify([a1.heard(), world.logs, shown])
+      const said = JSON.stringify([a1.heard(), world.logs, shown, answers])
       assert.notInclude(said, "s3cret-42")
     })
   )

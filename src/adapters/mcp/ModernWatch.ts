@@ -46,6 +46,10 @@ const tellsAnything = ({
   resourcesListChanged === true ||
   (Array.isArray(resourceSubscriptions) && resourceSubscriptions.length > 0)
 
+/** Does it tell less of its listings than it did before? What is subscribed to may have gone with good reason. */
+const tellsLess = (before: JsonObject, now: JsonObject): boolean =>
+  ["toolsListChanged", "resourcesListChanged"].some((kind) => before[kind] === true && now[kind] !== true)
+
 /** What a watch stands on. */
 export interface ModernWatchOptions {
   readonly peer: ModernPeer
@@ -71,6 +75,7 @@ export const watchModern = Effect.fnUntraced(function* (
   const subscribing = Effect.gen(function* () {
     let pause = renewal.first
     let failures = 0
+    let before: JsonObject | undefined
     while (failures < renewal.failures) {
       const began = yield* Clock.currentTimeMillis
       let accepted = false
@@ -78,6 +83,11 @@ export const watchModern = Effect.fnUntraced(function* (
         peer.listen(filter, {
           accepted: (honoured) => {
             accepted = true
+            if (before !== undefined && tellsLess(before, honoured)) {
+              // Another session finds out what is to be polled.
+              return peer.lose("the MCP server tells less of its changes than before")
+            }
+            before ??= honoured
             if (Deferred.doneUnsafe(first, Exit.succeed(honoured))) return
             Queue.offerAllUnsafe(changes, everything(wanted))
           },

@@ -166,7 +166,7 @@ const unknown = (name: string, byName: Named): JsonObject => {
 }
 
 const search = (byName: Named, { limit, query }: JsonObject): JsonObject => {
-  const most = typeof limit === "number" ? Math.min(limit, found.most) : found.usual
+  const most = typeof limit === "number" ? Math.max(1, Math.min(limit, found.most)) : found.usual
   const names = indexOf(byName).search(typeof query === "string" ? query : "", most)
   const lines = names.map((name) => `${name}: ${byName.get(name)?.tool.description ?? ""}`)
   const none = `No tool fits; the office has ${byName.size}. Try other words.`

@@ -1,5 +1,6 @@
 import { isWindowUri } from "../../domain/desktop/window.ts"
 import { documentUri } from "../../domain/documents/finder.ts"
+import { type HostClash, hostClashes } from "../../domain/documents/hosts.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import type { ServerConfig } from "../../domain/protocol/v0_2/config.ts"
 import { buildCatalogue, type Catalogue } from "../../domain/tools/catalogue.ts"
@@ -53,6 +54,7 @@ export interface Offer {
   /** Those of them whose windows and documents are shown. */
   readonly shown: ReadonlyArray<ReadyServer>
   readonly catalogue: Catalogue
+  readonly clashes: ReadonlyArray<HostClash>
   /** What each part looks like, for comparing. */
   readonly looks: Looks
 }
@@ -89,6 +91,14 @@ const catalogueOf = (ready: Offer["ready"], previous: Offer | undefined) => {
   return { catalogue, look: JSON.stringify([...catalogue.entries.values()].map(({ tool }) => tool)) }
 }
 
+const clashesOf = (ready: Offer["ready"], previous: Offer | undefined) => {
+  const listings = (servers: Offer["ready"]) =>
+    servers.flatMap(({ config, resources }) => [config.name, resources])
+  return previous !== undefined && isSame(listings(previous.ready), listings(ready))
+    ? previous.clashes
+    : hostClashes(ready.map((server) => ({ name: server.config.name, uris: uris(server, () => true) })))
+}
+
 /**
  * What servers in these states offer together, in configuration order. Only those that tell about changes show their
  * windows and documents (seed 001), unless `isLenient`. The `previous` offer is used where it still holds.
@@ -105,6 +115,7 @@ export const offerOf = (states: ServerStates, isLenient: boolean, previous?: Off
     ready,
     shown,
     catalogue,
+    clashes: clashesOf(ready, previous),
     looks: new Map([
       ["toolList", look],
       ["desktop", asSet(shown.flatMap((server) => uris(server, isWindowUri)))],

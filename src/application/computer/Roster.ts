@@ -33,6 +33,24 @@ const tellHidden = (before: Offer, after: Offer): Effect.Effect<void> => {
   )
 }
 
+/** So many hosts that have come to clash are told at once: who lists thousands has made one mistake. */
+const mostClashes = 10
+
+/** Warns of hosts that several servers have, when they come to have them (spec §10.3). */
+const tellClashes = (before: Offer, after: Offer): Effect.Effect<void> => {
+  if (before.clashes === after.clashes) return Effect.void
+  const known = new Set(before.clashes.map((clash) => JSON.stringify(clash)))
+  return Effect.forEach(
+    after.clashes.filter((clash) => !known.has(JSON.stringify(clash))).slice(0, mostClashes),
+    ({ host, servers }) =>
+      Effect.logWarning("several servers have the same host; its documents are those of the first one", {
+        host,
+        servers
+      }),
+    { discard: true }
+  )
+}
+
 /** A roster of servers in these states; `tell` hears which part of the Computer has changed, exactly when it did. */
 export const makeRoster = Effect.fnUntraced(function* (
   first: ServerStates,
@@ -58,6 +76,7 @@ export const makeRoster = Effect.fnUntraced(function* (
         return [[current, next], Option.some(next)]
       })
       yield* tellHidden(before, after)
+      yield* tellClashes(before, after)
       yield* observe(after.looks)
     }, Semaphore.withPermit(turn)),
     touch,

@@ -1,4 +1,4 @@
-import { Duration, Effect, FiberMap, Option, type Scope, Stream } from "effect"
+import { Clock, Duration, Effect, FiberMap, Option, type Scope, Stream } from "effect"
 import { isWindowUri } from "../../domain/desktop/window.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import type { Part } from "../../domain/office/notice.ts"
@@ -43,14 +43,31 @@ const listTools = ({ info, listTools: page }: McpSession) =>
 export const listResources = ({ info, listResources: page }: McpSession) =>
   info.capabilities.resources ? allPages(page) : Effect.succeed([])
 
-/** The same session, whose failures name no secret and whose running calls are counted. */
-const guarded = (session: McpSession, { conceal }: Secrets, calls: { running: number }): McpSession => {
+/** What is known of a session by its calls. Times are in milliseconds since 1970. */
+interface Calls {
+  /** Those that run, and since when. */
+  readonly running: Set<{ readonly since: number }>
+  /** When one was answered last. */
+  answeredAt: number
+}
+
+/** The same session, whose failures name no secret and whose calls are noted. */
+const guarded = (session: McpSession, { conceal }: Secrets, calls: Calls): McpSession => {
   const safe = (failure: McpFailure) => new McpFailure({ ...failure, message: conceal(failure.message) })
-  const counted = <A, E>(call: Effect.Effect<A, E>) =>
+  const answered = Effect.map(Clock.currentTimeMillis, (now) => void (calls.answeredAt = now))
+  const noted = <A>(call: Effect.Effect<A, McpFailure>) =>
     Effect.acquireUseRelease(
-      Effect.sync(() => void calls.running++),
-      () => call,
-      () => Effect.sync(() => void calls.running--)
+      Effect.map(Clock.currentTimeMillis, (since) => {
+        const running = { since }
+        calls.running.add(running)
+        return running
+      }),
+      () =>
+        Effect.tapError(
+          Effect.tap(call, () => answered),
+          ({ kind }) => (kind === "protocol" ? answered : Effect.void)
+        ),
+      (running) => Effect.sync(() => void calls.running.delete(running))
     )
   return {
     ...session,
@@ -65,7 +82,7 @@ const guarded = (session: McpSession, { conceal }: Secrets, calls: { running: nu
               onProgress: ({ message, ...step }: McpProgress) =>
                 onProgress({ ...step, ...(message !== undefined && { message: conceal(message) }) })
             }
-      return Effect.mapError(counted(session.callTool(name, args, told)), safe)
+      return Effect.mapError(noted(session.callTool(name, args, told)), safe)
     },
     watch: (wanted) => Effect.mapError(session.watch(wanted), safe),
     ping: Effect.mapError(session.ping, safe),
@@ -86,7 +103,7 @@ export const runSession = Effect.fnUntraced(function* (
 ): Effect.fn.Return<McpFailure, McpFailure, Scope.Scope | McpConnector> {
   const connector = yield* McpConnector
   const { changePause, connectTimeout, livenessInterval } = yield* ComputerSettings
-  const calls = { running: 0 }
+  const calls: Calls = { running: new Set(), answeredAt: 0 }
 
   const open = Effect.gen(function* () {
     const session = guarded(yield* connector.connect(name, endpoint), secrets, calls)
@@ -185,15 +202,23 @@ export const runSession = Effect.fnUntraced(function* (
     )
   )
 
-  /** Ends when the server has given no sign of life for long; while it works on a call it may be silent. */
+  /**
+   * Ends when the server has given no sign of life for long. While it works on a call it may be silent, but for no call
+   * that came when it was silent already: otherwise those who keep calling would keep a dead server.
+   */
   const silence = Effect.gen(function* () {
     let missed = 0
+    let silentSince = 0
     while (true) {
       yield* Effect.sleep(missed === 0 ? livenessInterval : pulse.again)
-      const reason = yield* heartbeat
+      const asked = yield* Clock.currentTimeMillis
+      const why = yield* heartbeat
+      const reason = calls.answeredAt >= asked ? undefined : why
+      if (missed === 0) silentSince = asked
       missed = reason === undefined ? 0 : missed + 1
       yield* trouble("liveness", reason)
-      if (reason !== undefined && missed >= pulse.misses && calls.running === 0) {
+      const works = [...calls.running].some(({ since }) => since <= silentSince)
+      if (reason !== undefined && missed >= pulse.misses && !works) {
         return new McpFailure({ kind: "unavailable", message: reason })
       }
     }

@@ -74,14 +74,15 @@ export interface ToolCalls {
 /** How many calls are remembered for ordering servers by use. */
 const historyLength = 10
 
-/** How long results are kept for a repeat of their request, of how many requests, and how much of them. */
+/** How long results are kept for a repeat of their request (spec §6.2), of how many requests, and how much of them. */
 const remembered = { millis: Duration.toMillis("5 minutes"), requests: 256, characters: 32 * 1024 * 1024 }
 
 /** One request that is running or done. */
 interface Known {
   readonly fingerprint: string
   readonly fiber: Fiber.Fiber<ToolResult>
-  readonly since: number
+  /** When it began, or ended if it has, in milliseconds since 1970. */
+  since: number
   /** About how many characters its result holds; nothing while it runs. */
   weight: number
 }
@@ -140,7 +141,9 @@ export const makeToolCalls = Effect.fnUntraced(function* (
   pool: SessionPool
 ): Effect.fn.Return<ToolCalls, never, Scope.Scope> {
   const { confirm, onProgress } = yield* ComputerSettings
+  const clock = yield* Clock.Clock
   const running = yield* FiberMap.make<string, ToolResult>()
+  /** What began, or ended, longest ago stands first. */
   const known = new Map<string, Known>()
   const history = yield* Ref.make<ReadonlyArray<ToolCallRecord>>([])
   const validator = yield* Effect.serviceOption(SchemaValidator)
@@ -295,6 +298,10 @@ export const makeToolCalls = Effect.fnUntraced(function* (
     known.set(key, entry)
     fiber.addObserver((exit) => {
       entry.weight = Exit.isSuccess(exit) ? weigh(exit.value) : 0
+      entry.since = clock.currentTimeMillisUnsafe()
+      if (known.get(key) !== entry) return
+      known.delete(key)
+      known.set(key, entry)
     })
     return fiber
   })

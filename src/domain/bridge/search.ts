@@ -8,6 +8,9 @@ const weights = { name: 4, tags: 3, parameters: 2, description: 1 } as const
 /** The usual constants of BM25: how soon repetition stops to matter, and how much long texts are held back. */
 const bm25 = { k: 1.2, b: 0.75 }
 
+/** So many words of a query count: nobody looks for a tool by more, and each is looked for in every tool. */
+const mostWords = 64
+
 /** Words and the parts of `camelCase`, `snake_case` and `kebab-case`; other scripts have no parts but their runs. */
 const wordsOf = (text: string): ReadonlyArray<string> =>
   text
@@ -63,7 +66,7 @@ export const indexTools = (tools: Iterable<readonly [name: string, tool: SmcpToo
 
   return {
     search: (query, limit) => {
-      const words = [...new Set(wordsOf(query))]
+      const words = [...new Set(wordsOf(query))].slice(0, mostWords)
       return entries
         .map(({ counts, length, name }) => ({
           name,

@@ -1,6 +1,6 @@
 import { Effect, Stream, SubscriptionRef } from "effect"
 import { Computer } from "../../application/computer/Computer.ts"
-import { carryOver, type Setup } from "../../domain/config/setup.ts"
+import { carryOver, compareSetups, type Setup } from "../../domain/config/setup.ts"
 import { type Finding, readConfigFiles, spellFinding } from "./files.ts"
 import { changesOf, hangups } from "./watching.ts"
 
@@ -13,6 +13,14 @@ const tell = (findings: ReadonlyArray<Finding>) =>
         : Effect.logWarning(spellFinding(finding)),
     { discard: true }
   )
+
+const isSame = (one: Setup, other: Setup): boolean => {
+  const { added, changed, isVisible, removed, retuned } = compareSetups(one, other)
+  return !isVisible && [added, changed, removed, retuned].every((names) => names.length === 0)
+}
+
+/** How long after files begin to be watched they are looked at once: by then every change is told. */
+const soon = "200 millis"
 
 /** What a Computer was started with. */
 export interface Followed {
@@ -28,9 +36,16 @@ export const followConfig = Effect.fnUntraced(function* ({ files, isWatching, se
   const computer = yield* Computer
   const watched = yield* SubscriptionRef.make(sources)
   let before = setup
+  /** What was wrong with the files when they were read last. */
+  let wrong: string | undefined
 
-  const reload = Effect.gen(function* () {
+  const reload = Effect.fnUntraced(function* (why: "look" | "change" | "SIGHUP") {
     const reading = yield* readConfigFiles(files)
+    const fault = reading.setup === undefined ? reading.findings.map(spellFinding).join("\n") : undefined
+    const isKnown = fault === wrong && (reading.setup === undefined || isSame(before, reading.setup))
+    wrong = fault
+    // A person who saves a faulty file again wants to hear that it still is.
+    if (isKnown && (why === "look" || (why === "change" && fault === undefined))) return
     yield* tell(reading.findings)
     yield* SubscriptionRef.update(watched, (now) =>
       now.join() === reading.sources.join() ? now : reading.sources
@@ -47,8 +62,14 @@ export const followConfig = Effect.fnUntraced(function* ({ files, isWatching, se
     })
   })
 
+  // What was changed while nobody watched is seen by looking once.
   const edits = isWatching
-    ? Stream.switchMap(SubscriptionRef.changes(watched), (now) => Stream.unwrap(changesOf(now)))
+    ? Stream.switchMap(SubscriptionRef.changes(watched), (now) =>
+        Stream.merge(
+          Stream.fromEffect(Effect.as(Effect.sleep(soon), "look" as const)),
+          Stream.map(Stream.unwrap(changesOf(now)), () => "change" as const)
+        )
+      )
     : Stream.never
-  return yield* Stream.runForEach(Stream.merge(edits, hangups), () => reload)
+  return yield* Stream.runForEach(Stream.merge(edits, hangups), reload)
 })

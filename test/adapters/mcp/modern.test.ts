@@ -196,6 +196,23 @@ describe("a server of revision 2026-07-28", () => {
     })
   )
 
+  for (const [what, left] of [
+    ["resources", { toolsListChanged: true }],
+    ["tools", { resourcesListChanged: true }]
+  ] as const) {
+    live(
+      `one that tells no more of its ${what} when it takes a subscription up again is left for a new session`,
+      Effect.gen(function* () {
+        let times = 0
+        const peer = yield* makeServer({ honours: (wanted) => (times++ === 0 ? wanted : left) })
+        const session = yield* open(peer)
+        yield* Effect.asVoid(session.watch({ tools: true, resources: true, uris: [] }))
+        peer.hangUp()
+        assert.include((yield* Effect.timeout(session.ended, "5 seconds")).message, "less of its changes")
+      })
+    )
+  }
+
   live(
     "one that promises no notifications need not know subscriptions",
     Effect.gen(function* () {

@@ -211,6 +211,8 @@ describe("an office as an MCP peer", () => {
         "desk__tool_7"
       ])
       assert.match(textOf(yield* session.callTool("tools_search", { query: "mail" })), /^desk__send_mail: /)
+      const fewest = textOf(yield* session.callTool("tools_search", { query: "tool", limit: -1 }))
+      assert.lengthOf(fewest.split("\n"), 1)
       const described = textOf(yield* session.callTool("tools_describe", { names: ["desk__send_mail"] }))
       assert.include(described, '"inputSchema"')
       const sent = yield* session.callTool("tools_call", { name: "desk__send_mail", arguments: {} })

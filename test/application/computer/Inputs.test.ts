@@ -50,6 +50,27 @@ describe("Inputs", () => {
     }).pipe(Effect.provide(Layer.merge(Inputs.layer(), layer)))
   })
 
+  it.effect("cases 210, 211: the environment wins over the default, which counts without it", () => {
+    const { layer } = counting({ A2C_SMCP_API_KEY: "e" })
+    const withDefault = (id: string): Input => ({ type: "promptString", id, description: "", default: "d" })
+    return Effect.gen(function* () {
+      const { resolve } = yield* Inputs
+      assert.deepStrictEqual(yield* resolve(withDefault("api_key"), "s"), {
+        value: "e",
+        source: "environment"
+      })
+      assert.deepStrictEqual(yield* resolve(withDefault("other"), "s"), { value: "d", source: "default" })
+    }).pipe(Effect.provide(Layer.merge(Inputs.layer(), layer)))
+  })
+
+  it.effect("case 212: a default that is not among the options is no value", () => {
+    const pick: Input = { type: "pickString", id: "size", description: "", options: ["S"], default: "M" }
+    return Effect.gen(function* () {
+      const missing = yield* Effect.flip(Inputs.use(({ resolve }) => resolve(pick, "s")))
+      assert.include(missing.message, "has no value")
+    }).pipe(Effect.provide(Layer.merge(Inputs.layer(), counting({}).layer)))
+  })
+
   it.effect("the variable of a server wins over what a person has answered for another one", () => {
     const { layer } = counting({ A2C_SMCP_TOKEN_B: "special" })
     const ask = () => Effect.succeedSome("answered")

@@ -70,6 +70,30 @@ describe("calls of tools", () => {
     })
   )
 
+  it.effect("a result is kept for five minutes, however long the call took", () =>
+    Effect.gen(function* () {
+      let runs = 0
+      const slow = tool("slow", () =>
+        Effect.suspend(() => (runs++, Effect.delay(Effect.succeed(textResult("done")), "8 minutes")))
+      )
+      const { call } = yield* callsOn([slow, tool("quick")])
+      const first = yield* Effect.forkChild(call(request("r1", "slow")))
+      yield* TestClock.adjust("7 minutes")
+      yield* call(request("r2", "quick"))
+      yield* TestClock.adjust("1 minute")
+      const result = yield* Fiber.join(first)
+      yield* TestClock.adjust("4 minutes")
+      const again = yield* Effect.forkChild(call(request("r1", "slow")))
+      yield* letGo
+      assert.deepStrictEqual(yield* Fiber.join(again), result)
+      assert.strictEqual(runs, 1)
+      yield* TestClock.adjust("2 minutes")
+      yield* Effect.forkChild(call(request("r1", "slow")))
+      yield* letGo
+      assert.strictEqual(runs, 2)
+    })
+  )
+
   it.effect("somebody who is asked for consent and breaks down has said no", () =>
     Effect.gen(function* () {
       const broken = () => {

@@ -2,45 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { makeMemoryServer } from "../../../src/adapters/memory/MemoryMcp.ts"
-import { jsonBody } from "../../../src/application/ports/Body.ts"
-import type { Link, Receive } from "../../../src/application/ports/Transport.ts"
 import { resource } from "../../conformance/members.ts"
-import { counted, type Startable, staged } from "./stage.ts"
-
-const link: Link = {
-  id: "sid",
-  ask: () => Effect.succeed([jsonBody(true), jsonBody(null)]),
-  tell: () => Effect.void,
-  request: () => () => undefined,
-  backlog: () => 0,
-  pause: () => undefined,
-  close: () => Effect.void,
-  closed: Effect.never,
-  maxBytes: () => Number.POSITIVE_INFINITY,
-  fits: () => true
-}
-
-/** A Computer in an office that asks it whatever the test wants to know. */
-const asked = Effect.fnUntraced(function* (servers: { readonly [name: string]: Startable }) {
-  let receive: Receive = () => Effect.succeed([])
-  const { computer } = yield* staged({
-    servers,
-    transport: {
-      connect: (options) =>
-        Effect.sync(() => {
-          receive = options.receive
-          return link
-        })
-    }
-  })
-  yield* TestClock.adjust(0)
-  yield* computer.join({ office: "o" })
-  return (event: string, request: object) =>
-    Effect.map(
-      receive(event, jsonBody({ agent: "a", req_id: "r", computer: "pc", ...request })),
-      ([answer]) => answer?.head
-    )
-})
+import { asked, counted } from "./stage.ts"
 
 describe("documents of MCP servers that hang", () => {
   it.effect("a server of many documents that cannot be read hides no other's", () =>

@@ -9,12 +9,19 @@ import {
   Result,
   type Scope
 } from "effect"
+import { TestClock } from "effect/testing"
 import { Computer } from "../../../src/application/computer/Computer.ts"
 import { ComputerSettings } from "../../../src/application/computer/ComputerSettings.ts"
 import { Inputs, type InputSources } from "../../../src/application/computer/Inputs.ts"
 import type { ServerState } from "../../../src/application/computer/Offer.ts"
 import { McpConnector, McpFailure, type McpSession } from "../../../src/application/ports/McpSession.ts"
-import { TransportClient, Unreachable } from "../../../src/application/ports/Transport.ts"
+import { jsonBody } from "../../../src/application/ports/Body.ts"
+import {
+  type Link,
+  type Receive,
+  TransportClient,
+  Unreachable
+} from "../../../src/application/ports/Transport.ts"
 import { readComputerConfig } from "../../../src/domain/config/config.ts"
 import type { Setup, Variables } from "../../../src/domain/config/setup.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
@@ -112,3 +119,43 @@ export const standing = (computer: Computer["Service"], name: string) =>
   Effect.map(computer.servers, (states): ServerState["_tag"] | undefined => states.get(name)?._tag)
 
 export const dead = new McpFailure({ kind: "unavailable", message: "it does not start" })
+
+/** A connection with a Server that says yes to everything. */
+const link: Link = {
+  id: "sid",
+  ask: () => Effect.succeed([jsonBody(true), jsonBody(null)]),
+  tell: () => Effect.void,
+  request: () => () => undefined,
+  backlog: () => 0,
+  pause: () => undefined,
+  close: () => Effect.void,
+  closed: Effect.never,
+  maxBytes: () => Number.POSITIVE_INFINITY,
+  fits: () => true
+}
+
+/** A Computer in an office, which is asked without a Server in between: by what it is told, as its Server would. */
+export const asked = Effect.fnUntraced(function* (
+  servers: { readonly [name: string]: Startable },
+  configure: { readonly [name: string]: JsonObject } = {}
+) {
+  let receive: Receive = () => Effect.succeed([])
+  const { computer } = yield* staged({
+    servers,
+    configure,
+    transport: {
+      connect: (options) =>
+        Effect.sync(() => {
+          receive = options.receive
+          return link
+        })
+    }
+  })
+  yield* TestClock.adjust(0)
+  yield* computer.join({ office: "o" })
+  return (event: string, request: object) =>
+    Effect.map(
+      receive(event, jsonBody({ agent: "a", req_id: "r", computer: "pc", ...request })),
+      ([answer]) => answer?.head
+    )
+})

@@ -276,6 +276,47 @@ describe("supervision", () => {
     })
   )
 
+  it.effect("a server that answers nothing is started again, however many call it", () =>
+    Effect.gen(function* () {
+      const isDead = yield* Ref.make(true)
+      const whileAlive = <A, E>(effect: Effect.Effect<A, E>) =>
+        Effect.flatMap(Ref.get(isDead), (dead) => (dead ? Effect.never : effect))
+      const memory = yield* makeMemoryServer({ tools: [tool("t")] })
+      const alpha = counted(memory, (session) => ({
+        ...session,
+        ping: whileAlive(session.ping),
+        callTool: (...call) => whileAlive(session.callTool(...call))
+      }))
+      const { computer } = yield* staged({ servers: { alpha } })
+      yield* letGo
+      const call = computer.callTool({ tool: "t", params: {}, timeout: Duration.minutes(1) })
+      // One of them runs at any time.
+      const calling = Effect.forever(Effect.andThen(call, Effect.sleep("1 second")))
+      yield* Effect.forkScoped(calling)
+      yield* TestClock.adjust("40 seconds")
+      yield* Effect.forkScoped(calling)
+      yield* TestClock.adjust("5 minutes")
+      assert.isAbove(alpha.starts.count, 1)
+      yield* Ref.set(isDead, false)
+      yield* TestClock.adjust("3 minutes")
+      assert.isFalse((yield* call).isError)
+    })
+  )
+
+  it.effect("a server that answers calls, if not pings, is alive while it is called", () =>
+    Effect.gen(function* () {
+      const memory = yield* makeMemoryServer({
+        tools: [tool("t", () => Effect.delay(Effect.succeed({ content: [] }), "4 seconds"))]
+      })
+      const alpha = counted(memory, (session) => ({ ...session, ping: Effect.never }))
+      const { computer } = yield* staged({ servers: { alpha } })
+      yield* letGo
+      yield* Effect.forkScoped(Effect.forever(computer.callTool({ tool: "t", params: {} })))
+      yield* TestClock.adjust("10 minutes")
+      assert.deepStrictEqual([yield* standing(computer, "alpha"), alpha.starts.count], ["Ready", 1])
+    })
+  )
+
   it.effect("a server that does not know pings is alive", () =>
     Effect.gen(function* () {
       const unknown = new McpFailure({ kind: "protocol", message: "method not found" })

@@ -36,6 +36,12 @@ describe("searching tools", () => {
     assert.deepStrictEqual(index.search("encoding", 5), ["desk__writeFile"])
   })
 
+  it("of a query that goes on and on the beginning counts", () => {
+    const long = Array.from({ length: 100 }, (_, at) => `word${at}`).join(" ")
+    assert.deepStrictEqual(index.search(`weather ${long}`, 5), ["lab__weather"])
+    assert.deepStrictEqual(index.search(`${long} weather`, 5), [])
+  })
+
   it("the beginning of a word is enough", () => {
     assert.deepStrictEqual(index.search("weath", 5), ["lab__weather"])
   })

@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
 import { approves } from "../../../src/domain/tools/approval.ts"
 
 describe("approval by patterns", () => {
@@ -12,8 +13,35 @@ describe("approval by patterns", () => {
     [["alpha/*"], "tool", true],
     [["beta/*"], "tool", false],
     [["alpha/t(oo)l"], "tool", false],
+    [["*b*a"], "abcba", true],
+    [["*b*a"], "abcbac", false],
+    [["*ab*"], "aab", true],
+    [["?"], "😀", true],
+    [["?"], "", false],
+    [["*"], "", true],
+    [["**x"], "xyx", true],
     [[], "tool", false]
   ] as const)("%s covers alpha/%s: %s", (patterns, tool, expected) => {
     assert.strictEqual(approves(patterns, "alpha", tool), expected)
   })
+
+  it("a name that is made to be hard to match costs no time", () => {
+    const began = performance.now()
+    assert.isFalse(approves(["*a*a*a*b"], "alpha", "a".repeat(20_000)))
+    // Tried in every way it would take days.
+    assert.isBelow(performance.now() - began, 5000)
+  })
+
+  it.prop(
+    "every pattern covers what the same expression does",
+    [
+      Schema.Array(Schema.Literals(["a", "b", "*", "?", "😀"])),
+      Schema.Array(Schema.Literals(["a", "b", "😀"]))
+    ],
+    ([pattern, text]) => {
+      const expression = pattern.join("").replaceAll("*", ".*").replaceAll("?", ".")
+      const expected = new RegExp(`^${expression}$`, "su").test(text.join(""))
+      assert.strictEqual(approves([pattern.join("")], "alpha", text.join("")), expected)
+    }
+  )
 })
