@@ -1,9 +1,11 @@
-import { Clock, Context, Effect, Exit, Layer, Result } from "effect"
+import { Clock, Context, Effect, Exit, Layer, Option, Result } from "effect"
 import { type Line, lineOf } from "../../domain/protocol/lines.ts"
+import type { Seat } from "../../domain/office/membership.ts"
 import { parseVersion, type Version } from "../../domain/protocol/version.ts"
 import { goingDown, type Refusal, unavailable } from "../../domain/refusal.ts"
 import type { Body } from "../ports/Body.ts"
 import { type NodeAsked, NodeLink, type NodeLoad, type NodeReceive } from "../ports/NodeLink.ts"
+import { OfficeRegistry } from "../ports/OfficeRegistry.ts"
 import { type Asked, askBy, type Link, LinkClosed, NotSent } from "../ports/Transport.ts"
 import { type Flight, makeFlights } from "./Cancellation.ts"
 import { type Connection, Connections } from "./Connections.ts"
@@ -14,8 +16,8 @@ import { type Gauge, Tally } from "./Tally.ts"
 export interface RemoteMember {
   readonly node: string
   readonly sid: string
-  /** The name of its seat, for whoever is told that its node cannot be reached. */
-  readonly name: string
+  /** Where it sits as far as is known here. Its name is for whoever is told that its node cannot be reached. */
+  readonly seat: Pick<Seat, "name" | "office">
   /** The version that it connected with. */
   readonly version: string
 }
@@ -112,11 +114,12 @@ export class Nodes extends Context.Service<
   }
 >()("a2c-smcp/application/server/Nodes") {
   /** Serves the other nodes until the layer's scope closes. */
-  static readonly layer: Layer.Layer<Nodes, never, NodeLink | Connections> = Layer.effect(
+  static readonly layer: Layer.Layer<Nodes, never, NodeLink | Connections | OfficeRegistry> = Layer.effect(
     Nodes,
     Effect.gen(function* () {
       const nodeLink = yield* NodeLink
       const connections = yield* Connections
+      const registry = yield* OfficeRegistry
       const { backlogNotices } = yield* Limits
       const tally = yield* Tally
       const clock = yield* Clock.Clock
@@ -169,10 +172,21 @@ export class Nodes extends Context.Service<
         }
       }
 
+      /**
+       * Does somebody sit elsewhere by now than where a request looks for it? Who asks may not have heard of it yet. While
+       * a join or leave is under way, this node may be the one that has not heard.
+       */
+      const hasMoved = ({ link, moves }: Connection, office: string): boolean =>
+        moves === 0 &&
+        !Option.exists(registry.session(link.id), ({ seat }) =>
+          Option.exists(seat, (sitting) => sitting.office === office)
+        )
+
       const receive: NodeReceive = {
-        request: (sid, event, body, deadline, end) => {
+        request: ({ office, sid }, event, body, deadline, end) => {
           const connection = connections.get(sid)
-          if (connection === undefined) return endSoon(end, Exit.fail(notHere))
+          if (connection === undefined || hasMoved(connection, office))
+            return endSoon(end, Exit.fail(notHere))
           if (refusing) return endSoon(end, Exit.fail(new NotSent({ refusal: goingDown() })))
           connection.lastAt = clock.currentTimeMillisUnsafe()
           return serve(connection, (ended) => connection.link.request(event, body, deadline, ended), end)
@@ -191,10 +205,10 @@ export class Nodes extends Context.Service<
       yield* nodeLink.serve(receive)
       yield* Effect.forEach(gaugesOf(nodeLink.load), tally.gauge, { discard: true })
 
-      const connection = ({ name, node, sid, version }: RemoteMember): RemoteConnection => {
+      const connection = ({ node, seat: { name, office }, sid, version }: RemoteMember): RemoteConnection => {
         const told = toldOf(name)
         const request: Link["request"] = (event, body, deadline, end) =>
-          nodeLink.request(node, sid, event, body, deadline, (asked) => end(told(asked)))
+          nodeLink.request(node, { sid, office }, event, body, deadline, (asked) => end(told(asked)))
         return {
           link: {
             id: sid,

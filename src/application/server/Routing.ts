@@ -98,7 +98,7 @@ export class Routing extends Context.Service<
 
       /** How a Computer is reached, be it here or at another node. */
       const linkOf = ({ node, seat, sid, version }: Member): Pick<Link, "id" | "request"> | undefined => {
-        if (node !== membership.node) return nodes.connection({ node, sid, name: seat.name, version }).link
+        if (node !== membership.node) return nodes.connection({ node, sid, seat, version }).link
         const connection = connections.get(sid)
         if (connection === undefined) return undefined
         connection.lastAt = clock.currentTimeMillisUnsafe()
