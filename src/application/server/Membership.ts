@@ -65,13 +65,13 @@ export class Membership extends Context.Service<
         )
 
       /** Nobody waits any more for a member that has left. */
-      const endCalls = (sid: string, { name, role }: Seat, isOwn: boolean) => {
-        const flights = cancellation.of(sid)
+      const endCalls = (sid: string, { name, office, role }: Seat, isOwn: boolean) => {
+        const flights = cancellation.of(sid, office)
         const reason = role === "agent" ? notInOffice() : computerNotFound(name)
         const end = Effect.sync(() => {
           for (const flight of flights) flight.end(reason)
         })
-        if (isOwn) nodes.left(sid, reason)
+        if (isOwn) nodes.left(sid, office, reason)
         return isOwn || flights.length === 0
           ? end
           : Effect.sync(() => void run(Effect.delay(end, answersUnderWay)))

@@ -103,8 +103,8 @@ export class Nodes extends Context.Service<
     readonly tell: (node: string, sids: ReadonlyArray<string>, event: string, body: Body) => void
     /** The cluster has lost a node: what it was asked ends now. */
     readonly lost: (node: string) => void
-    /** A member of this node has left its office: what other nodes want of it ends now. */
-    readonly left: (sid: string, reason: Refusal) => void
+    /** A member of this node has left an office: what other nodes want of it there ends now. */
+    readonly left: (sid: string, office: string, reason: Refusal) => void
     /** How many requests of other nodes to a member of this one are under way. */
     readonly serving: (sid: string) => number
     /** The same for all members; `unsent` says whether something still waits to be sent to other nodes. */
@@ -142,6 +142,7 @@ export class Nodes extends Context.Service<
       /** Asks a member of this node for another one, until it has answered, left, or is not waited for any more. */
       const serve = (
         { link }: Connection,
+        office: string,
         start: (end: (asked: Asked) => void) => () => void,
         end: (asked: Asked) => void
       ): (() => void) => {
@@ -152,6 +153,7 @@ export class Nodes extends Context.Service<
           serving.remove(link.id, flight)
         }
         const flight: Flight = {
+          office,
           end: (refusal) => {
             if (over) return
             forget()
@@ -189,7 +191,12 @@ export class Nodes extends Context.Service<
             return endSoon(end, Exit.fail(notHere))
           if (refusing) return endSoon(end, Exit.fail(new NotSent({ refusal: goingDown() })))
           connection.lastAt = clock.currentTimeMillisUnsafe()
-          return serve(connection, (ended) => connection.link.request(event, body, deadline, ended), end)
+          return serve(
+            connection,
+            office,
+            (ended) => connection.link.request(event, body, deadline, ended),
+            end
+          )
         },
         tell: (sids, event, body) => {
           for (const sid of sids) {
@@ -229,8 +236,8 @@ export class Nodes extends Context.Service<
         connection,
         tell: (node, sids, event, body) => nodeLink.tell(node, sids, event, body),
         lost: (node) => nodeLink.lost(node),
-        left: (sid, reason) => {
-          for (const flight of serving.of(sid)) flight.end(reason)
+        left: (sid, office, reason) => {
+          for (const flight of serving.of(sid, office)) flight.end(reason)
         },
         serving: serving.count,
         load: () => {

@@ -143,7 +143,7 @@ export class Routing extends Context.Service<
           }
           if (member === undefined || link === undefined) {
             // The other nodes may have to be asked, which takes time.
-            const lookup: Flight = { end: () => {} }
+            const lookup: Flight = { office: agent.office, end: () => {} }
             cancellation.begun(sid, target, lookup)
             return resume(
               absent(agent.office, computer).pipe(
@@ -165,6 +165,7 @@ export class Routing extends Context.Service<
               ? notifications.tellMembers([member], { _tag: "Cancelled", agent: agent.name, reqId })
               : Effect.void
           const flight: Flight = {
+            office: agent.office,
             end: (reason) => {
               if (over) return
               forget()
