@@ -141,16 +141,17 @@ export class Nodes extends Context.Service<
 
       /** Asks a member of this node for another one, until it has answered, left, or is not waited for any more. */
       const serve = (
-        { link }: Connection,
+        connection: Connection,
         office: string,
         start: (end: (asked: Asked) => void) => () => void,
         end: (asked: Asked) => void
       ): (() => void) => {
+        const { id } = connection.link
         let over = false
         let forget = () => {}
         const settle = () => {
           over = true
-          serving.remove(link.id, flight)
+          serving.remove(id, flight)
         }
         const flight: Flight = {
           office,
@@ -161,9 +162,10 @@ export class Nodes extends Context.Service<
             end(Exit.fail(new NotSent({ refusal })))
           }
         }
-        serving.add(link.id, flight)
+        serving.add(id, flight)
         forget = start((asked) => {
           if (over) return
+          if (Exit.isSuccess(asked)) connection.lastAt = clock.currentTimeMillisUnsafe()
           settle()
           end(asked)
         })

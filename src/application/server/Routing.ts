@@ -181,6 +181,10 @@ export class Routing extends Context.Service<
           cancellation.begun(sid, link.id, flight)
           forget = link.request(event, body, deadline, (asked) => {
             if (over) return
+            const at = clock.currentTimeMillisUnsafe()
+            if (own !== undefined) own.lastAt = at
+            const other = Exit.isSuccess(asked) ? connections.get(link.id) : undefined
+            if (other !== undefined) other.lastAt = at
             const outcome = Exit.isSuccess(asked)
               ? checked(asked.value)
               : Result.fail(failureOf(computer, asked.cause))
