@@ -7,7 +7,6 @@ import { isTold, refusalAnswer } from "./answers.ts"
 import { type Connection, Connections } from "./Connections.ts"
 import { Limits, spellLimit } from "./Limits.ts"
 import { Membership } from "./Membership.ts"
-import { Notifications } from "./Notifications.ts"
 import { Tally } from "./Tally.ts"
 
 /** How long an Agent that reads too slowly is asked to wait before its next call, in milliseconds. */
@@ -29,7 +28,6 @@ const mostMoves = 16
 export const makeIntake = Effect.gen(function* () {
   const membership = yield* Membership
   const connections = yield* Connections
-  const notifications = yield* Notifications
   const { backlogBytes, messageBurst: burst, messagesPerSecond: perSecond } = yield* Limits
   const clock = yield* Clock.Clock
   const tally = yield* Tally
@@ -89,7 +87,6 @@ export const makeIntake = Effect.gen(function* () {
       connection.moves -= 1
     })
 
-  /** Nobody takes what it was not told about one office into the next. */
   const move = (connection: Connection, row: ServerRow, receiving: Effect.Effect<Answer>) => {
     if (isSeated(connection)) connection.outsideAt = connection.lastAt
     if (connection.moves >= mostMoves) {
@@ -98,11 +95,7 @@ export const makeIntake = Effect.gen(function* () {
     }
     return Effect.suspend(() => {
       connection.moves += 1
-      const moving =
-        connection.missed === undefined
-          ? receiving
-          : Effect.andThen(notifications.catchUp(connection), receiving)
-      return Effect.ensuring(moving, moveOver(connection))
+      return Effect.ensuring(receiving, moveOver(connection))
     })
   }
 

@@ -88,7 +88,11 @@ export class Membership extends Context.Service<
             const { subject } = connection.identity
             for (const observe of observers) observe({ _tag, sid, seat, subject })
           }
-          if (_tag === "Left") yield* endCalls(sid, seat, connection !== undefined)
+          if (_tag === "Left") {
+            yield* endCalls(sid, seat, connection !== undefined)
+            // Nobody takes what it was not told about one office into the next.
+            if (connection !== undefined) yield* notifications.catchUp(connection)
+          }
           yield* notifications.tell(recipients, { _tag, seat })
         },
         Effect.catchCause((cause) => Effect.logError("a change of an office was not told", cause))

@@ -2,7 +2,7 @@ import { assert, it } from "@effect/vitest"
 import { Effect, Fiber, Latch, Layer } from "effect"
 import * as MemoryCluster from "../../../src/adapters/memory/MemoryCluster.ts"
 import { OfficeRegistry } from "../../../src/application/ports/OfficeRegistry.ts"
-import { assertDenied, computer, join } from "../../conformance/cast.ts"
+import { assertDenied, bodiesOf, computer, computerIn, join, settled } from "../../conformance/cast.ts"
 import { buildWorld } from "../../conformance/World.ts"
 
 /** Offices whose joins wait until the latch is open. */
@@ -17,6 +17,39 @@ const slowOffices = (open: Latch.Latch) =>
           : offices.apply(command, capacity)
     }))
   ).pipe(Layer.provideMerge(MemoryCluster.layer))
+
+/** After so many bytes that wait for a member, notifications to it are put off. */
+const backlogNotices = 190
+
+it.effect("what a slow reader misses while it moves is told before it has moved", () =>
+  Effect.gen(function* () {
+    const open = yield* Latch.make(true)
+    const reads = yield* Latch.make(true)
+    let slow = ""
+    const world = yield* buildWorld("memory", {
+      cluster: slowOffices(open),
+      limits: { backlogNotices },
+      reading: (sid) => (sid === slow ? reads.await : Effect.void)
+    })
+    const c1 = yield* computerIn(world, "O1")
+    const c2 = yield* computerIn(world, "O1", "pc-2")
+    slow = c2.sid()
+    yield* reads.close
+    yield* open.close
+    const moving = yield* Effect.forkChild(join(c2, "computer", "pc-2", "O2"), { startImmediately: true })
+    for (let count = 0; count < 20; count++) yield* c1.tell("server:update_desktop", { computer: "pc-1" })
+    yield* settled([c1])
+    yield* open.open
+    yield* Effect.repeat(Effect.yieldNow, { until: () => world.server.load().offices === 2 })
+    yield* reads.open
+    assert.deepStrictEqual(yield* Fiber.join(moving), [true, null])
+    const updates = bodiesOf(c2, "notify:update_desktop").length
+    assert.isAbove(updates, 0)
+    yield* world.elapse("2 seconds")
+    yield* settled([c2])
+    assert.lengthOf(bodiesOf(c2, "notify:update_desktop"), updates)
+  })
+)
 
 it.effect("a member does not pile up joins faster than they are done", () =>
   Effect.gen(function* () {
