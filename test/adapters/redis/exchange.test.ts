@@ -154,4 +154,39 @@ describe("a node that behaves", () => {
     assert.isAbove(ends.get("answered") ?? 0, 20)
     assert.deepStrictEqual([there.exchange.load().ignored, there.warned], [0, []])
   })
+
+  it("leaves no more in the hands of Redis than it takes, however many short bodies there are", async () => {
+    const there = exchangeOf("there")
+    there.exchange.serveWith(makeEcho())
+    const here = exchangeOf("here")
+    const total = 200
+    let ended = 0
+    const ask = (count: number) =>
+      here.exchange.request(
+        "there",
+        memberOf(`${count}`),
+        "echo",
+        jsonBody("x".repeat(30_000)),
+        minute,
+        () => {
+          ended++
+        }
+      )
+    for (let count = 0; count < total; count++) {
+      ask(count)
+      await turn()
+    }
+    const bytes = here.sent.reduce((sum, { message }) => sum + message.length, 0)
+    assert.isBelow(bytes, 2.2 * mib)
+    // As what was sent arrives the rest goes, too.
+    for (let sent = 0, back = 0; ended < total; await turn()) {
+      const arriving = here.sent.slice(sent)
+      sent = here.sent.length
+      for (const { message } of arriving) there.exchange.take(message)
+      await turn()
+      const returning = there.sent.slice(back)
+      back = there.sent.length
+      for (const { message } of returning) here.exchange.take(message)
+    }
+  })
 })
