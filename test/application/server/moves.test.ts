@@ -1,6 +1,7 @@
 import { assert, it } from "@effect/vitest"
-import { Effect, Fiber, Latch, Layer } from "effect"
+import { Effect, Fiber, Latch, Layer, Queue, Stream } from "effect"
 import * as MemoryCluster from "../../../src/adapters/memory/MemoryCluster.ts"
+import { anybody } from "../../../src/application/ports/Authenticator.ts"
 import { OfficeRegistry } from "../../../src/application/ports/OfficeRegistry.ts"
 import { assertDenied, bodiesOf, computer, computerIn, join, settled } from "../../conformance/cast.ts"
 import { buildWorld } from "../../conformance/World.ts"
@@ -49,6 +50,28 @@ it.effect("what a slow reader misses while it moves is told before it has moved"
     yield* settled([c2])
     assert.lengthOf(bodiesOf(c2, "notify:update_desktop"), updates)
   })
+)
+
+it.effect(
+  "whoever is not welcome any more goes at once, though others that are not have joins under way",
+  () =>
+    Effect.gen(function* () {
+      const open = yield* Latch.make(true)
+      const changes = yield* Queue.unbounded<void>()
+      let welcome = true
+      const authenticator = { ...anybody, welcome: () => welcome, changes: Stream.fromQueue(changes) }
+      const world = yield* buildWorld("memory", { authenticator, cluster: slowOffices(open) })
+      const busy = yield* computerIn(world, "O1")
+      const idle = yield* computerIn(world, "O1", "pc-2")
+      yield* open.close
+      yield* Effect.forkChild(Effect.exit(join(busy, "computer", "pc-1", "O2")), { startImmediately: true })
+      yield* settled([idle])
+      welcome = false
+      yield* Queue.offer(changes, undefined)
+      assert.strictEqual(yield* idle.closed, "credentials revoked")
+      yield* open.open
+      assert.strictEqual(yield* busy.closed, "credentials revoked")
+    })
 )
 
 it.effect("a member does not pile up joins faster than they are done", () =>
