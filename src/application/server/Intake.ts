@@ -1,4 +1,4 @@
-import { Clock, Effect, Option } from "effect"
+import { Clock, Effect, Option, Semaphore } from "effect"
 import type { ServerRow } from "../../domain/protocol/v0_2/events.ts"
 import { goingDown, type Refusal, tooMany } from "../../domain/refusal.ts"
 import { noteRefusal, type Rate, take } from "../../domain/tokenBucket.ts"
@@ -95,7 +95,9 @@ export const makeIntake = Effect.gen(function* () {
     }
     return Effect.suspend(() => {
       connection.moves += 1
-      return Effect.ensuring(receiving, moveOver(connection))
+      connection.turn ??= Semaphore.makeUnsafe(1)
+      // What waits for its turn is given up when the connection is lost; what is under way is not.
+      return Effect.ensuring(connection.turn.withPermit(receiving), moveOver(connection))
     })
   }
 

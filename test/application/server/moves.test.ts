@@ -3,7 +3,15 @@ import { Effect, Fiber, Latch, Layer, Queue, Stream } from "effect"
 import * as MemoryCluster from "../../../src/adapters/memory/MemoryCluster.ts"
 import { anybody } from "../../../src/application/ports/Authenticator.ts"
 import { OfficeRegistry } from "../../../src/application/ports/OfficeRegistry.ts"
-import { assertDenied, bodiesOf, computer, computerIn, join, settled } from "../../conformance/cast.ts"
+import {
+  agentIn,
+  assertDenied,
+  bodiesOf,
+  computer,
+  computerIn,
+  join,
+  settled
+} from "../../conformance/cast.ts"
 import { buildWorld } from "../../conformance/World.ts"
 
 /** Offices whose joins wait until the latch is open. */
@@ -72,6 +80,29 @@ it.effect(
       yield* open.open
       assert.strictEqual(yield* busy.closed, "credentials revoked")
     })
+)
+
+it.effect("a member that has gone does not go on moving", () =>
+  Effect.gen(function* () {
+    const open = yield* Latch.make(true)
+    const world = yield* buildWorld("memory", { cluster: slowOffices(open) })
+    const offices = ["O1", "O2", "O3"]
+    const agents = yield* Effect.forEach(offices, (office) => agentIn(world, office))
+    const c1 = yield* computer(world)
+    yield* open.close
+    for (const office of offices) {
+      yield* Effect.forkChild(Effect.exit(join(c1, "computer", "pc-1", office)), { startImmediately: true })
+    }
+    yield* Effect.repeat(Effect.yieldNow, { times: 10 })
+    const closing = yield* Effect.forkChild(c1.close, { startImmediately: true })
+    yield* open.open
+    yield* Fiber.join(closing)
+    yield* settled(agents)
+    // The first one was under way, and nobody knows how far it had come.
+    const visits = agents.map((agent) => bodiesOf(agent, "notify:enter_office").length)
+    assert.deepStrictEqual(visits, [1, 0, 0])
+    assert.deepStrictEqual(world.server.load(), { connections: 3, sessions: 3, offices: 3, calls: 0 })
+  })
 )
 
 it.effect("a member does not pile up joins faster than they are done", () =>
