@@ -53,7 +53,7 @@ const open = (
           if ((auth as JsonObject)["bad"] === true) {
             return yield* new AdmissionRefused({ code: 401, message: "not you" })
           }
-          if ((auth as JsonObject)["odd"] === true) yield* judging
+          if ((auth as JsonObject)["odd"] === true) return yield* judging
           const closed = yield* Deferred.make<void>()
           yield* Effect.addFinalizer(() => Deferred.succeed(closed, undefined))
           yield* Queue.offer(accepted, { link, closed })
