@@ -1,5 +1,6 @@
 import { assert, it } from "@effect/vitest"
-import { Effect, Fiber, Latch, Layer, Queue, Stream } from "effect"
+import { Duration, Effect, Exit, Fiber, Latch, Layer, Queue, Scope, Stream } from "effect"
+import { TestClock } from "effect/testing"
 import * as MemoryCluster from "../../../src/adapters/memory/MemoryCluster.ts"
 import { anybody } from "../../../src/application/ports/Authenticator.ts"
 import { OfficeRegistry } from "../../../src/application/ports/OfficeRegistry.ts"
@@ -102,6 +103,34 @@ it.effect("a member that has gone does not go on moving", () =>
     const visits = agents.map((agent) => bodiesOf(agent, "notify:enter_office").length)
     assert.deepStrictEqual(visits, [1, 0, 0])
     assert.deepStrictEqual(world.server.load(), { connections: 3, sessions: 3, offices: 3, calls: 0 })
+  })
+)
+
+it.effect("a join whose turn comes when the Server goes down is refused", () =>
+  Effect.gen(function* () {
+    const open = yield* Latch.make(true)
+    const home = yield* Scope.make()
+    const world = yield* Scope.provide(
+      buildWorld("memory", { cluster: slowOffices(open), drainTime: Duration.seconds(10) }),
+      home
+    )
+    const a1 = yield* agentIn(world, "O1")
+    const c1 = yield* computerIn(world, "O1")
+    yield* c1.answers(() => Effect.never)
+    const call = { agent: "agent-1", req_id: "r", computer: "pc-1" }
+    yield* Effect.forkChild(Effect.exit(a1.ask("client:get_tools", call)), { startImmediately: true })
+    const c2 = yield* computer(world)
+    yield* open.close
+    const [first, second] = yield* Effect.forEach(["O2", "O3"], (office) =>
+      Effect.forkChild(join(c2, "computer", "pc-2", office), { startImmediately: true })
+    )
+    yield* settled([a1])
+    yield* Effect.forkChild(Scope.close(home, Exit.void), { startImmediately: true })
+    assert.isTrue(world.server.draining())
+    yield* open.open
+    assert.deepStrictEqual(yield* Fiber.join(first ?? assert.fail()), [true, null])
+    assert.include(assertDenied(yield* Fiber.join(second ?? assert.fail())), "going down")
+    yield* TestClock.adjust("11 seconds")
   })
 )
 
