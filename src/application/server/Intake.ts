@@ -110,18 +110,14 @@ export const makeIntake = Effect.gen(function* () {
       const wait = take(connection.bucket, rate, now)
       if (wait > 0) return flooded(connection, row, now, wait)
       const refused = () => Effect.succeed(refusalAnswer(connection.line, row, goingDown()))
-      switch (row?.kind) {
-        case "call":
-          return draining() ? refused() : call(connection, row, receive(event, body))
-        case "join": {
-          // It may have to wait for its turn, and the Server may go down meanwhile.
-          const joining = Effect.suspend(() => (draining() ? refused() : receive(event, body)))
-          return move(connection, row, joining)
-        }
-        case "leave":
-          return move(connection, row, receive(event, body))
-        default:
-          return receive(event, body)
+      if (row?.kind === "call") {
+        return draining() ? refused() : call(connection, row, receive(event, body))
       }
+      if (row?.kind === "join") {
+        // It may have to wait for its turn, and the Server may go down meanwhile.
+        const joining = Effect.suspend(() => (draining() ? refused() : receive(event, body)))
+        return move(connection, row, joining)
+      }
+      return row?.kind === "leave" ? move(connection, row, receive(event, body)) : receive(event, body)
     }
 })
