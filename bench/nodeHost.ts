@@ -55,7 +55,7 @@ const host = Effect.gen(function* () {
       open++
       link.request(
         "answerer",
-        "some-member-of-it",
+        { sid: "some-member-of-it", office: "some-office" },
         String(bytes),
         question,
         Duration.seconds(30),

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Duration, Effect, Exit, Fiber, Result, Scope } from "effect"
 import { type Body, faultyBody, jsonBody } from "../../src/application/ports/Body.ts"
-import type { NodeAsked, NodeLink, NodeReceive } from "../../src/application/ports/NodeLink.ts"
+import type { Addressee, NodeAsked, NodeLink, NodeReceive } from "../../src/application/ports/NodeLink.ts"
 import { type Asked, LinkClosed, NoAnswer, NotSent } from "../../src/application/ports/Transport.ts"
 import { badRequest, forbidden } from "../../src/domain/refusal.ts"
 
@@ -13,6 +13,9 @@ export interface NodeCluster {
 }
 
 const minute = Duration.minutes(1)
+
+/** A member of some office. */
+export const memberOf = (sid = "sid"): Addressee => ({ sid, office: "Büro 1" })
 
 export const valueOf = (body: Body): unknown =>
   Result.match(body.whole(), { onFailure: ({ code }) => `fault ${code}`, onSuccess: (value) => value })
@@ -36,7 +39,7 @@ export const ask = (
 ): Effect.Effect<unknown> =>
   Effect.callback((resume) => {
     const { deadline = minute, sid = "sid" } = options
-    const forget = link.request(node, sid, event, jsonBody(value), deadline, (asked) =>
+    const forget = link.request(node, memberOf(sid), event, jsonBody(value), deadline, (asked) =>
       resume(Effect.succeed(outcomeOf(asked)))
     )
     return Effect.sync(forget)
@@ -161,19 +164,19 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
     )
 
     promise(
-      "the other node gets the session, the event and the deadline",
+      "the other node gets the session, its office, the event and the deadline",
       Effect.fnUntraced(function* (cluster) {
         const heard: Array<unknown> = []
         const { one } = yield* pair(cluster, {
-          request: (sid, event, body, deadline, end) => {
-            heard.push(sid, event, valueOf(body), Duration.toMillis(deadline))
+          request: ({ office, sid }, event, body, deadline, end) => {
+            heard.push(sid, office, event, valueOf(body), Duration.toMillis(deadline))
             queueMicrotask(() => end(Exit.succeed([])))
             return () => {}
           },
           tell: () => {}
         })
         yield* ask(one, "two", "client:ünknown", 7, { sid: "s-é", deadline: Duration.millis(12_345) })
-        assert.deepStrictEqual(heard, ["s-é", "client:ünknown", 7, 12_345])
+        assert.deepStrictEqual(heard, ["s-é", "Büro 1", "client:ünknown", 7, 12_345])
       })
     )
 
@@ -226,7 +229,7 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
         })
         const { one, two } = yield* pair(cluster, never)
         let ended = false
-        const forget = one.request("two", "sid", "never", jsonBody(1), minute, () => {
+        const forget = one.request("two", memberOf(), "never", jsonBody(1), minute, () => {
           ended = true
         })
         yield* until(() => never.reached() === 1)
@@ -244,7 +247,7 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
         const { one } = yield* pair(cluster)
         const ends: Array<string> = []
         for (const node of ["two", "nobody"]) {
-          const forget = one.request(node, "sid", "echo", jsonBody(1), minute, () => ends.push(node))
+          const forget = one.request(node, memberOf(), "echo", jsonBody(1), minute, () => ends.push(node))
           assert.deepStrictEqual(ends, [])
           forget()
         }
@@ -269,7 +272,7 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
       Effect.fnUntraced(function* (cluster) {
         const { one } = yield* pair(cluster)
         const outcome = yield* Effect.callback<unknown>((resume) => {
-          one.request("two", "sid", "echo", faultyBody(badRequest("no")), minute, (asked) =>
+          one.request("two", memberOf(), "echo", faultyBody(badRequest("no")), minute, (asked) =>
             resume(Effect.succeed(outcomeOf(asked)))
           )
         })
@@ -305,7 +308,7 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
         const handler = makeEcho()
         yield* Scope.provide(two.serve(handler), home)
         const ends: Array<unknown> = []
-        two.request("one", "sid", "never", jsonBody(1), minute, (asked) => ends.push(outcomeOf(asked)))
+        two.request("one", memberOf(), "never", jsonBody(1), minute, (asked) => ends.push(outcomeOf(asked)))
         const asked = yield* Effect.forkChild(ask(one, "two", "never", 1), { startImmediately: true })
         yield* until(() => never.reached() + handler.reached() === 2)
         yield* Scope.close(home, Exit.void)
@@ -377,7 +380,7 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
         const { one, two } = yield* pair(cluster)
         const body = jsonBody("x".repeat(8_000_000))
         for (let count = 0; count < 5; count++) {
-          const forget = one.request("two", "sid", "never", body, minute, () =>
+          const forget = one.request("two", memberOf(), "never", body, minute, () =>
             assert.fail("it was forgotten")
           )
           yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))

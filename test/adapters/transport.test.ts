@@ -26,6 +26,8 @@ interface Site {
   /** The server's end of the next link, what happened there, and its scope's end. */
   readonly accepted: Effect.Effect<{ readonly link: Link; readonly closed: Deferred.Deferred<void> }>
   readonly stop: Effect.Effect<void>
+  /** Those who are being looked at, and for whom that takes for ever. */
+  readonly judged: () => number
 }
 
 const echo: Receive = (event, body) =>
@@ -39,12 +41,19 @@ const open = (
   Effect.gen(function* () {
     const accepted = yield* Queue.unbounded<{ link: Link; closed: Deferred.Deferred<void> }>()
     const home = yield* Scope.fork(yield* Effect.scope)
+    let judged = 0
+    const judging = Effect.acquireUseRelease(
+      Effect.sync(() => (judged += 1)),
+      () => Effect.never,
+      () => Effect.sync(() => (judged -= 1))
+    )
     const { url } = yield* TransportServer.use(({ serve }) =>
       serve(
         Effect.fnUntraced(function* (link, { auth }) {
           if ((auth as JsonObject)["bad"] === true) {
             return yield* new AdmissionRefused({ code: 401, message: "not you" })
           }
+          if ((auth as JsonObject)["odd"] === true) return yield* judging
           const closed = yield* Deferred.make<void>()
           yield* Effect.addFinalizer(() => Deferred.succeed(closed, undefined))
           yield* Queue.offer(accepted, { link, closed })
@@ -55,6 +64,7 @@ const open = (
     return {
       accepted: Queue.take(accepted),
       stop: Scope.close(home, Exit.void),
+      judged: () => judged,
       connect: (handler = echo, auth = {}) =>
         TransportClient.use(({ connect }) => connect({ version: "0.2.0", auth, receive: handler })).pipe(
           Effect.provide(client(url), { local: true })
@@ -102,6 +112,21 @@ const contract = (name: string, start: Open) => {
           assert.deepStrictEqual(yield* ask(link, "nothing"), [])
         }
         assert.strictEqual(member.id, server.id)
+      })
+    )
+
+    promise(
+      "whoever goes while it is looked at is looked at no longer",
+      Effect.gen(function* () {
+        const site = yield* start()
+        const until = (count: number) =>
+          Effect.repeat(Effect.sleep(1), { until: () => site.judged() === count })
+        const attempt = yield* Effect.forkChild(Effect.scoped(site.connect(echo, { odd: true })), {
+          startImmediately: true
+        })
+        yield* until(1)
+        yield* Fiber.interrupt(attempt)
+        yield* until(0)
       })
     )
 

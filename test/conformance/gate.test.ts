@@ -47,17 +47,20 @@ const get = (
     }
   })
 
+const upgradeHeaders = {
+  Connection: "Upgrade",
+  Upgrade: "websocket",
+  "Sec-WebSocket-Version": "13",
+  "Sec-WebSocket-Key": Buffer.from("0123456789abcdef").toString("base64")
+}
+
 /** A raw WebSocket handshake, as far as its HTTP answer. */
-const upgrade = (url: string) =>
+const upgrade = (url: string) => ask(url, { headers: upgradeHeaders })
+
+/** A request of any kind, and its answer. */
+const ask = (url: string, options: { readonly method?: string; readonly headers: Record<string, string> }) =>
   Effect.callback<HttpAnswer>((resume) => {
-    const request = httpRequest(url, {
-      headers: {
-        Connection: "Upgrade",
-        Upgrade: "websocket",
-        "Sec-WebSocket-Version": "13",
-        "Sec-WebSocket-Key": Buffer.from("0123456789abcdef").toString("base64")
-      }
-    })
+    const request = httpRequest(url, options)
     request.on("upgrade", (response, socket) => {
       socket.destroy()
       resume(Effect.succeed({ status: response.statusCode ?? 0, headers: response.headers, body: "" }))
@@ -224,6 +227,35 @@ describe("version gate over HTTP", () => {
       const foreign = yield* get(`${path}&a2c_version=0.2.0`, { headers: { Origin: "https://evil.example" } })
       assert.strictEqual(foreign.status, 403)
       assert.isUndefined(foreign.headers["access-control-allow-origin"])
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("pages and the names of Servers", () => {
+  const polling = "/smcp/?EIO=4&transport=polling&a2c_version=0.2.0"
+  const webSocket = "/smcp/?EIO=4&transport=websocket&a2c_version=0.2.0"
+  const ofPage = (origin: string) => ({ Host: new URL(origin).host, Origin: origin })
+  const statuses = (url: string, origin: string) =>
+    Effect.gen(function* () {
+      const one = yield* ask(url + polling, { headers: ofPage(origin), method: "POST" })
+      const two = yield* ask(url + webSocket, { headers: { ...upgradeHeaders, ...ofPage(origin) } })
+      return [one.status, two.status]
+    })
+
+  it.live("a page that made its own name point to the Server is one of another origin", () =>
+    Effect.gen(function* () {
+      const url = yield* serve()
+      assert.deepStrictEqual(yield* statuses(url, "http://evil.example:7070"), [403, 403])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("a page of the Server's own address, and one of a listed name, may connect", () =>
+    Effect.gen(function* () {
+      const url = yield* serve({ allowedOrigins: ["https://a2c.example"] })
+      for (const origin of [url, "http://localhost:7070", "http://[::1]:7070", "https://a2c.example"]) {
+        const [, status] = yield* statuses(url, origin)
+        assert.strictEqual(status, 101, origin)
+      }
     }).pipe(Effect.scoped)
   )
 })

@@ -23,24 +23,27 @@ describe("security and robustness", () => {
       const a1 = yield* agentIn(world, "O1")
       const c1 = yield* computerIn(world, "O2")
       const a3 = yield* agentIn(world, "O2", "agent-3")
-      yield* settled([a1, c1, a3])
-      const before = [c1, a3].map((peer) => peer.heard().length)
+      const c3 = yield* computerIn(world, "O1", "pc-3")
+      const all = [a1, c1, a3, c3]
+      yield* settled(all)
+      const before = all.map((peer) => peer.heard().length)
       for (const event of everyEvent.filter((name) => name !== "server:join_office")) {
-        yield* a1.tell(event, {
-          agent: "agent-1",
+        const rest = {
           req_id: "r",
-          computer: "pc-1",
-          office_id: "O2",
           tool_name: "t",
           params: {},
           timeout: 5,
           uri: "dpe://h/d",
           mcp_server: "s"
-        })
+        }
+        yield* a1.tell(event, { ...rest, agent: "agent-3", computer: "pc-1", office_id: "O2" })
+        yield* a3.tell(event, { ...rest, agent: "agent-1", computer: "pc-3", office_id: "O1" })
+        yield* c1.tell(event, { ...rest, agent: "agent-1", computer: "pc-3", office_id: "O1" })
+        yield* c3.tell(event, { ...rest, agent: "agent-3", computer: "pc-1", office_id: "O2" })
       }
-      yield* settled([a1], [c1, a3])
+      yield* settled(all, all)
       assert.deepStrictEqual(
-        [c1, a3].flatMap((peer, index) => newsSince(peer, before[index] ?? 0)),
+        all.flatMap((peer, index) => newsSince(peer, before[index] ?? 0)),
         []
       )
     })

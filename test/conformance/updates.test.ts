@@ -68,9 +68,10 @@ describe("update_* → notify:update_*", () => {
       for (const { event } of updates) for (const payload of bad) yield* c1.tell(event, ...payload)
       yield* settled([c1])
       assert.deepStrictEqual(yield* news, [[], [], [], []])
-      yield* c1.tell("server:update_config", { computer: "pc-1" })
+      for (const { event } of updates) yield* c1.tell(event, { computer: "pc-1" })
       yield* settled([c1])
-      assert.strictEqual((yield* news)[0]?.length, 1)
+      const told = updates.map(({ notification }) => ({ event: notification, body: { computer: "pc-1" } }))
+      assert.deepStrictEqual(yield* news, [told, [], told, []])
     })
   )
 

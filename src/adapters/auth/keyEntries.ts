@@ -34,9 +34,16 @@ const Patterns = Schema.Array(
   Schema.String.check(Schema.isNonEmpty(), Schema.isMaxLength(mostCharacters))
 ).check(Schema.isMaxLength(mostPatterns))
 
+/** Is there such a day? `Date` takes the 31st of February for one in March. */
+const isDay = (date: string): boolean => {
+  const time = Date.parse(date)
+  return Number.isFinite(time) && new Date(time).toISOString().startsWith(date)
+}
+
 /** A date, or a moment that says its time zone: the file means the same on every machine. */
 const isMoment = (text: string): boolean =>
   /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/.test(text) &&
+  isDay(text.slice(0, "2030-01-31".length)) &&
   Number.isFinite(Date.parse(text))
 
 const Moment = Schema.String.check(

@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
-import { isIP } from "node:net"
 import { Duration, Effect, FiberSet, Result, type Scope } from "effect"
 import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
 import { anybody, type Authenticator, identify } from "../../application/ports/Authenticator.ts"
@@ -8,6 +7,7 @@ import type { Sight } from "../../application/server/Sight.ts"
 import { Tally } from "../../application/server/Tally.ts"
 import { parseVersion, PROTOCOL_VERSION } from "../../domain/protocol/version.ts"
 import { codes } from "../../domain/refusal.ts"
+import { isPlainlyAddressed } from "../node/network.ts"
 
 /** What decides who sees the pages of a Server. */
 export interface ServerPagesOptions {
@@ -50,12 +50,6 @@ const send = (request: IncomingMessage, response: ServerResponse, page: Page): v
     ...headers
   })
   response.end(request.method === "HEAD" ? undefined : text)
-}
-
-/** Was the Server addressed by what no page can make its own name: a plain address, or this machine itself? */
-const isPlainlyAddressed = ({ headers: { host = "" } }: IncomingMessage): boolean => {
-  const hostname = URL.parse(`http://${host}`)?.hostname.toLowerCase() ?? ""
-  return hostname === "localhost" || isIP(hostname.replace(/^\[(.*)\]$/, "$1")) !== 0
 }
 
 const readyPage = ({ parts, state }: Sight["Service"]["readiness"]): Page => {

@@ -91,7 +91,7 @@ export const layer = (cluster: Cluster, node: string): Layer.Layer<NodeLink> =>
           })
       )
 
-      const request: NodeLink["Service"]["request"] = (name, sid, event, body, deadline, end) => {
+      const request: NodeLink["Service"]["request"] = (name, addressee, event, body, deadline, end) => {
         const to = stations.get(name)
         const written = body.text()
         if (written._tag === "Failure" || to === undefined || stations.get(node) !== here) {
@@ -132,7 +132,7 @@ export const layer = (cluster: Cluster, node: string): Layer.Layer<NodeLink> =>
           if (!to.serving.has(call)) return
           const { receive } = to
           if (receive === undefined) ended(Exit.fail(new LinkClosed({ reason: "the node does not serve" })))
-          else call.forget = receive.request(sid, event, sent, deadline, ended)
+          else call.forget = receive.request(addressee, event, sent, deadline, ended)
         })
         return () => {
           if (over(call)) call.forget()

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from "node:http"
 import { type AddressInfo, isIP, type Server } from "node:net"
 import { Effect } from "effect"
 
@@ -35,6 +36,12 @@ export const isLoopback = (address: string): boolean => /^(127\.|::1$|::ffff:127
 export const isOwnHost = (host: string): boolean => {
   const address = host.replace(/^\[(.*)\]$/, "$1")
   return host === "localhost" || (isIP(address) !== 0 && isLoopback(address))
+}
+
+/** Was a server addressed by what no page can make its own name: a plain address, or this machine itself? */
+export const isPlainlyAddressed = ({ headers: { host = "" } }: IncomingMessage): boolean => {
+  const hostname = URL.parse(`http://${host}`)?.hostname.toLowerCase() ?? ""
+  return hostname === "localhost" || isIP(hostname.replace(/^\[(.*)\]$/, "$1")) !== 0
 }
 
 /**

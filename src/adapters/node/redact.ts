@@ -9,8 +9,8 @@ const secretName =
 
 /** Secrets that show by what is around them. */
 const shapes: ReadonlyArray<readonly [pattern: RegExp, replacement: string]> = [
-  // The password of a URL: redis://user:password@host.
-  [/([a-z][a-z0-9+.-]*:\/\/[^\s:/?#@]*):[^\s/?#@]+@/gi, `$1:${redacted}@`],
+  // The password of a URL: redis://user:password@host. An @ in it should be escaped, and often is not.
+  [/([a-z][a-z0-9+.-]*:\/\/[^\s:/?#@]*):[^\s/?#]+@/gi, `$1:${redacted}@`],
   [/\b(authorization["']?\s*[:=]\s*["']?)(?:[a-z]+\s+)?[^\s"',;]+/gi, `$1${redacted}`],
   [/\b(bearer\s+)(?=[^\s"',;]*[\d._-])[\w.~+/=-]{8,}/gi, `$1${redacted}`],
   [/([?&](?:access_token|token|api_?key|key|secret|password|sig|signature)=)[^&\s"'#]+/gi, `$1${redacted}`],

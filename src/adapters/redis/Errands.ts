@@ -31,7 +31,7 @@ export class Errands {
   begin(fields: FrameReader, long: Buffer | undefined, receive: NodeReceive | undefined): void {
     const id = fields.u32()
     const millis = fields.f64()
-    const sid = fields.string()
+    const to = { sid: fields.string(), office: fields.string() }
     const event = fields.string()
     const body = readBody(fields, long)
     if (fields.failed || Number.isNaN(millis) || this.#open.has(id)) return this.#faults.garbled("no request")
@@ -44,7 +44,7 @@ export class Errands {
     // There before the handler is: it may end at once.
     this.#open.set(id, nothing)
     this.#faults.guard(() => {
-      const forget = receive.request(sid, event, body, Duration.millis(Math.max(0, millis)), end)
+      const forget = receive.request(to, event, body, Duration.millis(Math.max(0, millis)), end)
       if (this.#open.has(id)) this.#open.set(id, forget)
     })
   }

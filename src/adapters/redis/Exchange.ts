@@ -1,6 +1,7 @@
 import { Exit, Result, type Duration } from "effect"
 import type { Body } from "../../application/ports/Body.ts"
 import {
+  type Addressee,
   NodeAway,
   type NodeAsked,
   type NodeLoad,
@@ -99,7 +100,7 @@ export class Exchange {
 
   request(
     node: string,
-    sid: string,
+    to: Addressee,
     event: string,
     body: Body,
     deadline: Duration.Duration,
@@ -111,8 +112,8 @@ export class Exchange {
     const content = written.success
     if (content.length > mostWaiting) return notSent(tooLarge(mostWaiting))
     if (this.#away !== undefined) return endSoon(end, Exit.fail(new NodeAway({ node, reason: this.#away })))
-    if (isTooNamed(sid, event)) return notSent(badRequest("The name of the event is too long"))
-    const asked = this.#peer(node).questions.ask({ sid, event, content, deadline }, end)
+    if (isTooNamed(to, event)) return notSent(badRequest("The name of the event is too long"))
+    const asked = this.#peer(node).questions.ask({ to, event, content, deadline }, end)
     return Result.isSuccess(asked) ? asked.success : notSent(asked.failure)
   }
 

@@ -89,7 +89,7 @@ export class Outbox {
 
   /** True when a frame of this lane need not wait. */
   isFree(lane: string): boolean {
-    return this.#lanes.size === 0 || (!this.#lanes.has(lane) && this.#unacknowledged < wholeWindow)
+    return !this.#lanes.has(lane) && this.#unacknowledged < wholeWindow
   }
 
   /** A writer with room for a frame of so many bytes at most: {@link mostWholeBytes}. */

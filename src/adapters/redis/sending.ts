@@ -1,4 +1,5 @@
 import type { Duration } from "effect"
+import type { Addressee } from "../../application/ports/NodeLink.ts"
 import type { Asked } from "../../application/ports/Transport.ts"
 import { unavailable } from "../../domain/refusal.ts"
 import { boundOfContent, bytesOf, type Content, fieldsOf, kinds } from "./frames.ts"
@@ -17,7 +18,7 @@ import {
 
 /** What a member of another node is asked. */
 export interface Request {
-  readonly sid: string
+  readonly to: Addressee
   readonly event: string
   readonly content: Content
   readonly deadline: Duration.Duration
@@ -29,24 +30,25 @@ export const tooMuchWaits = unavailable("Too much waits for the other node alrea
 const answerLane = (id: number): string => `answer ${id}`
 
 /** Is the name of the event too long for a request to go? */
-export const isTooNamed = (sid: string, event: string): boolean => boundOfRequest(sid, event) > mostFieldBytes
+export const isTooNamed = (to: Addressee, event: string): boolean =>
+  boundOfRequest(to, event) > mostFieldBytes
 
 /** Sends a request. Gives what waits of it, if it waits, or `"refused"` when too much waits already. */
 export const sendRequest = (
   outbox: Outbox,
   id: number,
   millis: number,
-  { content, event, sid }: Request
+  { content, event, to }: Request
 ): Waiting | "refused" | undefined => {
-  const fields = boundOfRequest(sid, event)
+  const fields = boundOfRequest(to, event)
   const bound = fields + boundOfContent(content)
-  if (bound <= mostWholeBytes && outbox.isFree(sid)) {
+  if (bound <= mostWholeBytes && outbox.isFree(to.sid)) {
     const writer = outbox.writer(bound).begin(kinds.request)
-    writeRequest(writer, id, millis, sid, event).content(content).end()
+    writeRequest(writer, id, millis, to, event).content(content).end()
     return undefined
   }
-  const head = fieldsOf(fields, kinds.request, (writer) => writeRequest(writer, id, millis, sid, event))
-  return outbox.wait(sid, head, bytesOf(content)) ?? "refused"
+  const head = fieldsOf(fields, kinds.request, (writer) => writeRequest(writer, id, millis, to, event))
+  return outbox.wait(to.sid, head, bytesOf(content)) ?? "refused"
 }
 
 /** Says that the answer to a request is not wanted any more. */

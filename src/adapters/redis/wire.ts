@@ -1,5 +1,6 @@
 import { Duration, Exit, Result } from "effect"
 import { type Body, faultyBody } from "../../application/ports/Body.ts"
+import type { Addressee } from "../../application/ports/NodeLink.ts"
 import { type Asked, LinkClosed, NoAnswer, NotSent } from "../../application/ports/Transport.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json.ts"
 import { internal, Refusal } from "../../domain/refusal.ts"
@@ -171,11 +172,12 @@ export const writeRequest = (
   writer: FrameWriter,
   id: number,
   deadline: number,
-  sid: string,
+  { office, sid }: Addressee,
   event: string
-): FrameWriter => writer.u32(id).f64(deadline).string(sid).string(event)
+): FrameWriter => writer.u32(id).f64(deadline).string(sid).string(office).string(event)
 
-export const boundOfRequest = (sid: string, event: string): number => 12 + boundOf(sid) + boundOf(event)
+export const boundOfRequest = ({ office, sid }: Addressee, event: string): number =>
+  12 + boundOf(sid) + boundOf(office) + boundOf(event)
 
 /** A tell for the wire, likewise. */
 export const writeTell = (writer: FrameWriter, sids: ReadonlyArray<string>, event: string): FrameWriter => {

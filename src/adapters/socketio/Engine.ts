@@ -209,6 +209,8 @@ class ByteWebSocket extends transports.websocket {
 /** The parts of the transport of polling that are needed here, as Engine.IO has them. */
 interface Polling {
   maxHttpBufferSize: number
+  /** How long whoever does not ask for anything may take to hear that it is closed, in milliseconds. */
+  closeTimeout: number
   send(packets: Packets): void
   onRequest(request: Request): void
   onData(payload: string): void
@@ -249,6 +251,7 @@ const textPolling = (request: Request): Transport => {
   delete request._query["j"]
   // Engine.IO declares it as a function, and calls it as one, too.
   const transport = (transports.polling as unknown as (request: Request) => Polling)(request)
+  transport.closeTimeout = closeTime
   const onData = transport.onData.bind(transport)
   const onRequest = transport.onRequest.bind(transport)
   const send = transport.send.bind(transport)
@@ -292,6 +295,7 @@ interface Pinged {
   resetPingTimeout: () => void
   sendPacket(type: "ping"): void
   onClose(reason: string): void
+  on(event: "upgrade", listener: (this: Pinged) => void): unknown
 }
 
 /**
@@ -311,6 +315,15 @@ function awaitPong(this: Pinged): void {
     this.sendPacket("ping")
     this.resetPingTimeout()
   }, pingTimeout)
+}
+
+/**
+ * Asks a member that has changed its transport for a sign of life. Engine.IO forgets with the old transport that it waits
+ * for one, and asks for the next one only when that has come.
+ */
+function askAnew(this: Pinged): void {
+  this.sendPacket("ping")
+  this.resetPingTimeout()
 }
 
 /** What an engine is made of. */
@@ -348,6 +361,7 @@ export class Engine extends Server {
     this.on("connection", (connection: Pinged & { writeBuffer: Packets }) => {
       const { transport } = connection
       connection.resetPingTimeout = awaitPong
+      connection.on("upgrade", askAnew)
       if (!isPolling(transport)) return
       transport.maxHttpBufferSize = strangerBytes
       // Whatever transport comes next takes it from there, be it by another answer or a WebSocket.

@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto"
+import { randomBytes, randomInt } from "node:crypto"
 import { Duration, Effect, Exit, Fiber } from "effect"
 import type { Socket as Connection } from "engine.io"
 import type { Body } from "../../application/ports/Body.ts"
@@ -21,6 +21,9 @@ export type Run = <A>(effect: Effect.Effect<A>) => Fiber.Fiber<A>
 /** Longest time a timer of the platform can wait. */
 const maxTimer = 2 ** 31 - 1
 
+/** Largest id of a request of ours: some clients keep it in 32 bits, one of them for the sign. */
+const mostId = 2 ** 31 - 1
+
 /** A request of ours that waits for its acknowledgement. */
 interface Waiting {
   readonly end: (asked: Asked) => void
@@ -38,6 +41,11 @@ export class ServerSocket implements Link {
   readonly #waiting = new Map<number, Waiting>()
   readonly #handlers = new Set<Fiber.Fiber<Answer>>()
   #asked = 0
+  /**
+   * Begins anywhere: a client answers when it is done, on whatever connection it has by then, and what it was asked on an
+   * earlier one must not be taken for an answer to something else.
+   */
+  #latestId = randomInt(mostId)
   #answered = 0
   #queued = 0
   #receive: Receive | undefined
@@ -113,7 +121,7 @@ export class ServerSocket implements Link {
       return () => clearImmediate(soon)
     }
     this.#asked += 1
-    const id = this.#asked
+    const id = this.#nextId()
     const late = () => {
       if (this.#waiting.delete(id)) end(Exit.fail(new NoAnswer({ after: deadline })))
     }
@@ -190,6 +198,12 @@ export class ServerSocket implements Link {
     }
     this.#run(Effect.logError("answer cannot be written as JSON", { event }))
     this.#send(answerPacket(id, [], this.#taken))
+  }
+
+  #nextId(): number {
+    do this.#latestId = (this.#latestId % mostId) + 1
+    while (this.#waiting.has(this.#latestId))
+    return this.#latestId
   }
 
   /** Why a message cannot be sent, or `undefined` when it can. */

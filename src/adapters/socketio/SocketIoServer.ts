@@ -165,12 +165,12 @@ const serve = Effect.fnUntraced(function* (
   ) {
     const scope = yield* Scope.make()
     links.set(socket, scope)
-    const receive = yield* Effect.onError(
-      Scope.provide(accept(socket, handshakeOf(connection.connection, auth)), scope),
-      () => end(socket, "refused")
-    )
+    const accepting = Scope.provide(accept(socket, handshakeOf(connection.connection, auth)), scope)
+    // Who has gone does not count any more, so nobody may go on looking at it.
+    const gone = Effect.as(socket.closed, undefined)
+    const receive = yield* Effect.onError(Effect.raceFirst(accepting, gone), () => end(socket, "refused"))
     // It may have gone while it was let in.
-    if (!links.has(socket)) return yield* Scope.close(scope, Exit.void)
+    if (receive === undefined || !links.has(socket)) return yield* Scope.close(scope, Exit.void)
     connection.welcome(socket)
     socket.open(receive)
   })

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Duplex } from "node:stream"
 import { Result } from "effect"
 import { gate, type Version, versionParameter } from "../../domain/protocol/version.ts"
+import { isPlainlyAddressed } from "../node/network.ts"
 
 /** An answer that turns a request away before Socket.IO sees it. */
 export interface Rejection {
@@ -26,12 +27,14 @@ export const isFor = (path: string, request: IncomingMessage): boolean => {
 }
 
 /**
- * Pages of other origins may not connect unless they are on the list; programs that are no browser send no origin.
+ * Pages of other origins may not connect unless they are on the list; programs that are no browser send no origin. That a
+ * page has the name by which we are addressed says nothing: it may have made its own name point here (DNS rebinding).
  */
 const originRejection = (request: IncomingMessage, allowed: ReadonlyArray<string>): Rejection | undefined => {
   const { host, origin } = request.headers
   if (origin === undefined || allowed.includes(origin) || allowed.includes("*")) return undefined
-  if (origin === `http://${host}` || origin === `https://${host}`) return undefined
+  const isOwn = origin === `http://${host}` || origin === `https://${host}`
+  if (isOwn && isPlainlyAddressed(request)) return undefined
   return { status: 403, headers: {}, body: { code: 403, message: "Origin not allowed" } }
 }
 

@@ -12,6 +12,12 @@ export class NodeAway extends Data.TaggedError("NodeAway")<{
   }
 }
 
+/** Whom a request is for: a session, and the office in which whoever asks knows it to sit. */
+export interface Addressee {
+  readonly sid: string
+  readonly office: string
+}
+
 /** How a request to a member of another node ended. */
 export type NodeAsked = Exit.Exit<Answer, LinkClosed | NoAnswer | NotSent | NodeAway>
 
@@ -19,10 +25,10 @@ export type NodeAsked = Exit.Exit<Answer, LinkClosed | NoAnswer | NotSent | Node
 export interface NodeReceive {
   /**
    * Asks a member; `end` is called exactly once unless the function that it returns is called first. A member that is
-   * not here ends with {@link LinkClosed}.
+   * not here, or in that office no more, ends with {@link LinkClosed}.
    */
   readonly request: (
-    sid: string,
+    to: Addressee,
     event: string,
     body: Body,
     deadline: Duration.Duration,
@@ -73,7 +79,7 @@ export class NodeLink extends Context.Service<
      */
     readonly request: (
       node: string,
-      sid: string,
+      to: Addressee,
       event: string,
       body: Body,
       deadline: Duration.Duration,

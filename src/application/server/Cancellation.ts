@@ -3,6 +3,8 @@ import type { Refusal } from "../../domain/refusal.ts"
 
 /** A call under way between two sessions. */
 export interface Flight {
+  /** The office in which it was begun: whoever comes from another one brings no calls along. */
+  readonly office: string
   /** Ends the call before its answer has come; nothing when it has ended already. */
   readonly end: (reason: Refusal) => void
 }
@@ -13,8 +15,8 @@ export interface Flights {
   readonly remove: (sid: string, flight: Flight) => void
   /** How many of a session are under way. */
   readonly count: (sid: string) => number
-  /** Those of a session that are under way now. */
-  readonly of: (sid: string) => ReadonlyArray<Flight>
+  /** Those of a session in an office that are under way now. */
+  readonly of: (sid: string, office: string) => ReadonlyArray<Flight>
 }
 
 /** Keeps nothing for sessions without calls: nobody may ever tell that one of another node has left. */
@@ -31,7 +33,7 @@ export const makeFlights = (): Flights => {
       if (own?.delete(flight) === true && own.size === 0) flights.delete(sid)
     },
     count: (sid) => flights.get(sid)?.size ?? 0,
-    of: (sid) => [...(flights.get(sid) ?? [])]
+    of: (sid, office) => [...(flights.get(sid) ?? [])].filter((flight) => flight.office === office)
   }
 }
 
@@ -42,8 +44,8 @@ export class Cancellation extends Context.Service<
     /** A call has begun. It counts for both sides until {@link landed}. */
     readonly begun: (agent: string, computer: string, flight: Flight) => void
     readonly landed: (agent: string, computer: string, flight: Flight) => void
-    /** The calls of a session that are under way now, to it or from it. */
-    readonly of: (sid: string) => ReadonlyArray<Flight>
+    /** The calls of a session in an office that are under way now, to it or from it. */
+    readonly of: (sid: string, office: string) => ReadonlyArray<Flight>
     /** How many calls of a session are under way, to it or from it. */
     readonly pending: (sid: string) => number
     /** How many calls are under way. */

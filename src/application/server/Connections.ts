@@ -1,4 +1,4 @@
-import { Clock, Context, Effect, FiberSet, Layer, type Scope } from "effect"
+import { Clock, Context, Effect, FiberSet, Layer, type Scope, type Semaphore } from "effect"
 import type { Identity } from "../../domain/office/identity.ts"
 import type { Missed } from "../../domain/office/missed.ts"
 import type { Line } from "../../domain/protocol/lines.ts"
@@ -20,8 +20,9 @@ export interface Connection {
   lastAt: number
   /** When it began to sit in no office, or was last seen in one. */
   outsideAt: number
-  /** How many of its joins and leaves are under way. */
+  /** How many of its joins and leaves are under way, and whose turn it is: they are done one after the other. */
   moves: number
+  turn: Semaphore.Semaphore | undefined
   /** What it has not been told because it reads too slowly. */
   missed: Missed | undefined
   /** It has been told to go, and is as good as gone. */
@@ -92,6 +93,7 @@ export class Connections extends Context.Service<
             lastAt: now,
             outsideAt: now,
             moves: 0,
+            turn: undefined,
             missed: undefined,
             dismissed: false
           }

@@ -1,4 +1,4 @@
-import { Clock, Effect, Option } from "effect"
+import { Clock, Effect, Option, Semaphore } from "effect"
 import type { ServerRow } from "../../domain/protocol/v0_2/events.ts"
 import { goingDown, type Refusal, tooMany } from "../../domain/refusal.ts"
 import { noteRefusal, type Rate, take } from "../../domain/tokenBucket.ts"
@@ -7,7 +7,6 @@ import { isTold, refusalAnswer } from "./answers.ts"
 import { type Connection, Connections } from "./Connections.ts"
 import { Limits, spellLimit } from "./Limits.ts"
 import { Membership } from "./Membership.ts"
-import { Notifications } from "./Notifications.ts"
 import { Tally } from "./Tally.ts"
 
 /** How long an Agent that reads too slowly is asked to wait before its next call, in milliseconds. */
@@ -29,7 +28,6 @@ const mostMoves = 16
 export const makeIntake = Effect.gen(function* () {
   const membership = yield* Membership
   const connections = yield* Connections
-  const notifications = yield* Notifications
   const { backlogBytes, messageBurst: burst, messagesPerSecond: perSecond } = yield* Limits
   const clock = yield* Clock.Clock
   const tally = yield* Tally
@@ -89,7 +87,6 @@ export const makeIntake = Effect.gen(function* () {
       connection.moves -= 1
     })
 
-  /** Nobody takes what it was not told about one office into the next. */
   const move = (connection: Connection, row: ServerRow, receiving: Effect.Effect<Answer>) => {
     if (isSeated(connection)) connection.outsideAt = connection.lastAt
     if (connection.moves >= mostMoves) {
@@ -98,11 +95,9 @@ export const makeIntake = Effect.gen(function* () {
     }
     return Effect.suspend(() => {
       connection.moves += 1
-      const moving =
-        connection.missed === undefined
-          ? receiving
-          : Effect.andThen(notifications.catchUp(connection), receiving)
-      return Effect.ensuring(moving, moveOver(connection))
+      connection.turn ??= Semaphore.makeUnsafe(1)
+      // What waits for its turn is given up when the connection is lost; what is under way is not.
+      return Effect.ensuring(connection.turn.withPermit(receiving), moveOver(connection))
     })
   }
 
@@ -114,13 +109,15 @@ export const makeIntake = Effect.gen(function* () {
       const row = connection.line.serverRow(event)
       const wait = take(connection.bucket, rate, now)
       if (wait > 0) return flooded(connection, row, now, wait)
-      const kind = row?.kind
-      if (draining() && (kind === "call" || kind === "join")) {
-        return Effect.succeed(refusalAnswer(connection.line, row, goingDown()))
+      const refused = () => Effect.succeed(refusalAnswer(connection.line, row, goingDown()))
+      if (row?.kind === "call") {
+        return draining() ? refused() : call(connection, row, receive(event, body))
       }
-      if (row?.kind === "call") return call(connection, row, receive(event, body))
-      return row?.kind === "join" || row?.kind === "leave"
-        ? move(connection, row, receive(event, body))
-        : receive(event, body)
+      if (row?.kind === "join") {
+        // It may have to wait for its turn, and the Server may go down meanwhile.
+        const joining = Effect.suspend(() => (draining() ? refused() : receive(event, body)))
+        return move(connection, row, joining)
+      }
+      return row?.kind === "leave" ? move(connection, row, receive(event, body)) : receive(event, body)
     }
 })

@@ -65,13 +65,13 @@ export class Membership extends Context.Service<
         )
 
       /** Nobody waits any more for a member that has left. */
-      const endCalls = (sid: string, { name, role }: Seat, isOwn: boolean) => {
-        const flights = cancellation.of(sid)
+      const endCalls = (sid: string, { name, office, role }: Seat, isOwn: boolean) => {
+        const flights = cancellation.of(sid, office)
         const reason = role === "agent" ? notInOffice() : computerNotFound(name)
         const end = Effect.sync(() => {
           for (const flight of flights) flight.end(reason)
         })
-        if (isOwn) nodes.left(sid, reason)
+        if (isOwn) nodes.left(sid, office, reason)
         return isOwn || flights.length === 0
           ? end
           : Effect.sync(() => void run(Effect.delay(end, answersUnderWay)))
@@ -88,7 +88,11 @@ export class Membership extends Context.Service<
             const { subject } = connection.identity
             for (const observe of observers) observe({ _tag, sid, seat, subject })
           }
-          if (_tag === "Left") yield* endCalls(sid, seat, connection !== undefined)
+          if (_tag === "Left") {
+            yield* endCalls(sid, seat, connection !== undefined)
+            // Nobody takes what it was not told about one office into the next.
+            if (connection !== undefined) yield* notifications.catchUp(connection)
+          }
           yield* notifications.tell(recipients, { _tag, seat })
         },
         Effect.catchCause((cause) => Effect.logError("a change of an office was not told", cause))

@@ -1,9 +1,11 @@
-import { Clock, Context, Effect, Exit, Layer, Result } from "effect"
+import { Clock, Context, Effect, Exit, Layer, Option, Result } from "effect"
 import { type Line, lineOf } from "../../domain/protocol/lines.ts"
+import type { Seat } from "../../domain/office/membership.ts"
 import { parseVersion, type Version } from "../../domain/protocol/version.ts"
 import { goingDown, type Refusal, unavailable } from "../../domain/refusal.ts"
 import type { Body } from "../ports/Body.ts"
 import { type NodeAsked, NodeLink, type NodeLoad, type NodeReceive } from "../ports/NodeLink.ts"
+import { OfficeRegistry } from "../ports/OfficeRegistry.ts"
 import { type Asked, askBy, type Link, LinkClosed, NotSent } from "../ports/Transport.ts"
 import { type Flight, makeFlights } from "./Cancellation.ts"
 import { type Connection, Connections } from "./Connections.ts"
@@ -14,8 +16,8 @@ import { type Gauge, Tally } from "./Tally.ts"
 export interface RemoteMember {
   readonly node: string
   readonly sid: string
-  /** The name of its seat, for whoever is told that its node cannot be reached. */
-  readonly name: string
+  /** Where it sits as far as is known here. Its name is for whoever is told that its node cannot be reached. */
+  readonly seat: Pick<Seat, "name" | "office">
   /** The version that it connected with. */
   readonly version: string
 }
@@ -101,8 +103,8 @@ export class Nodes extends Context.Service<
     readonly tell: (node: string, sids: ReadonlyArray<string>, event: string, body: Body) => void
     /** The cluster has lost a node: what it was asked ends now. */
     readonly lost: (node: string) => void
-    /** A member of this node has left its office: what other nodes want of it ends now. */
-    readonly left: (sid: string, reason: Refusal) => void
+    /** A member of this node has left an office: what other nodes want of it there ends now. */
+    readonly left: (sid: string, office: string, reason: Refusal) => void
     /** How many requests of other nodes to a member of this one are under way. */
     readonly serving: (sid: string) => number
     /** The same for all members; `unsent` says whether something still waits to be sent to other nodes. */
@@ -112,11 +114,12 @@ export class Nodes extends Context.Service<
   }
 >()("a2c-smcp/application/server/Nodes") {
   /** Serves the other nodes until the layer's scope closes. */
-  static readonly layer: Layer.Layer<Nodes, never, NodeLink | Connections> = Layer.effect(
+  static readonly layer: Layer.Layer<Nodes, never, NodeLink | Connections | OfficeRegistry> = Layer.effect(
     Nodes,
     Effect.gen(function* () {
       const nodeLink = yield* NodeLink
       const connections = yield* Connections
+      const registry = yield* OfficeRegistry
       const { backlogNotices } = yield* Limits
       const tally = yield* Tally
       const clock = yield* Clock.Clock
@@ -138,17 +141,20 @@ export class Nodes extends Context.Service<
 
       /** Asks a member of this node for another one, until it has answered, left, or is not waited for any more. */
       const serve = (
-        { link }: Connection,
+        connection: Connection,
+        office: string,
         start: (end: (asked: Asked) => void) => () => void,
         end: (asked: Asked) => void
       ): (() => void) => {
+        const { id } = connection.link
         let over = false
         let forget = () => {}
         const settle = () => {
           over = true
-          serving.remove(link.id, flight)
+          serving.remove(id, flight)
         }
         const flight: Flight = {
+          office,
           end: (refusal) => {
             if (over) return
             forget()
@@ -156,9 +162,10 @@ export class Nodes extends Context.Service<
             end(Exit.fail(new NotSent({ refusal })))
           }
         }
-        serving.add(link.id, flight)
+        serving.add(id, flight)
         forget = start((asked) => {
           if (over) return
+          if (Exit.isSuccess(asked)) connection.lastAt = clock.currentTimeMillisUnsafe()
           settle()
           end(asked)
         })
@@ -169,13 +176,29 @@ export class Nodes extends Context.Service<
         }
       }
 
+      /**
+       * Does somebody sit elsewhere by now than where a request looks for it? Who asks may not have heard of it yet. While
+       * a join or leave is under way, this node may be the one that has not heard.
+       */
+      const hasMoved = ({ link, moves }: Connection, office: string): boolean =>
+        moves === 0 &&
+        !Option.exists(registry.session(link.id), ({ seat }) =>
+          Option.exists(seat, (sitting) => sitting.office === office)
+        )
+
       const receive: NodeReceive = {
-        request: (sid, event, body, deadline, end) => {
+        request: ({ office, sid }, event, body, deadline, end) => {
           const connection = connections.get(sid)
-          if (connection === undefined) return endSoon(end, Exit.fail(notHere))
+          if (connection === undefined || hasMoved(connection, office))
+            return endSoon(end, Exit.fail(notHere))
           if (refusing) return endSoon(end, Exit.fail(new NotSent({ refusal: goingDown() })))
           connection.lastAt = clock.currentTimeMillisUnsafe()
-          return serve(connection, (ended) => connection.link.request(event, body, deadline, ended), end)
+          return serve(
+            connection,
+            office,
+            (ended) => connection.link.request(event, body, deadline, ended),
+            end
+          )
         },
         tell: (sids, event, body) => {
           for (const sid of sids) {
@@ -191,10 +214,10 @@ export class Nodes extends Context.Service<
       yield* nodeLink.serve(receive)
       yield* Effect.forEach(gaugesOf(nodeLink.load), tally.gauge, { discard: true })
 
-      const connection = ({ name, node, sid, version }: RemoteMember): RemoteConnection => {
+      const connection = ({ node, seat: { name, office }, sid, version }: RemoteMember): RemoteConnection => {
         const told = toldOf(name)
         const request: Link["request"] = (event, body, deadline, end) =>
-          nodeLink.request(node, sid, event, body, deadline, (asked) => end(told(asked)))
+          nodeLink.request(node, { sid, office }, event, body, deadline, (asked) => end(told(asked)))
         return {
           link: {
             id: sid,
@@ -215,8 +238,8 @@ export class Nodes extends Context.Service<
         connection,
         tell: (node, sids, event, body) => nodeLink.tell(node, sids, event, body),
         lost: (node) => nodeLink.lost(node),
-        left: (sid, reason) => {
-          for (const flight of serving.of(sid)) flight.end(reason)
+        left: (sid, office, reason) => {
+          for (const flight of serving.of(sid, office)) flight.end(reason)
         },
         serving: serving.count,
         load: () => {

@@ -103,7 +103,7 @@ export class Notifications extends Context.Service<
         })
 
       const tellNode = (node: string, members: ReadonlyArray<Member>, notice: Notice) => {
-        const lines = Map.groupBy(members, (member) => nodes.connection({ ...member, name: "" }).line)
+        const lines = Map.groupBy(members, (member) => nodes.connection(member).line)
         for (const [line, those] of lines) {
           const { body, event } = write(line, notice)
           nodes.tell(

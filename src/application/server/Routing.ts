@@ -98,7 +98,7 @@ export class Routing extends Context.Service<
 
       /** How a Computer is reached, be it here or at another node. */
       const linkOf = ({ node, seat, sid, version }: Member): Pick<Link, "id" | "request"> | undefined => {
-        if (node !== membership.node) return nodes.connection({ node, sid, name: seat.name, version }).link
+        if (node !== membership.node) return nodes.connection({ node, sid, seat, version }).link
         const connection = connections.get(sid)
         if (connection === undefined) return undefined
         connection.lastAt = clock.currentTimeMillisUnsafe()
@@ -143,7 +143,7 @@ export class Routing extends Context.Service<
           }
           if (member === undefined || link === undefined) {
             // The other nodes may have to be asked, which takes time.
-            const lookup: Flight = { end: () => {} }
+            const lookup: Flight = { office: agent.office, end: () => {} }
             cancellation.begun(sid, target, lookup)
             return resume(
               absent(agent.office, computer).pipe(
@@ -165,6 +165,7 @@ export class Routing extends Context.Service<
               ? notifications.tellMembers([member], { _tag: "Cancelled", agent: agent.name, reqId })
               : Effect.void
           const flight: Flight = {
+            office: agent.office,
             end: (reason) => {
               if (over) return
               forget()
@@ -180,6 +181,10 @@ export class Routing extends Context.Service<
           cancellation.begun(sid, link.id, flight)
           forget = link.request(event, body, deadline, (asked) => {
             if (over) return
+            const at = clock.currentTimeMillisUnsafe()
+            if (own !== undefined) own.lastAt = at
+            const other = Exit.isSuccess(asked) ? connections.get(link.id) : undefined
+            if (other !== undefined) other.lastAt = at
             const outcome = Exit.isSuccess(asked)
               ? checked(asked.value)
               : Result.fail(failureOf(computer, asked.cause))

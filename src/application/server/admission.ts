@@ -1,4 +1,4 @@
-import { Clock, Duration, Effect, Option, Result, Schema, type Scope, Stream } from "effect"
+import { Clock, Duration, Effect, FiberSet, Option, Result, Schema, type Scope, Stream } from "effect"
 import { isJsonObject } from "../../domain/json.ts"
 import { mayConnect } from "../../domain/office/grants.ts"
 import type { Identity } from "../../domain/office/identity.ts"
@@ -52,6 +52,7 @@ export const makeAdmission: Effect.Effect<Admission, never, Connections | Scope.
     const authenticator = yield* Authenticator
     const connections = yield* Connections
     const settings = yield* ServerSettings
+    const run = yield* FiberSet.makeRuntime<never>()
 
     const admit = Effect.fnUntraced(function* (handshake: Handshake) {
       const identity = yield* identify(authenticator, handshake).pipe(
@@ -92,13 +93,15 @@ export const makeAdmission: Effect.Effect<Admission, never, Connections | Scope.
       }
     })
 
-    const revoke = Effect.suspend(() =>
-      Effect.forEach(
-        connections.all().filter(({ identity }) => identity !== nobody && !authenticator.welcome(identity)),
-        (connection) => end(connection, "credentials revoked"),
-        { discard: true }
-      )
-    )
+    /** A link takes its time to close while a join is under way: nobody else stays for that. */
+    const revoke = Effect.sync(() => {
+      for (const connection of connections.all()) {
+        const { dismissed, identity } = connection
+        if (dismissed || identity === nobody || authenticator.welcome(identity)) continue
+        connection.dismissed = true
+        run(end(connection, "credentials revoked"))
+      }
+    })
     yield* Stream.runForEach(authenticator.changes, () => revoke).pipe(
       Effect.catchCause((cause) => Effect.logError("credentials are not watched any more", cause)),
       Effect.forkScoped({ startImmediately: true })

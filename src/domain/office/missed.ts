@@ -14,6 +14,7 @@ export interface Missed {
 export const nothingMissed = (): Missed => ({ facts: new Map(), size: 0 })
 
 const memberKey = (role: string, office: string, name: string) => JSON.stringify([role, office, name])
+const cancelledKey = (agent: string, reqId: string) => JSON.stringify(["cancelled", agent, reqId])
 const updateKey = (part: Part, computer: string) => JSON.stringify([part, computer])
 
 const put = (missed: Missed, key: string, notices: ReadonlyArray<Notice>): void => {
@@ -32,7 +33,7 @@ export const addMissed = (missed: Missed, notice: Notice): void => {
       return
     }
     case "Cancelled":
-      return put(missed, JSON.stringify([notice.agent, notice.reqId, "cancelled"]), [notice])
+      return put(missed, cancelledKey(notice.agent, notice.reqId), [notice])
     case "Entered":
     case "Left": {
       const { name, office, role } = notice.seat

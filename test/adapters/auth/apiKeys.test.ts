@@ -107,7 +107,7 @@ describe("a file of keys", () => {
     assert.deepStrictEqual(issuesOf({ ...written, expire: "2030-01-31" }), ["keys.0.expire"])
     assert.deepStrictEqual(issuesOf({ ...written, rights: ["boss"] }), ["keys.0.rights.0"])
     assert.deepStrictEqual(issuesOf({ ...written, subject: "a\nb" }), ["keys.0.subject"])
-    for (const expires of ["tomorrow", "2030-01-31T12:00", "2030-13-01", 7]) {
+    for (const expires of ["tomorrow", "2030-01-31T12:00", "2030-13-01", "2030-02-31", 7]) {
       assert.deepStrictEqual(issuesOf({ ...written, expires }), ["keys.0.expires"])
     }
     for (const hash of ["k", hashOf("k"), `sha256:${hashOf("k").toUpperCase()}`]) {

@@ -75,6 +75,7 @@ describe("a log", () => {
     "X-API-Key": "key-1234",
     nested: [{ password: "hunter2" }],
     redis: "redis://user:hunter2@10.0.0.1:6379/0",
+    odd: "redis://user:a@hunter2@10.0.0.1:6379/0",
     header: "got Authorization: Bearer eyJhbGciOi.J9abcdef12.sig",
     page: "http://h/x?token=hunter2&b=1",
     held: Redacted.make("hunter2")

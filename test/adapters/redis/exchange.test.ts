@@ -11,7 +11,7 @@ import {
 } from "../../../src/adapters/redis/frames.ts"
 import { boundOfRequest, writeRequest } from "../../../src/adapters/redis/wire.ts"
 import { jsonBody } from "../../../src/application/ports/Body.ts"
-import { makeEcho, outcomeOf } from "../nodeLink.contract.ts"
+import { makeEcho, memberOf, outcomeOf } from "../nodeLink.contract.ts"
 
 const mib = 1024 * 1024
 const minute = Duration.minutes(1)
@@ -50,8 +50,8 @@ const promise = (node: string, stream: number, fields: Uint8Array, bytes: number
 }
 
 const requestFields = (id: number) =>
-  fieldsOf(boundOfRequest("sid", "echo"), kinds.request, (writer) =>
-    writeRequest(writer, id, 60_000, "sid", "echo")
+  fieldsOf(boundOfRequest(memberOf(), "echo"), kinds.request, (writer) =>
+    writeRequest(writer, id, 60_000, memberOf(), "echo")
   )
 
 const answerFields = (id: number) => fieldsOf(6, kinds.answer, (writer) => writer.u32(id).u8(1).u8(0))
@@ -89,7 +89,9 @@ describe("a node that promises more than may be held for it", () => {
     const { exchange } = exchangeOf("here")
     const ends: Array<unknown> = []
     for (let count = 0; count < 2; count++) {
-      exchange.request("hostile", "sid", "echo", jsonBody(1), minute, (asked) => ends.push(outcomeOf(asked)))
+      exchange.request("hostile", memberOf(), "echo", jsonBody(1), minute, (asked) =>
+        ends.push(outcomeOf(asked))
+      )
     }
     await turn()
     for (const id of [1, 2]) exchange.take(promise("hostile", id, answerFields(id), 64 * mib))
@@ -131,7 +133,7 @@ describe("a node that behaves", () => {
     let open = 0
     const ask = (sid: string, length: number) => {
       open++
-      here.exchange.request("there", sid, "echo", jsonBody("x".repeat(length)), minute, (asked) => {
+      here.exchange.request("there", memberOf(sid), "echo", jsonBody("x".repeat(length)), minute, (asked) => {
         open--
         const how = Exit.isSuccess(asked) ? "answered" : String(outcomeOf(asked))
         ends.set(how, (ends.get(how) ?? 0) + 1)
@@ -151,5 +153,40 @@ describe("a node that behaves", () => {
     }
     assert.isAbove(ends.get("answered") ?? 0, 20)
     assert.deepStrictEqual([there.exchange.load().ignored, there.warned], [0, []])
+  })
+
+  it("leaves no more in the hands of Redis than it takes, however many short bodies there are", async () => {
+    const there = exchangeOf("there")
+    there.exchange.serveWith(makeEcho())
+    const here = exchangeOf("here")
+    const total = 200
+    let ended = 0
+    const ask = (count: number) =>
+      here.exchange.request(
+        "there",
+        memberOf(`${count}`),
+        "echo",
+        jsonBody("x".repeat(30_000)),
+        minute,
+        () => {
+          ended++
+        }
+      )
+    for (let count = 0; count < total; count++) {
+      ask(count)
+      await turn()
+    }
+    const bytes = here.sent.reduce((sum, { message }) => sum + message.length, 0)
+    assert.isBelow(bytes, 2.2 * mib)
+    // As what was sent arrives the rest goes, too.
+    for (let sent = 0, back = 0; ended < total; await turn()) {
+      const arriving = here.sent.slice(sent)
+      sent = here.sent.length
+      for (const { message } of arriving) there.exchange.take(message)
+      await turn()
+      const returning = there.sent.slice(back)
+      back = there.sent.length
+      for (const { message } of returning) here.exchange.take(message)
+    }
   })
 })

@@ -11,7 +11,7 @@ import { NodeLink } from "../../../src/application/ports/NodeLink.ts"
 import { badRequest } from "../../../src/domain/refusal.ts"
 import { startRedis } from "../../fixtures/redis.ts"
 import { leash } from "../../leash.ts"
-import { ask, idle, type LinkOf, makeEcho, outcomeOf, until } from "../nodeLink.contract.ts"
+import { ask, idle, type LinkOf, makeEcho, memberOf, outcomeOf, until } from "../nodeLink.contract.ts"
 
 const mib = 1024 * 1024
 const minute = Duration.minutes(1)
@@ -78,7 +78,7 @@ const load = (link: LinkOf, node: string) => {
     let ended = false
     link.request(
       node,
-      `sid${begun % 5}`,
+      memberOf(`sid${begun % 5}`),
       "echo",
       jsonBody("x".repeat((begun * 7919) % 40_000)),
       minute,
@@ -206,7 +206,7 @@ describe("nodes over Redis", () => {
         const ends: Array<unknown> = []
         const body = jsonBody("x".repeat(8 * mib))
         for (let count = 0; count < 10; count++) {
-          one.request("child", `sid${count}`, "echo", body, minute, (asked) => {
+          one.request("child", memberOf(`sid${count}`), "echo", body, minute, (asked) => {
             ends.push(Exit.isSuccess(asked) ? "answered" : outcomeOf(asked))
           })
         }
@@ -253,9 +253,9 @@ describe("nodes over Redis", () => {
         const order: Array<string> = []
         const long = jsonBody("x".repeat(8 * mib))
         for (let count = 0; count < 4; count++) {
-          one.request("two", `sid${count}`, "echo", long, minute, () => order.push("long"))
+          one.request("two", memberOf(`sid${count}`), "echo", long, minute, () => order.push("long"))
         }
-        one.request("two", "other", "echo", jsonBody(1), minute, () => order.push("short"))
+        one.request("two", memberOf("other"), "echo", jsonBody(1), minute, () => order.push("short"))
         yield* until(() => order.length === 5)
         assert.strictEqual(order[0], "short")
       })
@@ -273,7 +273,7 @@ describe("nodes over Redis", () => {
             const json = `{"é":"${"€".repeat(length / 3)}${"x".repeat(odd)}"}`
             const body = RawBody.unread(Buffer.from(`${json}]`))
             const back = yield* Effect.callback<string>((resume) => {
-              one.request("two", "sid", "echo", body, minute, (asked) =>
+              one.request("two", memberOf(), "echo", body, minute, (asked) =>
                 resume(Effect.succeed(Exit.isSuccess(asked) ? textsOf(asked.value).join() : "failed"))
               )
             })
@@ -291,7 +291,7 @@ describe("nodes over Redis", () => {
         const { one } = yield* pair(redis.url)
         for (const length of [20_000, mib]) {
           const body = yield* Effect.callback<Body | undefined>((resume) => {
-            one.request("two", "sid", "echo", jsonBody({ text: "x".repeat(length) }), minute, (asked) =>
+            one.request("two", memberOf(), "echo", jsonBody({ text: "x".repeat(length) }), minute, (asked) =>
               resume(Effect.succeed(Exit.isSuccess(asked) ? asked.value[0] : undefined))
             )
           })
@@ -399,7 +399,7 @@ describe("an exchange", () => {
     one.up()
     const text = jsonBody("x".repeat(300_000))
     for (const body of [jsonBody({ a: 1 }), text]) {
-      one.request("two", "sid", "event", body, minute, () => {})
+      one.request("two", memberOf(), "event", body, minute, () => {})
       one.tell("two", ["a", "b"], "event", body)
     }
     return new Promise<void>((resolve) => setImmediate(resolve)).then(() => {

@@ -77,6 +77,9 @@ const noted = Effect.gen(function* () {
   return { clients, heard }
 })
 
+/** The id by which the Server wants to know the answer to a message. */
+const idOf = (packet: string): string => /^2\/smcp,(\d+)\[/.exec(packet)?.[1] ?? assert.fail(packet)
+
 const many = Array.from({ length: 1000 }, (_, number) => number)
 
 describe("many messages at once", () => {
@@ -142,6 +145,30 @@ describe("the protocol of Socket.IO", () => {
       client.send("40/smcp,")
       assert.match(yield* client.next, /^0\/smcp,/)
       assert.notStrictEqual((yield* link).id, far.id)
+    })
+  )
+
+  it.live("does not take an answer to an earlier connection of a member for one to this one", () =>
+    Effect.gen(function* () {
+      const { client, far, link, url } = yield* connected
+      const begin = { startImmediately: true }
+      yield* Effect.forkChild(Effect.exit(far.ask("x", jsonBody("first"), Duration.minutes(1))), begin)
+      const stale = idOf(yield* client.next)
+      yield* client.close
+      // Clients of others answer when they are done, on whatever connection they have by then.
+      const back = yield* rawClient(url)
+      back.send("40/smcp,")
+      yield* back.next
+      const next = yield* link
+      const asked = yield* Effect.forkChild(next.ask("x", jsonBody("second"), Duration.minutes(1)), begin)
+      const id = idOf(yield* back.next)
+      back.send(`43/smcp,${stale}["first"]`)
+      back.send(`43/smcp,${id}["second"]`)
+      const answer = yield* Fiber.join(asked)
+      assert.deepStrictEqual(
+        answer.map(({ head }) => Result.getOrUndefined(head)),
+        ["second"]
+      )
     })
   )
 
@@ -215,9 +242,9 @@ describe("the protocol of Socket.IO", () => {
       const asked = yield* Effect.forkChild(Effect.exit(far.ask("x", jsonBody({}), Duration.minutes(1))), {
         startImmediately: true
       })
-      assert.match(yield* client.next, /^2\/smcp,1\["x"/)
+      const id = idOf(yield* client.next)
       const forged = `{"a":"${"x".repeat(20_000)}\u001e42/smcp,[\\"forged\\",{}]\u001e"}`
-      client.send(`43/smcp,1[${forged}]`)
+      client.send(`43/smcp,${id}[${forged}]`)
       yield* client.closed
       assert.isTrue(Exit.isFailure(yield* Fiber.join(asked)))
       yield* near.tell("after", jsonBody({}))
@@ -233,8 +260,7 @@ describe("the protocol of Socket.IO", () => {
       const asked = yield* Effect.forkChild(far.ask("x", jsonBody({}), Duration.minutes(1)), {
         startImmediately: true
       })
-      yield* client.next
-      client.send(`43/smcp,1[${text}]`)
+      client.send(`43/smcp,${idOf(yield* client.next)}[${text}]`)
       const [body] = yield* Fiber.join(asked)
       if (body === undefined) return assert.fail("no answer")
       for (const transport of ["polling", "websocket"] as const) {

@@ -360,4 +360,29 @@ describe("connections", () => {
       routingTimeout: Duration.hours(1)
     }
   )
+
+  conform(
+    "that have just answered, or been answered, have their time again",
+    (world) =>
+      Effect.gen(function* () {
+        if (world.transport !== "memory") return
+        const a1 = yield* agentIn(world, "O1")
+        const c1 = yield* computerIn(world, "O1")
+        const answer = yield* answersLater(c1)
+        const waiting = yield* Effect.forkChild(calling(a1, "1"))
+        yield* reached(c1, 1)
+        yield* world.elapse("29 seconds")
+        yield* answer
+        yield* Fiber.join(waiting)
+        yield* world.elapse("29 seconds")
+        assert.deepStrictEqual(warnings(world, "connection closed"), [])
+        yield* world.elapse("2 seconds")
+        // Whoever hears of it has its time again.
+        yield* a1.closed
+      }),
+    {
+      limits: { idleTime: Duration.seconds(30), joinTime: Duration.infinity },
+      routingTimeout: Duration.hours(1)
+    }
+  )
 })

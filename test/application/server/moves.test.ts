@@ -1,8 +1,18 @@
 import { assert, it } from "@effect/vitest"
-import { Effect, Fiber, Latch, Layer } from "effect"
+import { Duration, Effect, Exit, Fiber, Latch, Layer, Queue, Scope, Stream } from "effect"
+import { TestClock } from "effect/testing"
 import * as MemoryCluster from "../../../src/adapters/memory/MemoryCluster.ts"
+import { anybody } from "../../../src/application/ports/Authenticator.ts"
 import { OfficeRegistry } from "../../../src/application/ports/OfficeRegistry.ts"
-import { assertDenied, computer, join } from "../../conformance/cast.ts"
+import {
+  agentIn,
+  assertDenied,
+  bodiesOf,
+  computer,
+  computerIn,
+  join,
+  settled
+} from "../../conformance/cast.ts"
 import { buildWorld } from "../../conformance/World.ts"
 
 /** Offices whose joins wait until the latch is open. */
@@ -17,6 +27,112 @@ const slowOffices = (open: Latch.Latch) =>
           : offices.apply(command, capacity)
     }))
   ).pipe(Layer.provideMerge(MemoryCluster.layer))
+
+/** After so many bytes that wait for a member, notifications to it are put off. */
+const backlogNotices = 190
+
+it.effect("what a slow reader misses while it moves is told before it has moved", () =>
+  Effect.gen(function* () {
+    const open = yield* Latch.make(true)
+    const reads = yield* Latch.make(true)
+    let slow = ""
+    const world = yield* buildWorld("memory", {
+      cluster: slowOffices(open),
+      limits: { backlogNotices },
+      reading: (sid) => (sid === slow ? reads.await : Effect.void)
+    })
+    const c1 = yield* computerIn(world, "O1")
+    const c2 = yield* computerIn(world, "O1", "pc-2")
+    slow = c2.sid()
+    yield* reads.close
+    yield* open.close
+    const moving = yield* Effect.forkChild(join(c2, "computer", "pc-2", "O2"), { startImmediately: true })
+    for (let count = 0; count < 20; count++) yield* c1.tell("server:update_desktop", { computer: "pc-1" })
+    yield* settled([c1])
+    yield* open.open
+    yield* Effect.repeat(Effect.yieldNow, { until: () => world.server.load().offices === 2 })
+    yield* reads.open
+    assert.deepStrictEqual(yield* Fiber.join(moving), [true, null])
+    const updates = bodiesOf(c2, "notify:update_desktop").length
+    assert.isAbove(updates, 0)
+    yield* world.elapse("2 seconds")
+    yield* settled([c2])
+    assert.lengthOf(bodiesOf(c2, "notify:update_desktop"), updates)
+  })
+)
+
+it.effect(
+  "whoever is not welcome any more goes at once, though others that are not have joins under way",
+  () =>
+    Effect.gen(function* () {
+      const open = yield* Latch.make(true)
+      const changes = yield* Queue.unbounded<void>()
+      let welcome = true
+      const authenticator = { ...anybody, welcome: () => welcome, changes: Stream.fromQueue(changes) }
+      const world = yield* buildWorld("memory", { authenticator, cluster: slowOffices(open) })
+      const busy = yield* computerIn(world, "O1")
+      const idle = yield* computerIn(world, "O1", "pc-2")
+      yield* open.close
+      yield* Effect.forkChild(Effect.exit(join(busy, "computer", "pc-1", "O2")), { startImmediately: true })
+      yield* settled([idle])
+      welcome = false
+      yield* Queue.offer(changes, undefined)
+      assert.strictEqual(yield* idle.closed, "credentials revoked")
+      yield* open.open
+      assert.strictEqual(yield* busy.closed, "credentials revoked")
+    })
+)
+
+it.effect("a member that has gone does not go on moving", () =>
+  Effect.gen(function* () {
+    const open = yield* Latch.make(true)
+    const world = yield* buildWorld("memory", { cluster: slowOffices(open) })
+    const offices = ["O1", "O2", "O3"]
+    const agents = yield* Effect.forEach(offices, (office) => agentIn(world, office))
+    const c1 = yield* computer(world)
+    yield* open.close
+    for (const office of offices) {
+      yield* Effect.forkChild(Effect.exit(join(c1, "computer", "pc-1", office)), { startImmediately: true })
+    }
+    yield* Effect.repeat(Effect.yieldNow, { times: 10 })
+    const closing = yield* Effect.forkChild(c1.close, { startImmediately: true })
+    yield* open.open
+    yield* Fiber.join(closing)
+    yield* settled(agents)
+    // The first one was under way, and nobody knows how far it had come.
+    const visits = agents.map((agent) => bodiesOf(agent, "notify:enter_office").length)
+    assert.deepStrictEqual(visits, [1, 0, 0])
+    assert.deepStrictEqual(world.server.load(), { connections: 3, sessions: 3, offices: 3, calls: 0 })
+  })
+)
+
+it.effect("a join whose turn comes when the Server goes down is refused", () =>
+  Effect.gen(function* () {
+    const open = yield* Latch.make(true)
+    const home = yield* Scope.make()
+    const world = yield* Scope.provide(
+      buildWorld("memory", { cluster: slowOffices(open), drainTime: Duration.seconds(10) }),
+      home
+    )
+    const a1 = yield* agentIn(world, "O1")
+    const c1 = yield* computerIn(world, "O1")
+    yield* c1.answers(() => Effect.never)
+    const call = { agent: "agent-1", req_id: "r", computer: "pc-1" }
+    yield* Effect.forkChild(Effect.exit(a1.ask("client:get_tools", call)), { startImmediately: true })
+    const c2 = yield* computer(world)
+    yield* open.close
+    const [first, second] = yield* Effect.forEach(["O2", "O3"], (office) =>
+      Effect.forkChild(join(c2, "computer", "pc-2", office), { startImmediately: true })
+    )
+    yield* settled([a1])
+    yield* Effect.forkChild(Scope.close(home, Exit.void), { startImmediately: true })
+    assert.isTrue(world.server.draining())
+    yield* open.open
+    assert.deepStrictEqual(yield* Fiber.join(first ?? assert.fail()), [true, null])
+    assert.include(assertDenied(yield* Fiber.join(second ?? assert.fail())), "going down")
+    yield* TestClock.adjust("11 seconds")
+  })
+)
 
 it.effect("a member does not pile up joins faster than they are done", () =>
   Effect.gen(function* () {

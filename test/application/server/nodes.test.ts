@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Deferred, Duration, Effect, Exit, Fiber, Layer, Result, Scope } from "effect"
-import * as MemoryNodeLink from "../../../src/adapters/memory/MemoryNodeLink.ts"
+import { Context, Deferred, Duration, Effect, Exit, Fiber, Layer, Option, Result, Scope } from "effect"
+import * as MemoryCluster from "../../../src/adapters/memory/MemoryCluster.ts"
 import { type Body, jsonBody } from "../../../src/application/ports/Body.ts"
+import { OfficeRegistry } from "../../../src/application/ports/OfficeRegistry.ts"
 import { askBy, type Link } from "../../../src/application/ports/Transport.ts"
 import { Connections } from "../../../src/application/server/Connections.ts"
 import { Nodes } from "../../../src/application/server/Nodes.ts"
@@ -11,14 +12,18 @@ const minute = Duration.minutes(1)
 const valueOf = (body: Body) => Result.getOrElse(body.whole(), ({ code }) => `fault ${code}`)
 
 /** A node, and the hand on who is connected to it. */
-const start = (cluster: MemoryNodeLink.Cluster, node: string) =>
+const start = (cluster: MemoryCluster.MemoryCluster, node: string) =>
   Effect.map(
     Layer.build(
       Nodes.layer.pipe(
-        Layer.provideMerge(Layer.merge(Layer.fresh(Connections.layer), MemoryNodeLink.layer(cluster, node)))
+        Layer.provideMerge(Layer.merge(Layer.fresh(Connections.layer), MemoryCluster.layerIn(cluster, node)))
       )
     ),
-    (context) => ({ nodes: Context.get(context, Nodes), connections: Context.get(context, Connections) })
+    (context) => ({
+      nodes: Context.get(context, Nodes),
+      connections: Context.get(context, Connections),
+      registry: Context.get(context, OfficeRegistry)
+    })
   )
 
 /** A link that answers with the event and the body, unless the event is `never`. */
@@ -42,9 +47,9 @@ const linkOf = (id: string, heard: Array<unknown>, forgotten: Deferred.Deferred<
   }
 }
 
-/** Two nodes; a Computer sits at the second one. */
+/** Two nodes; two Computers are connected to the second one and sit in an office. */
 const world = Effect.gen(function* () {
-  const cluster = MemoryNodeLink.makeCluster()
+  const cluster = MemoryCluster.makeCluster()
   const heard: Array<unknown> = []
   const forgotten = yield* Deferred.make<void>()
   const one = yield* start(cluster, "one")
@@ -53,10 +58,19 @@ const world = Effect.gen(function* () {
   const line = lineOf({ major: 0, minor: 2, patch: 0 })
   for (const sid of ["c1", "c2"]) {
     yield* Scope.provide(two.connections.add(linkOf(sid, heard, forgotten), line), home)
+    yield* two.registry.apply({
+      _tag: "Connect",
+      sid,
+      node: "two",
+      version: "0.2.0",
+      role: Option.none(),
+      holder: ""
+    })
+    yield* two.registry.apply({ _tag: "Join", sid, role: "computer", name: sid, office: "O" })
   }
-  const linkTo = (sid: string) =>
-    one.nodes.connection({ node: "two", sid, name: "pc", version: "0.2.0" }).link
-  return { forgotten, heard, home, linkTo, one }
+  const linkTo = (sid: string, office = "O") =>
+    one.nodes.connection({ node: "two", sid, seat: { name: "pc", office }, version: "0.2.0" }).link
+  return { forgotten, heard, home, linkTo, one, two }
 })
 
 describe("members of other nodes", () => {
@@ -76,6 +90,22 @@ describe("members of other nodes", () => {
         const { linkTo } = yield* world
         const failed = yield* Effect.flip(linkTo("gone").ask("client:x", jsonBody({}), minute))
         assert.strictEqual(failed._tag, "LinkClosed")
+      })
+    )
+  )
+
+  it.effect("are not asked by an office in which they sit no more, unless they are just on the move", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { heard, linkTo, two } = yield* world
+        const asking = linkTo("c1", "P").ask("client:x", jsonBody({}), minute)
+        assert.strictEqual((yield* Effect.flip(asking))._tag, "LinkClosed")
+        assert.deepStrictEqual(heard, [])
+        const connection = two.connections.get("c1")
+        assert.isDefined(connection)
+        connection.moves = 1
+        yield* asking
+        assert.deepStrictEqual(heard, ["client:x"])
       })
     )
   )

@@ -87,6 +87,27 @@ describe("offices that several Servers share", () => {
     })
   )
 
+  inCluster("a call that is on its way does not follow a Computer into another office", (open) =>
+    Effect.gen(function* () {
+      const [one, two] = [yield* open("one"), yield* open("two")]
+      const agent = yield* one.member("agent")
+      yield* agent.join("thinker", "O")
+      const computer = yield* two.member("computer")
+      yield* computer.join("desk", "O")
+      const body = jsonBody({ agent: "thinker", req_id: "r", computer: "desk" })
+      // The Server of the Agent has sent it on before the Computer moves.
+      const [answer] = yield* Effect.all(
+        [agent.link.ask("client:get_tools", body, Duration.minutes(1)), computer.join("desk", "P")],
+        { concurrency: "unbounded" }
+      )
+      assert.deepStrictEqual(
+        answer.map(({ head }) => Result.getOrElse(head, () => "?")),
+        [{ code: 404, message: "Computer 'desk' not found in the office" }]
+      )
+      assert.deepStrictEqual(yield* Queue.clear(computer.heard), [])
+    })
+  )
+
   inCluster("the members of a Server that ends leave", (open) =>
     Effect.gen(function* () {
       const one = yield* open("one")

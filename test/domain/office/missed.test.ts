@@ -53,6 +53,12 @@ describe("what was missed", () => {
     assert.deepStrictEqual(reduced(cancelled, cancelled), [cancelled])
   })
 
+  it("keeps a cancellation apart from a member, whatever both are called", () => {
+    const gone: Notice = { _tag: "Left", seat: { office: "o", role: "agent", name: "cancelled" } }
+    const cancelled: Notice = { _tag: "Cancelled", agent: "agent", reqId: "o" }
+    assert.deepStrictEqual(reduced(gone, cancelled), [gone, cancelled])
+  })
+
   it("has no updates of who has left", () => {
     assert.deepStrictEqual(reduced(desktop("a"), left("a")), [left("a")])
   })

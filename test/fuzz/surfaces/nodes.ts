@@ -31,10 +31,13 @@ const message = (
   return Buffer.from(writer.seal(1, 0, 10))
 }
 
+/** Whom every request is for. */
+const member = { sid: "sid", office: "O" }
+
 const request = (id: number, event: string, text: string) =>
   [
     kinds.request,
-    (writer: FrameWriter) => writeRequest(writer, id, 5000, "sid", event).content(text)
+    (writer: FrameWriter) => writeRequest(writer, id, 5000, member, event).content(text)
   ] as const
 
 const tell = (sids: ReadonlyArray<string>, text: string) =>
@@ -51,7 +54,7 @@ const piece = (flags: number, part: string, length: number, stream = 1) =>
       writer.u32(stream).u8(flags)
       if ((flags & firstPiece) !== 0) {
         const fields = new FrameWriter(Buffer.alloc(200))
-        writeRequest(fields.u8(kinds.request), 8 + stream, 5000, "sid", "echo")
+        writeRequest(fields.u8(kinds.request), 8 + stream, 5000, member, "echo")
         const bytes = fields.buffer.subarray(0, fields.length)
         writer.u32(bytes.length).bytes(bytes).u32(length)
       }
@@ -135,7 +138,7 @@ const play = (note: Note): Feeder => {
   const ask = () => {
     asked += 1
     open += 1
-    other.request(target, "sid", "echo", jsonBody(question), Duration.minutes(1), (outcome) => {
+    other.request(target, member, "echo", jsonBody(question), Duration.minutes(1), (outcome) => {
       open -= 1
       const [body] = Exit.isSuccess(outcome) ? outcome.value : []
       if (body?.whole()._tag === "Success" && JSON.stringify(body.text()).includes(question)) answered += 1
@@ -145,7 +148,7 @@ const play = (note: Note): Feeder => {
 
   /** Asks the stranger, too, so that its answers are waited for. */
   const askStranger = () => {
-    attacked.request(stranger, "sid", "echo", jsonBody({}), Duration.millis(1), () => undefined)
+    attacked.request(stranger, member, "echo", jsonBody({}), Duration.millis(1), () => undefined)
   }
 
   const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
