@@ -55,7 +55,7 @@ const keysOf = Effect.fnUntraced(function* (
     (faults) => new CommandFailed({ message: faults.join("\na2c: ") })
   )
   const context = yield* Effect.context<FileSystem.FileSystem>()
-  const updates = keyFileUpdates(file.value).pipe(
+  const updates = keyFileUpdates(file.value, entries).pipe(
     Stream.map((next) => [...simple, ...next]),
     Stream.provideContext(context)
   )

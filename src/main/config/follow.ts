@@ -2,7 +2,7 @@ import { Effect, Stream, SubscriptionRef } from "effect"
 import { Computer } from "../../application/computer/Computer.ts"
 import { carryOver, compareSetups, type Setup } from "../../domain/config/setup.ts"
 import { type Finding, readConfigFiles, spellFinding } from "./files.ts"
-import { changesOf, hangups } from "./watching.ts"
+import { changesOf, firstLook, hangups } from "./watching.ts"
 
 const tell = (findings: ReadonlyArray<Finding>) =>
   Effect.forEach(
@@ -18,9 +18,6 @@ const isSame = (one: Setup, other: Setup): boolean => {
   const { added, changed, isVisible, removed, retuned } = compareSetups(one, other)
   return !isVisible && [added, changed, removed, retuned].every((names) => names.length === 0)
 }
-
-/** How long after files begin to be watched they are looked at once: by then every change is told. */
-const soon = "200 millis"
 
 /** What a Computer was started with. */
 export interface Followed {
@@ -62,11 +59,10 @@ export const followConfig = Effect.fnUntraced(function* ({ files, isWatching, se
     })
   })
 
-  // What was changed while nobody watched is seen by looking once.
   const edits = isWatching
     ? Stream.switchMap(SubscriptionRef.changes(watched), (now) =>
         Stream.merge(
-          Stream.fromEffect(Effect.as(Effect.sleep(soon), "look" as const)),
+          firstLook,
           Stream.map(Stream.unwrap(changesOf(now)), () => "change" as const)
         )
       )

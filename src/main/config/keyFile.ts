@@ -1,9 +1,9 @@
 import { resolve } from "node:path"
-import { Effect, type FileSystem, Result, Stream } from "effect"
+import { Effect, Equal, type FileSystem, Result, Stream } from "effect"
 import { type KeyEntry, readKeyEntries } from "../../adapters/auth/keyEntries.ts"
 import { type Finding, readText, spellFinding } from "./files.ts"
 import { readJsonc } from "./jsonc.ts"
-import { changesOf, hangups } from "./watching.ts"
+import { changesOf, firstLook, hangups } from "./watching.ts"
 
 /** Faults that are said of a file; a file of keys may have thousands of entries, all with the same slip. */
 const mostFaults = 10
@@ -26,24 +26,32 @@ export const readKeyFile = Effect.fnUntraced(function* (
     : yield* said(entries.failure.map((fault) => ({ ...fault, ...locate(fault.path) })))
 })
 
-/** The entries of the file whenever it may have changed. A faulty edit is logged and changes nothing. */
+/**
+ * The entries of the file whenever it may have changed since `known` was read of it. A faulty edit is logged and changes
+ * nothing.
+ */
 export const keyFileUpdates = (
-  file: string
-): Stream.Stream<ReadonlyArray<KeyEntry>, never, FileSystem.FileSystem> =>
-  Stream.merge(Stream.unwrap(changesOf([resolve(file)])), hangups).pipe(
-    Stream.mapEffect(() =>
-      Effect.matchEffect(readKeyFile(file), {
-        onFailure: (faults) =>
-          Effect.as(
-            Effect.andThen(
-              Effect.forEach(faults, (fault) => Effect.logError(fault), { discard: true }),
-              Effect.logError("API keys not changed: their file has errors")
-            ),
-            []
+  file: string,
+  known: ReadonlyArray<KeyEntry>
+): Stream.Stream<ReadonlyArray<KeyEntry>, never, FileSystem.FileSystem> => {
+  const changes = Stream.merge(Stream.unwrap(changesOf([resolve(file)])), hangups)
+  const read = (isKnown: (entries: ReadonlyArray<KeyEntry>) => boolean) =>
+    Effect.matchEffect(readKeyFile(file), {
+      onFailure: (faults) =>
+        Effect.as(
+          Effect.andThen(
+            Effect.forEach(faults, (fault) => Effect.logError(fault), { discard: true }),
+            Effect.logError("API keys not changed: their file has errors")
           ),
-        onSuccess: (entries) =>
-          Effect.as(Effect.logInfo("API keys read again", { keys: entries.length }), [entries])
-      })
-    ),
-    Stream.flatMap(Stream.fromIterable)
-  )
+          []
+        ),
+      onSuccess: (entries) =>
+        isKnown(entries)
+          ? Effect.succeed([])
+          : Effect.as(Effect.logInfo("API keys read again", { keys: entries.length }), [entries])
+    })
+  return Stream.merge(
+    Stream.mapEffect(firstLook, () => read((entries) => Equal.equals(entries, known))),
+    Stream.mapEffect(changes, () => read(() => false))
+  ).pipe(Stream.flatMap(Stream.fromIterable))
+}

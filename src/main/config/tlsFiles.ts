@@ -1,9 +1,9 @@
 import { resolve } from "node:path"
-import { Effect, FileSystem, Result, Stream } from "effect"
+import { Effect, Equal, FileSystem, Result, Stream } from "effect"
 import type { TlsIdentity, TlsOptions } from "../../adapters/socketio/tls.ts"
 import { CommandFailed } from "../failure.ts"
 import { readText } from "./files.ts"
-import { changesOf, hangups } from "./watching.ts"
+import { changesOf, firstLook, hangups } from "./watching.ts"
 
 /** Where a certificate and its key are, both as PEM. */
 export interface TlsFiles {
@@ -28,11 +28,11 @@ export const tlsFrom = Effect.fnUntraced(function* (
   const fs = yield* FileSystem.FileSystem
   const first = yield* readTls(files)
   const changes = Stream.unwrap(changesOf([resolve(files.cert), resolve(files.key)]))
-  const updates = Stream.merge(changes, hangups).pipe(
-    Stream.mapEffect(() =>
+  const updates = Stream.merge(firstLook, Stream.merge(changes, hangups)).pipe(
+    Stream.mapEffect((why) =>
       Effect.matchEffect(readTls(files), {
         onFailure: ({ message }) => Effect.as(Effect.logError(message), []),
-        onSuccess: (next) => Effect.succeed([next])
+        onSuccess: (next) => Effect.succeed(why === "look" && Equal.equals(next, first) ? [] : [next])
       })
     ),
     Stream.flatMap(Stream.fromIterable),

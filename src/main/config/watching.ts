@@ -19,6 +19,9 @@ export const hangups = Stream.callback<"SIGHUP">((queue) =>
   )
 )
 
+/** One look at files that begin to be watched, as soon as every change of them is told: what was changed before is not. */
+export const firstLook: Stream.Stream<"look"> = Stream.fromEffect(Effect.as(Effect.sleep(settling), "look"))
+
 /** Says when one of these files may have changed. Folders are watched: editors put a new file in place of the old. */
 export const changesOf = Effect.fnUntraced(function* (files: ReadonlyArray<string>) {
   const fs = yield* FileSystem.FileSystem
