@@ -30,7 +30,7 @@ export const seatOf = (
   const known = Option.getOrUndefined(session)
   if (known === undefined) return Result.fail(notInOffice())
   if (Option.isSome(known.role) && known.role.value !== role) {
-    return Result.fail(forbidden(`Only an ${role} may send this`))
+    return Result.fail(forbidden(`Only ${role}s may send this`))
   }
   return Result.fromOption(known.seat, notInOffice)
 }

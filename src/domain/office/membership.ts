@@ -138,7 +138,12 @@ const sizeOf = ({ agent, computers }: Office): number =>
 export const mayTake = (session: Session, seat: Seat): Result.Result<"new" | "own", OfficeRefusal> => {
   const role = Option.getOrElse(session.role, () => seat.role)
   if (role !== seat.role) {
-    return Result.fail(refusal("role mismatch", `Role mismatch: this session is an ${role}`))
+    return Result.fail(
+      refusal(
+        "role mismatch",
+        `Role mismatch: this session is ${role === "agent" ? "an agent" : "a computer"}`
+      )
+    )
   }
   const current = Option.getOrUndefined(session.seat)
   if (current?.office === seat.office) {
