@@ -32,6 +32,7 @@ export interface Recovery {
   readonly nodes: () => number
 }
 
+/** What keeps a node in the cluster: sending its signs of life is up to whoever has it. */
 export const recoveryFor = ({ calls, local, news, node, settle, trust }: RecoveryOptions): Recovery => {
   let nodes = 1
 
