@@ -193,6 +193,24 @@ const explainError = (attempt: Attempt, error: RawConnectError): Effect.Effect<C
   return Effect.succeed(unreachable(url, why))
 }
 
+/** How long a Server may take to hear that a member goes. */
+const partingTime = Duration.seconds(1)
+
+/**
+ * Closes a socket, and waits until the Server has been told: whoever ends its process before that, over polling or
+ * while the connection changes to WebSocket, would keep its seat until the Server misses its signs of life.
+ */
+const part = (socket: Socket): Effect.Effect<void> =>
+  Effect.interruptible(
+    Effect.callback<void>((resume) => {
+      const engine: Socket["io"]["engine"] | undefined = socket.io.engine
+      const isGone = engine === undefined || engine.readyState === "closed"
+      engine?.once("close", () => resume(Effect.void))
+      socket.disconnect()
+      if (isGone) resume(Effect.void)
+    })
+  ).pipe(Effect.timeoutOption(partingTime), Effect.asVoid)
+
 /** A socket that connects when told to, and is closed with the scope. */
 const open = Effect.fnUntraced(function* (
   { options, token, version }: Attempt,
@@ -214,7 +232,7 @@ const open = Effect.fnUntraced(function* (
         ...(options.headers !== undefined && { extraHeaders: { ...options.headers } })
       })
     ),
-    (socket) => Effect.sync(() => socket.disconnect())
+    part
   )
 })
 
