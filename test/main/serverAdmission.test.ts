@@ -48,6 +48,17 @@ const makeKey = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
 const writeKeys = (file: string, ...keys: ReadonlyArray<object>) =>
   writeFileSync(file, `// Who may enter.\n${JSON.stringify({ keys }, null, 2)}`)
 
+describe("a2c server key", () => {
+  live(
+    "says what is wrong with a key in the words of its flags",
+    Effect.gen(function* () {
+      const { code, stderr, stdout } = yield* run({}, "server", "key", "--expires", "soon")
+      const said = "a2c: expires: Expected a moment like 2030-01-31 or 2030-01-31T12:00:00Z\n"
+      assert.deepStrictEqual([code, stdout, stderr], [1, "", said])
+    })
+  )
+})
+
 describe("a2c server", () => {
   live(
     "does not listen where others reach it without asking who they are, unless told to",
@@ -83,7 +94,7 @@ describe("a2c server", () => {
       const { process, url } = yield* serve({}, "--api-keys", keys)
 
       for (const [variables, said] of [
-        [{}, /lets nobody in without credentials/],
+        [{}, /lets nobody in without credentials: .*; give --token-file FILE, or set A2C_TOKEN\n$/],
         [{ A2C_TOKEN: "wrong-s3cret" }, /API key is not valid/],
         [{ A2C_TOKEN: old.key }, /API key has expired/],
         [{ A2C_TOKEN: desk.key }, /'pc' may not be an Agent/]
