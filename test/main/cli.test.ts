@@ -255,14 +255,21 @@ describe("a2c", () => {
         /other\.json:1:13: error: servers\.s: server "s" is defined in .*right\.json too/,
         ...desk("--config", right, "--config", other)
       )
+      const reaching = (server: string) => ["agent", "--server", server, "--office", "o", "members"]
       yield* says(
-        /Cannot reach http:\/\/127\.0\.0\.1:9:/,
-        "agent",
-        "--server",
-        "http://127.0.0.1:9",
-        "--office",
-        "o",
-        "members"
+        /^a2c: Cannot reach http:\/\/127\.0\.0\.1:9: the connection was refused\n$/,
+        ...reaching("http://user:s3cret@127.0.0.1:9")
+      )
+      yield* says(
+        /^a2c: Cannot reach http:\/\/nowhere\.invalid: (no host has that name|the name .* cannot be looked up .*)\n$/,
+        ...reaching("http://nowhere.invalid")
+      )
+      yield* says(/: no TLS can be spoken with the far end\n$/, ...reaching(url.replace("http", "https")))
+      yield* says(
+        /^a2c: The URL of a Server holds no user and no password: [^@]*\n$/,
+        "server",
+        "status",
+        "http://user:s3cret@127.0.0.1:9"
       )
       yield* says(
         /No A2C-SMCP server is at http:.*\/elsewhere/,

@@ -11,6 +11,7 @@ import {
 import { isJsonObject, type JsonObject } from "../../domain/json.ts"
 import { type VersionMismatch, versionParameter } from "../../domain/protocol/version.ts"
 import { codes } from "../../domain/refusal.ts"
+import { reasonOf } from "../bytes/networkReason.ts"
 import { defaultPath, envelopeBytes, namespace } from "./limits.ts"
 import { hearLongMessages, type PingedClient } from "./longMessages.ts"
 import { decoderFor, Encoder } from "./parser.ts"
@@ -105,7 +106,8 @@ interface RawConnectError extends Error {
   readonly context?: {
     readonly status?: number
     readonly responseText?: string
-    readonly statusText?: string
+    /** What the network said where there was no answer; browsers do not tell. */
+    readonly statusText?: unknown
   }
 }
 
@@ -189,8 +191,11 @@ const explainError = (attempt: Attempt, error: RawConnectError): Effect.Effect<C
   if (message === "Invalid namespace") {
     return Effect.succeed(new AdmissionRefused({ code: 404, message: `${url} is no A2C-SMCP server` }))
   }
-  const why = message === "xhr poll error" ? "connection refused or lost" : message
-  return Effect.succeed(unreachable(url, why))
+  const fault = context?.statusText
+  if (fault instanceof Error) return Effect.succeed(unreachable(url, reasonOf(fault)))
+  return Effect.succeed(
+    unreachable(url, message === "xhr poll error" ? "connection refused or lost" : message)
+  )
 }
 
 /** How long a Server may take to hear that a member goes. */
@@ -260,10 +265,14 @@ const currentToken = ({
     ? Effect.mapError(token, ({ message }) => new Unreachable({ message: `No token for ${url}: ${message}` }))
     : Effect.succeed(token)
 
+/** A URL without user and password: they are not sent to a Server, and errors are logged. */
+const bare = (url: string): string => url.replace(/\/\/[^/?#]*@/, "//")
+
 const connect = Effect.fnUntraced(function* (
-  options: SocketIoClientOptions,
+  given: SocketIoClientOptions,
   request: Parameters<TransportClient["Service"]["connect"]>[0]
 ): Effect.fn.Return<Link, ConnectFailed, Scope.Scope> {
+  const options = { ...given, url: bare(given.url) }
   const { connectTimeout = Duration.seconds(20), url } = options
   const token = yield* currentToken(options).pipe(
     Effect.timeoutOrElse({

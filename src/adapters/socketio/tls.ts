@@ -2,7 +2,7 @@ import { createServer as createHttpServer, type Server } from "node:http"
 import { createServer as createHttpsServer } from "node:https"
 import { Effect, type Scope, Stream } from "effect"
 import { ListenFailed } from "../../application/ports/Transport.ts"
-import { reasonOf } from "../node/network.ts"
+import { reasonOf } from "../bytes/networkReason.ts"
 
 /** What a Server proves with that it is who it is: a certificate, with those above it, and its private key, as PEM. */
 export interface TlsIdentity {
