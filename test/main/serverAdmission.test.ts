@@ -45,6 +45,9 @@ const makeKey = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
   return made
 })
 
+/** A certificate or a key, as a file. */
+const fixture = (name: string) => fileURLToPath(new URL(`../fixtures/tls/${name}.pem`, import.meta.url))
+
 const writeKeys = (file: string, ...keys: ReadonlyArray<object>) =>
   writeFileSync(file, `// Who may enter.\n${JSON.stringify({ keys }, null, 2)}`)
 
@@ -184,7 +187,6 @@ describe("a2c server", () => {
     "speaks TLS with the certificate of its files, the new one when they change",
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
-      const fixture = (name: string) => fileURLToPath(new URL(`../fixtures/tls/${name}.pem`, import.meta.url))
       const [cert, key] = [join(folder, "cert.pem"), join(folder, "key.pem")]
       const put = (name: string) => {
         writeFileSync(cert, readFileSync(fixture(`${name}.cert`)))
@@ -214,7 +216,8 @@ describe("a2c server", () => {
       for (const [args, said] of [
         [["--tls-cert", file], /--tls-cert and --tls-key together/],
         [["--tls-cert", file, "--tls-key", join(folder, "none")], /none: there is no such file/],
-        [["--tls-cert", file, "--tls-key", file], /The certificate cannot be used: it is no PEM/]
+        [["--tls-cert", file, "--tls-key", file], /The certificate cannot be used: it is no PEM/],
+        [["--tls-cert", fixture("first.cert"), "--tls-key", file], /cannot be used: the key is no PEM/]
       ] as const) {
         const refused = yield* run({}, "server", "--port", "0", ...args)
         assert.strictEqual(refused.code, 1)
