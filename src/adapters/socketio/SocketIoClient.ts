@@ -124,7 +124,8 @@ const placeOf = (
         path: pathname === "/" ? defaultPath : pathname.replace(/\/$/, "")
       }
     },
-    catch: () => unreachable(url, "that is no http or https URL")
+    catch: () =>
+      new Unreachable({ message: `Cannot reach ${url}: that is no http or https URL`, lasting: true })
   })
 
 /** One attempt to connect: what was asked for, and the token of this time. */

@@ -84,7 +84,7 @@ const joinDeadline = Duration.seconds(20)
 const isWorthWaiting = (error: JoinFailed): boolean => {
   switch (error._tag) {
     case "Unreachable":
-      return true
+      return error.lasting !== true
     case "AdmissionRefused":
       return error.passing === true
     case "JoinRefused":
