@@ -45,9 +45,21 @@ const leave: Runtime.Teardown = (exit) =>
     })
   })
 
+/**
+ * Ends a command whose results nobody reads any more, like `a2c agent watch | head -1`, in order and without a word. A
+ * log that nobody reads is no reason to stop.
+ */
+const unread = Effect.callback<void>((resume) => {
+  process.stderr.on("error", () => undefined)
+  process.stdout.on("error", (failure) => {
+    if (writeFailure(failure) === undefined) resume(Effect.void)
+  })
+})
+
 root.pipe(
   Command.run({ version }),
   Effect.tapErrorTag("CommandFailed", ({ message }) => Console.error(`a2c: ${message}`)),
+  Effect.raceFirst(unread),
   Effect.provide(
     Layer.mergeAll(TerminalLog.layer, Presenter.layer, DotEnv.layer).pipe(
       Layer.provideMerge(NodeServices.layer)

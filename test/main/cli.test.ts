@@ -303,6 +303,24 @@ describe("a2c", () => {
   )
 
   live(
+    "a command whose results nobody reads any more ends in order, a Server whose log nobody reads works on",
+    Effect.gen(function* () {
+      const { process: serving, url } = yield* server
+      yield* serving.readNoMore("stderr")
+      const place = ["--server", url, "--office", "o"]
+      const watcher = yield* a2c("agent", ...place, "--name", "watcher", "watch", "--log-level", "debug")
+      yield* watcher.says("joined office", "stderr")
+      yield* watcher.readNoMore("stdout")
+      yield* computer(url, {})
+      assert.strictEqual(yield* watcher.ended, 0)
+      assert.notMatch(watcher.stderr(), /EPIPE|\n\s+at /)
+      assert.match((yield* agent(url, "members")).stdout, /^computer {2}desk/m)
+      yield* serving.signal("SIGINT")
+      assert.strictEqual(yield* serving.ended, 0)
+    })
+  )
+
+  live(
     "arguments of a call are judged before a Server is asked for",
     Effect.gen(function* () {
       const call = ["agent", "--server", "http://127.0.0.1:9", "--office", "o", "call", "x"]
