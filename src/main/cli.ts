@@ -2,13 +2,14 @@
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Console, Effect, Layer, Runtime } from "effect"
-import { CliOutput, Command } from "effect/cli"
+import { Command } from "effect/cli"
 import * as TerminalLog from "../adapters/node/TerminalLog.ts"
 import { version } from "../version.ts"
 import { agent } from "./cli/agent.ts"
 import { computer } from "./cli/computer.ts"
 import { devices } from "./cli/devices.ts"
 import { logging } from "./cli/observing.ts"
+import * as Presenter from "./cli/presenter.ts"
 import { server } from "./cli/server.ts"
 import { tools } from "./cli/tools.ts"
 import * as DotEnv from "./config/dotEnv.ts"
@@ -44,24 +45,25 @@ const leave: Runtime.Teardown = (exit) =>
     })
   })
 
-/** Help that nobody asked for goes to stderr: scripts read results from stdout. */
-const presenter = CliOutput.layerPresenter({
-  present: (event) => {
-    const shown = CliOutput.defaultPresenter.present(event)
-    return event._tag === "InvalidInvocation"
-      ? Effect.provideService(shown, Console.Console, {
-          ...globalThis.console,
-          log: (...words) => globalThis.console.error(...words)
-        })
-      : shown
-  }
+/**
+ * Ends a command whose results nobody reads any more, like `a2c agent watch | head -1`, in order and without a word. A
+ * log that nobody reads is no reason to stop.
+ */
+const unread = Effect.callback<void>((resume) => {
+  process.stderr.on("error", () => undefined)
+  process.stdout.on("error", (failure) => {
+    if (writeFailure(failure) === undefined) resume(Effect.void)
+  })
 })
 
 root.pipe(
   Command.run({ version }),
   Effect.tapErrorTag("CommandFailed", ({ message }) => Console.error(`a2c: ${message}`)),
+  Effect.raceFirst(unread),
   Effect.provide(
-    Layer.mergeAll(TerminalLog.layer, presenter, DotEnv.layer).pipe(Layer.provideMerge(NodeServices.layer))
+    Layer.mergeAll(TerminalLog.layer, Presenter.layer, DotEnv.layer).pipe(
+      Layer.provideMerge(NodeServices.layer)
+    )
   ),
   NodeRuntime.runMain({ teardown: leave })
 )

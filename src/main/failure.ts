@@ -15,9 +15,12 @@ export class CommandFailed extends Data.TaggedError("CommandFailed")<{
 export const refuse = (message: string): Effect.Effect<never, CommandFailed> =>
   Effect.fail(new CommandFailed({ message }))
 
+/** What somebody at a terminal can do about a Server that asks for credentials. */
+const hint = "; give --token-file FILE, or set A2C_TOKEN"
+
 /** A failure in the words of the error that caused it. */
-export const failed = (error: { readonly message: string }): CommandFailed =>
-  new CommandFailed({ message: error.message })
+export const failed = (error: { readonly message: string; readonly reason?: unknown }): CommandFailed =>
+  new CommandFailed({ message: error.message + (error.reason === "missing_credentials" ? hint : "") })
 
 /** Waits as long as a member may come back to its office, and fails with the reason when it may not. */
 export const untilEnded = (status: Stream.Stream<SeatStatus>): Effect.Effect<never, CommandFailed> =>

@@ -1,11 +1,12 @@
-import { Clock, Config, ConfigProvider, Duration, Effect, Layer } from "effect"
+import { Cause, Clock, Config, ConfigProvider, Duration, Effect, Layer, Schema } from "effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as HttpClient from "effect/http/HttpClient"
 import * as OtlpMetrics from "effect/observability/OtlpMetrics"
 import * as OtlpSerialization from "effect/observability/OtlpSerialization"
 import * as OtlpTracer from "effect/observability/OtlpTracer"
+import { explain } from "../domain/explain.ts"
 import { version } from "../version.ts"
-import { CommandFailed } from "./failure.ts"
+import { CommandFailed, refuse } from "./failure.ts"
 
 /** How often it is said that a collector cannot be reached: it may be away for long, and nothing else suffers. */
 const complaintInterval = Duration.toMillis("1 minute")
@@ -55,6 +56,10 @@ const serialization = Layer.unwrap(
   })
 )
 
+/** Names the variable that cannot be read, which Effect takes for a defect. */
+const misread = ({ cause, message }: Config.ConfigError) =>
+  refuse(Schema.isSchemaError(cause) ? explain(cause) : message)
+
 /**
  * Exports traces and metrics by OTLP over HTTP, as the variables `OTEL_…` say; what is left is sent when the layer
  * closes. The log is not exported: it goes to stderr, where its secrets have been taken out.
@@ -64,5 +69,15 @@ export const exporting = (service: string) => {
   return Layer.mergeAll(
     OtlpTracer.layerFromConfig({ resource }),
     OtlpMetrics.layerFromConfig({ resource })
-  ).pipe(Layer.provide(client), Layer.provide(serialization), Layer.provide(usual))
+  ).pipe(
+    Layer.catchCause((cause) => {
+      const defect = Cause.squash(cause)
+      return Layer.effectDiscard(
+        defect instanceof Config.ConfigError ? misread(defect) : Effect.failCause(cause)
+      )
+    }),
+    Layer.provide(client),
+    Layer.provide(serialization),
+    Layer.provide(usual)
+  )
 }

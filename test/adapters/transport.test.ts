@@ -279,5 +279,17 @@ describe("Transport", () => {
   contract("in memory", inMemory)
   contract("over Socket.IO", overSocketIo(["polling", "websocket"]))
   contract("over Socket.IO, polling only", overSocketIo(["polling"]))
+
+  it.live("a member that has closed over polling may end its process: the Server knows", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const site = yield* overSocketIo(["polling"])()
+        yield* Effect.scoped(site.connect())
+        const { closed } = yield* site.accepted
+        assert.isTrue(yield* Deferred.isDone(closed))
+      })
+    )
+  )
+
   contract("over Socket.IO, WebSocket only", overSocketIo(["websocket"]))
 })

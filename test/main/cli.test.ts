@@ -4,7 +4,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, type Scope } from "effect"
 import { io } from "socket.io-client"
 import { descendants, gone } from "../processes.ts"
-import { a2c, temporaryFile } from "./processes.ts"
+import { a2c, cli, node, temporaryFile } from "./processes.ts"
 
 const everything = createRequire(import.meta.url).resolve(
   "@modelcontextprotocol/server-everything/dist/index.js"
@@ -255,14 +255,21 @@ describe("a2c", () => {
         /other\.json:1:13: error: servers\.s: server "s" is defined in .*right\.json too/,
         ...desk("--config", right, "--config", other)
       )
+      const reaching = (server: string) => ["agent", "--server", server, "--office", "o", "members"]
       yield* says(
-        /Cannot reach http:\/\/127\.0\.0\.1:9:/,
-        "agent",
-        "--server",
-        "http://127.0.0.1:9",
-        "--office",
-        "o",
-        "members"
+        /^a2c: Cannot reach http:\/\/127\.0\.0\.1:9: the connection was refused\n$/,
+        ...reaching("http://user:s3cret@127.0.0.1:9")
+      )
+      yield* says(
+        /^a2c: Cannot reach http:\/\/nowhere\.invalid: (no host has that name|the name .* cannot be looked up .*)\n$/,
+        ...reaching("http://nowhere.invalid")
+      )
+      yield* says(/: no TLS can be spoken with the far end\n$/, ...reaching(url.replace("http", "https")))
+      yield* says(
+        /^a2c: The URL of a Server holds no user and no password: [^@]*\n$/,
+        "server",
+        "status",
+        "http://user:s3cret@127.0.0.1:9"
       )
       yield* says(
         /No A2C-SMCP server is at http:.*\/elsewhere/,
@@ -292,6 +299,67 @@ describe("a2c", () => {
       yield* says(/--interactive or --run, not both/, "computer", "--interactive", "--run", "status")
       yield* serving.signal("SIGINT")
       yield* serving.ended
+    })
+  )
+
+  live(
+    "a command whose results nobody reads any more ends in order, a Server whose log nobody reads works on",
+    Effect.gen(function* () {
+      const { process: serving, url } = yield* server
+      yield* serving.readNoMore("stderr")
+      const place = ["--server", url, "--office", "o"]
+      const watcher = yield* a2c("agent", ...place, "--name", "watcher", "watch", "--log-level", "debug")
+      yield* watcher.says("joined office", "stderr")
+      yield* watcher.readNoMore("stdout")
+      yield* computer(url, {})
+      assert.strictEqual(yield* watcher.ended, 0)
+      assert.notMatch(watcher.stderr(), /EPIPE|\n\s+at /)
+      assert.match((yield* agent(url, "members")).stdout, /^computer {2}desk/m)
+      yield* serving.signal("SIGINT")
+      assert.strictEqual(yield* serving.ended, 0)
+    })
+  )
+
+  live(
+    "arguments of a call are judged before a Server is asked for",
+    Effect.gen(function* () {
+      const call = ["agent", "--server", "http://127.0.0.1:9", "--office", "o", "call", "x"]
+      const [args, time] = [yield* a2c(...call, "--args", "["), yield* a2c(...call, "--timeout", "0")]
+      assert.deepStrictEqual([yield* args.ended, args.stderr()], [1, "a2c: --args is not JSON\n"])
+      assert.strictEqual(yield* time.ended, 1)
+      assert.match(time.stderr(), /--timeout: "0"\. Expected: a number from 1 to 3600\n/)
+    })
+  )
+
+  live(
+    "a variable that cannot be read is named, and its value is not said",
+    Effect.gen(function* () {
+      const place = ["agent", "--server", "http://127.0.0.1:9", "--office", "o", "members"]
+      const collector = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:9" }
+      const cases: ReadonlyArray<
+        readonly [ReadonlyArray<string>, { readonly [name: string]: string }, RegExp]
+      > = [
+        [["server"], { A2C_PORT: "nonsense" }, /^ {2}Invalid value of A2C_PORT\. Expected .*number$/m],
+        [
+          ["server"],
+          { A2C_VALIDATE: "nonsense" },
+          /^ {2}Invalid value of A2C_VALIDATE\. Expected "true" \|/m
+        ],
+        [["tools", "serve"], { PORT: "nonsense" }, /^ {2}Invalid value of PORT\. Expected/m],
+        [place, { OTEL_EXPORTER_OTLP_ENDPOINT: "nonsense" }, /^a2c: OTEL_EXPORTER_OTLP_ENDPOINT: Expected/],
+        [
+          place,
+          { ...collector, OTEL_METRIC_EXPORT_INTERVAL: "nonsense" },
+          /^a2c: OTEL_METRIC_EXPORT_INTERVAL: /
+        ]
+      ]
+      for (const [args, variables, expected] of cases) {
+        const process = yield* node([cli, ...args], variables)
+        assert.strictEqual(yield* process.ended, 1)
+        assert.match(process.stderr(), expected)
+        assert.notMatch(process.stderr(), /nonsense|SchemaError|\n\s+at /)
+        assert.strictEqual(process.stdout(), "")
+      }
     })
   )
 })

@@ -56,6 +56,8 @@ describe("configuration files", () => {
       Effect.gen(function* () {
         const { said } = yield* reading({ "a.json": '{"servers":{' })
         assert.deepStrictEqual(said, ["a.json:1:13: error: not JSON: close brace expected"])
+        const { said: afterComma } = yield* reading({ "a.json": '{"servers":{},\n' })
+        assert.deepStrictEqual(afterComma, ["a.json:2:1: error: not JSON: property name expected"])
       })
     )
 

@@ -18,6 +18,8 @@ export interface Cli {
   readonly stderr: () => string
   /** Waits for a line that holds this text, or for so many of them, and gives the last one. */
   readonly says: (text: string, where?: "stdout" | "stderr", times?: number) => Effect.Effect<string>
+  /** Reads no more of what it says, as `head` does that has seen enough. */
+  readonly readNoMore: (where: "stdout" | "stderr") => Effect.Effect<void>
   readonly signal: (signal: NodeJS.Signals) => Effect.Effect<void>
   /** What it ended with: a code, or the name of a signal. */
   readonly ended: Effect.Effect<number | string>
@@ -78,6 +80,7 @@ export const node = (
           look()
           return Effect.sync(() => waiting.delete(look))
         }),
+      readNoMore: (where) => Effect.sync(() => void child[where]?.destroy()),
       signal: (signal) => Effect.sync(() => void child.kill(signal)),
       ended: Deferred.await(ended)
     }

@@ -191,6 +191,24 @@ describe("a folder of packs", () => {
   )
 
   live(
+    "is said to be ready once for each version, whatever becomes of others",
+    Effect.gen(function* () {
+      const folder = yield* folderWith({ "one/one_tool.mjs": toolSaying("one", 'return "one"') })
+      const { process } = yield* serve(folder)
+      put(folder, "bad/bad_tool.mjs", "export default {")
+      yield* process.says("pack cannot be used pack=bad", "stderr")
+      put(folder, "two/two_tool.mjs", toolSaying("two", 'return "two"'))
+      yield* process.says("pack ready pack=two", "stderr")
+      put(folder, "one/one_tool.mjs", toolSaying("one", 'return "new"'))
+      yield* process.says("pack ready pack=one", "stderr", 2)
+      put(folder, "three/three_tool.mjs", toolSaying("three", 'return "three"'))
+      yield* process.says("pack ready pack=three", "stderr")
+      const ready = [...process.stderr().matchAll(/pack ready pack=(\w+)/g)].map(([, name]) => name)
+      assert.deepStrictEqual(ready, ["one", "two", "one", "three"])
+    })
+  )
+
+  live(
     "holds packs that are broken in every way, each listed with its reason, and harms no other",
     Effect.gen(function* () {
       const folder = yield* folderWith({
@@ -345,7 +363,7 @@ describe("a2c tools", () => {
       const call = yield* a2c("tools", "call", "sad", "--dir", folder)
       assert.deepStrictEqual(yield* ended(call), [2, "", "a2c: out of oil\n"])
       const unknown = yield* a2c("tools", "call", "nope", "--dir", folder)
-      assert.match((yield* ended(unknown))[2], /There is no tool 'nope'/)
+      assert.match((yield* ended(unknown))[2], /^a2c: There is no tool 'nope' in .*; there are sad\n$/)
     })
   )
 })

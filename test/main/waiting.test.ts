@@ -28,6 +28,26 @@ const place = (server: string, office: string, name: string) => [
 
 describe("without a Server", () => {
   it.live(
+    "nobody waits for an address that is none",
+    () =>
+      Effect.gen(function* () {
+        const config = yield* temporaryFile("mcp.json", JSON.stringify({ servers: {} }))
+        for (const command of [
+          ["computer", ...place("desk.local:7070", "o", "desk"), "--config", config],
+          ["agent", ...place("desk.local:7070", "o", "watcher"), "watch"]
+        ]) {
+          const process = yield* a2c(...command)
+          assert.strictEqual(yield* process.ended, 1)
+          assert.strictEqual(
+            process.stderr(),
+            "a2c: Cannot reach desk.local:7070: that is no http or https URL\n"
+          )
+        }
+      }).pipe(Effect.scoped),
+    patience
+  )
+
+  it.live(
     "commands that run until they are stopped wait for it, those that somebody waits for end at once",
     () =>
       Effect.gen(function* () {

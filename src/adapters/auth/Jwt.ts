@@ -4,7 +4,7 @@ import { refusedFor } from "../../application/ports/Authenticator.ts"
 import type { AdmissionRefused } from "../../application/ports/Transport.ts"
 import { decoder } from "../../domain/explain.ts"
 import { type Grants, type Identity, Right } from "../../domain/office/identity.ts"
-import { reasonOf } from "../node/network.ts"
+import { reasonOf } from "../bytes/networkReason.ts"
 import { type JwtKey, type JwtSource, type JwtUnusable, KeysOutOfReach, readJwtKey } from "./jwtKeys.ts"
 import type { Scheme } from "./schemes.ts"
 

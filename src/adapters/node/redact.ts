@@ -11,7 +11,11 @@ const secretName =
 const shapes: ReadonlyArray<readonly [pattern: RegExp, replacement: string]> = [
   // The password of a URL: redis://user:password@host. An @ in it should be escaped, and often is not.
   [/([a-z][a-z0-9+.-]*:\/\/[^\s:/?#@]*):[^\s/?#]+@/gi, `$1:${redacted}@`],
-  [/\b(authorization["']?\s*[:=]\s*["']?)(?:[a-z]+\s+)?[^\s"',;]+/gi, `$1${redacted}`],
+  // A scheme without anything behind it is how to do it, not a secret.
+  [
+    /\b(authorization["']?\s*[:=]\s*["']?)(?!(?:basic|bearer)["']?$)(?:[a-z]+\s+)?[^\s"',;]+/gi,
+    `$1${redacted}`
+  ],
   [/\b(bearer\s+)(?=[^\s"',;]*[\d._-])[\w.~+/=-]{8,}/gi, `$1${redacted}`],
   [/([?&](?:access_token|token|api_?key|key|secret|password|sig|signature)=)[^&\s"'#]+/gi, `$1${redacted}`],
   // A JSON Web Token, wherever it stands.

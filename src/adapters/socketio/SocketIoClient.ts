@@ -11,6 +11,7 @@ import {
 import { isJsonObject, type JsonObject } from "../../domain/json.ts"
 import { type VersionMismatch, versionParameter } from "../../domain/protocol/version.ts"
 import { codes } from "../../domain/refusal.ts"
+import { reasonOf } from "../bytes/networkReason.ts"
 import { defaultPath, envelopeBytes, namespace } from "./limits.ts"
 import { hearLongMessages, type PingedClient } from "./longMessages.ts"
 import { decoderFor, Encoder } from "./parser.ts"
@@ -105,7 +106,8 @@ interface RawConnectError extends Error {
   readonly context?: {
     readonly status?: number
     readonly responseText?: string
-    readonly statusText?: string
+    /** What the network said where there was no answer; browsers do not tell. */
+    readonly statusText?: unknown
   }
 }
 
@@ -122,7 +124,8 @@ const placeOf = (
         path: pathname === "/" ? defaultPath : pathname.replace(/\/$/, "")
       }
     },
-    catch: () => unreachable(url, "that is no http or https URL")
+    catch: () =>
+      new Unreachable({ message: `Cannot reach ${url}: that is no http or https URL`, lasting: true })
   })
 
 /** One attempt to connect: what was asked for, and the token of this time. */
@@ -189,9 +192,30 @@ const explainError = (attempt: Attempt, error: RawConnectError): Effect.Effect<C
   if (message === "Invalid namespace") {
     return Effect.succeed(new AdmissionRefused({ code: 404, message: `${url} is no A2C-SMCP server` }))
   }
-  const why = message === "xhr poll error" ? "connection refused or lost" : message
-  return Effect.succeed(unreachable(url, why))
+  const fault = context?.statusText
+  if (fault instanceof Error) return Effect.succeed(unreachable(url, reasonOf(fault)))
+  return Effect.succeed(
+    unreachable(url, message === "xhr poll error" ? "connection refused or lost" : message)
+  )
 }
+
+/** How long a Server may take to hear that a member goes. */
+const partingTime = Duration.seconds(1)
+
+/**
+ * Closes a socket, and waits until the Server has been told: whoever ends its process before that, over polling or
+ * while the connection changes to WebSocket, would keep its seat until the Server misses its signs of life.
+ */
+const part = (socket: Socket): Effect.Effect<void> =>
+  Effect.interruptible(
+    Effect.callback<void>((resume) => {
+      const engine: Socket["io"]["engine"] | undefined = socket.io.engine
+      const isGone = engine === undefined || engine.readyState === "closed"
+      engine?.once("close", () => resume(Effect.void))
+      socket.disconnect()
+      if (isGone) resume(Effect.void)
+    })
+  ).pipe(Effect.timeoutOption(partingTime), Effect.asVoid)
 
 /** A socket that connects when told to, and is closed with the scope. */
 const open = Effect.fnUntraced(function* (
@@ -214,7 +238,7 @@ const open = Effect.fnUntraced(function* (
         ...(options.headers !== undefined && { extraHeaders: { ...options.headers } })
       })
     ),
-    (socket) => Effect.sync(() => socket.disconnect())
+    part
   )
 })
 
@@ -242,10 +266,14 @@ const currentToken = ({
     ? Effect.mapError(token, ({ message }) => new Unreachable({ message: `No token for ${url}: ${message}` }))
     : Effect.succeed(token)
 
+/** A URL without user and password: they are not sent to a Server, and errors are logged. */
+const bare = (url: string): string => url.replace(/\/\/[^/?#]*@/, "//")
+
 const connect = Effect.fnUntraced(function* (
-  options: SocketIoClientOptions,
+  given: SocketIoClientOptions,
   request: Parameters<TransportClient["Service"]["connect"]>[0]
 ): Effect.fn.Return<Link, ConnectFailed, Scope.Scope> {
+  const options = { ...given, url: bare(given.url) }
   const { connectTimeout = Duration.seconds(20), url } = options
   const token = yield* currentToken(options).pipe(
     Effect.timeoutOrElse({

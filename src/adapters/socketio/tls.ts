@@ -2,7 +2,7 @@ import { createServer as createHttpServer, type Server } from "node:http"
 import { createServer as createHttpsServer } from "node:https"
 import { Effect, type Scope, Stream } from "effect"
 import { ListenFailed } from "../../application/ports/Transport.ts"
-import { reasonOf } from "../node/network.ts"
+import { reasonOf } from "../bytes/networkReason.ts"
 
 /** What a Server proves with that it is who it is: a certificate, with those above it, and its private key, as PEM. */
 export interface TlsIdentity {
@@ -27,6 +27,7 @@ const handshakeTimeout = 15_000
 /** What OpenSSL means by its codes, where its own words say nothing. */
 const words: { readonly [code: string]: string } = {
   ERR_OSSL_PEM_NO_START_LINE: "it is no PEM",
+  ERR_OSSL_UNSUPPORTED: "the key is no PEM, or of a kind that is not known",
   ERR_OSSL_X509_KEY_VALUES_MISMATCH: "the key is not that of the certificate"
 }
 

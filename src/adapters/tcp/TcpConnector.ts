@@ -2,7 +2,7 @@ import { Socket } from "node:net"
 import { Duration, Effect, Layer } from "effect"
 import { ByteConnector } from "../../application/ports/ByteLink.ts"
 import { Unreachable } from "../../application/ports/Transport.ts"
-import { reasonOf } from "../node/network.ts"
+import { reasonOf } from "../bytes/networkReason.ts"
 import { makeTcpLink, socketOptions, spellAddress } from "./TcpLink.ts"
 
 /** How long a host may take to answer; the system alone would try for minutes. */

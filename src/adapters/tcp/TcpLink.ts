@@ -1,7 +1,7 @@
 import type { Socket } from "node:net"
 import { Cause, Deferred, Effect, Exit, Latch, Stream } from "effect"
 import { ByteLinkClosed } from "../../application/ports/ByteLink.ts"
-import { reasonOf } from "../node/network.ts"
+import { reasonOf } from "../bytes/networkReason.ts"
 import { closedHere, closedThere, closingTime, type OwnedLink } from "../bytes/OwnedLink.ts"
 
 /** What every socket of ours is opened with. */

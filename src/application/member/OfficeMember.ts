@@ -87,7 +87,7 @@ const stableAfter = Duration.seconds(2)
 const isWorthWaiting = (error: JoinFailed): boolean => {
   switch (error._tag) {
     case "Unreachable":
-      return true
+      return error.lasting !== true
     case "AdmissionRefused":
       return error.passing === true
     case "JoinRefused":

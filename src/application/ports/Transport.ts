@@ -135,7 +135,11 @@ export class VersionRefused extends Data.TaggedError("VersionRefused")<{
 }> {}
 
 /** The Server cannot be reached right now. */
-export class Unreachable extends Data.TaggedError("Unreachable")<{ readonly message: string }> {}
+export class Unreachable extends Data.TaggedError("Unreachable")<{
+  readonly message: string
+  /** Trying again would not help: what was given as its address is none. */
+  readonly lasting?: boolean
+}> {}
 
 export type ConnectFailed = VersionRefused | AdmissionRefused | Unreachable
 

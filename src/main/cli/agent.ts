@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
+import { mostTimeoutSeconds } from "../../domain/protocol/v0_2/fields.ts"
 import type * as agentModule from "../commands/agent.ts"
 import type { AgentPlace } from "../commands/agent.ts"
 import { agentPlace } from "./agentPlace.ts"
@@ -43,11 +44,21 @@ const commands = [
       ),
       timeout: Flag.Int("timeout").pipe(
         Flag.withMetavar("SECONDS"),
-        Flag.withDescription("how long the call may take, 1 to 3600 [default: 60]"),
+        Flag.withDescription(`how long the call may take, 1 to ${mostTimeoutSeconds} [default: 60]`),
+        Flag.filter(
+          (time) => time >= 1 && time <= mostTimeoutSeconds,
+          () => `a number from 1 to ${mostTimeoutSeconds}`
+        ),
         Flag.withDefault(60)
       )
     },
-    acting((run, place, given) => run.call(place, given))
+    Effect.fn(function* ({ args, ...given }) {
+      const place = yield* agentPlace
+      const run = yield* Effect.promise(() => import("../commands/agent.ts"))
+      // Before anything is connected: what is wrong with them needs no Server to say.
+      const params = yield* run.readArgs(args)
+      yield* run.asAgent(place, run.call(place, { ...given, params }))
+    })
   ).pipe(
     Command.withDescription("Call a tool; exits with 2 when the tool itself failed. Ctrl-C cancels the call"),
     Command.withExamples([

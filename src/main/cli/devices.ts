@@ -26,10 +26,10 @@ const token = Flag.Redacted("token").pipe(
 const gateway = Command.make(
   "gateway",
   {
-    tcp: listenPort("tcp", "port on which devices connect, 0 for a free one").pipe(
-      Flag.withFallbackConfig(Config.Int("A2C_DEVICES_TCP")),
-      Flag.withDefault(usualPort)
-    ),
+    tcp: listenPort(
+      "tcp",
+      `port on which devices connect, 0 for a free one [env A2C_DEVICES_TCP; default: ${usualPort}]`
+    ).pipe(Flag.withFallbackConfig(Config.Int("A2C_DEVICES_TCP")), Flag.withDefault(usualPort)),
     host: listenHost,
     token,
     tokens: Flag.String("tokens").pipe(

@@ -1,4 +1,4 @@
-import { Console, Effect, Layer, Option, Result, type Scope, Stream } from "effect"
+import { Console, Effect, Layer, Option, type Scope, Stream } from "effect"
 import { Agent, type AgentEvent } from "../../application/agent/Agent.ts"
 import type { AgentError } from "../../application/agent/AgentRequests.ts"
 import type { OwnerUnclear } from "../../application/agent/ToolOwner.ts"
@@ -96,11 +96,11 @@ export const tools = (place: AgentPlace, computer: Option.Option<string>): Act =
   })
 
 /** The arguments of a tool: a JSON object. */
-export const readArgs = (text: string): Result.Result<JsonObject, string> =>
-  Result.flatMap(
-    Result.try({ try: (): unknown => JSON.parse(text), catch: () => "--args is not JSON" }),
-    (value) => (isJsonObject(value) ? Result.succeed(value) : Result.fail("--args is no JSON object"))
-  )
+export const readArgs = (text: string): Effect.Effect<JsonObject, CommandFailed> =>
+  Effect.try({
+    try: (): unknown => JSON.parse(text),
+    catch: () => new CommandFailed({ message: "--args is not JSON" })
+  }).pipe(Effect.filterOrFail(isJsonObject, () => new CommandFailed({ message: "--args is no JSON object" })))
 
 /** What the process exits with when the tool itself failed. */
 const toolFailedCode = 2
@@ -110,17 +110,15 @@ export const call = (
   request: {
     readonly tool: string
     readonly computer: Option.Option<string>
-    readonly args: string
+    readonly params: JsonObject
     readonly timeout: number
   }
 ): Act =>
   Effect.gen(function* () {
-    const { args, timeout, tool } = request
-    const params = readArgs(args)
-    if (Result.isFailure(params)) return yield* refuse(params.failure)
+    const { params, timeout, tool } = request
     const agent = yield* Agent
     const computer = Option.getOrUndefined(request.computer)
-    const result = yield* agent.callTool({ computer, tool, params: params.success, timeout })
+    const result = yield* agent.callTool({ computer, tool, params, timeout })
     if (place.json) yield* Console.log(json(result))
     if (result.isError) {
       return yield* new CommandFailed({

@@ -1,6 +1,6 @@
 import { Console, Effect, Option } from "effect"
 import { newKey, readKeyEntries } from "../../adapters/auth/keyEntries.ts"
-import { explainFaults } from "../../domain/explain.ts"
+import { type Fault, explainFaults } from "../../domain/explain.ts"
 import type { Right } from "../../domain/office/identity.ts"
 import { refuse } from "../failure.ts"
 
@@ -18,7 +18,9 @@ export const printKey = Effect.fnUntraced(function* (command: ServerKeyCommand) 
   const { expires, names, offices, rights, subject } = command
   const { entry, key } = yield* newKey(subject, { rights, offices, names }, Option.getOrUndefined(expires))
   const read = readKeyEntries({ keys: [entry] })
-  if (read._tag === "Failure") return yield* refuse(explainFaults(read.failure))
+  // There is no file yet whose first entry this would be.
+  const inEntry = ({ issue, path }: Fault): Fault => ({ issue, path: path.slice(2) })
+  if (read._tag === "Failure") return yield* refuse(explainFaults(read.failure.map(inEntry)))
   yield* Console.error('Add this to "keys" in the file of --api-keys; the key itself is shown only now:')
   yield* Console.error(JSON.stringify(entry))
   yield* Console.log(key)

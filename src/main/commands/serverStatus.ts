@@ -56,6 +56,9 @@ const readReport = decoder(Report)
 /** The URL of the page; a path of the Server's own is one of Socket.IO, and the pages stand at the root. */
 const pageOf = ({ offices, url }: StatusCommand): Effect.Effect<URL, CommandFailed> => {
   const base = URL.parse(url)
+  if (base !== null && `${base.username}${base.password}` !== "") {
+    return refuse("The URL of a Server holds no user and no password: give a token by --token-file")
+  }
   if (base === null || !/^https?:$/.test(base.protocol)) {
     return refuse(`${JSON.stringify(url)} is no URL of a Server: expected one like http://127.0.0.1:7070`)
   }

@@ -1,5 +1,5 @@
 import { Console as NodeConsole } from "node:console"
-import { Console, type Duration, Effect, Option, type Redacted, Stream } from "effect"
+import { Console, type Duration, Effect, Equal, Option, type Redacted, Stream } from "effect"
 import { publishStdio } from "../../adapters/mcp/publish/Stdio.ts"
 import { serveTools as serveHttp } from "../../adapters/packs/http/ToolServer.ts"
 import { PackHost, type PackView } from "../../application/packs/PackHost.ts"
@@ -29,7 +29,9 @@ const follow = Effect.gen(function* () {
   const { changes } = yield* PackHost
   let known = new Map<string, PackView["status"]>()
   yield* Stream.runForEach(changes, (packs) => {
-    const news = packs.filter(({ path, status }) => status._tag === "Ready" && known.get(path) !== status)
+    const news = packs.filter(
+      ({ path, status }) => status._tag === "Ready" && !Equal.equals(known.get(path), status)
+    )
     known = new Map(packs.map(({ path, status }) => [path, status]))
     return Effect.forEach(
       news,

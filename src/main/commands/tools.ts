@@ -70,6 +70,11 @@ export const callTool = Effect.fnUntraced(
     const call = Effect.gen(function* () {
       const { packs, session } = yield* PackHost
       const said = (yield* packs).flatMap(complaints)
+      const names = (yield* session.listTools()).items.map(({ name }) => textOf(name))
+      if (!names.includes(tool)) {
+        const others = names.length === 0 ? "" : `; there are ${names.join(", ")}`
+        return yield* refuse([`There is no tool '${tool}' in ${dir}${others}`, ...said].join("\na2c: "))
+      }
       return yield* Effect.mapError(
         session.callTool(tool, args, {
           onProgress: ({ message, progress, total }) =>

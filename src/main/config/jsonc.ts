@@ -39,9 +39,9 @@ const spell = ({ error }: ParseError): string =>
     .trim()
     .toLowerCase()}`
 
-/** Each error once: a text that ends too soon lacks the same thing at every level that is open. */
-const distinct = (errors: ReadonlyArray<ParseError>): Iterable<ParseError> =>
-  new Map(errors.map((error) => [`${error.error} ${error.offset}`, error])).values()
+/** One error for a place, the first: a text that ends too soon lacks something at every level that is open. */
+const distinct = (errors: ReadonlyArray<ParseError>): ReadonlyArray<ParseError> =>
+  [...new Map(errors.toReversed().map((error) => [error.offset, error])).values()].toReversed()
 
 /** Members that stand twice in the same object: the first would be lost without a word. */
 const repeated = (
@@ -94,7 +94,7 @@ const read = (text: string): JsoncDocument => {
   return {
     value: getNodeValue(root),
     faults: [
-      ...[...distinct(errors)].map((error) => ({ path: [], issue: spell(error), ...at(error.offset) })),
+      ...distinct(errors).map((error) => ({ path: [], issue: spell(error), ...at(error.offset) })),
       ...repeated(root).map(({ issue, offset, path }) => ({ path, issue, ...at(offset) }))
     ],
     locate

@@ -78,6 +78,8 @@ describe("a log", () => {
     odd: "redis://user:a@hunter2@10.0.0.1:6379/0",
     header: "got Authorization: Bearer eyJhbGciOi.J9abcdef12.sig",
     page: "http://h/x?token=hunter2&b=1",
+    basic: "authorization: Basic aHVudGVyMg==",
+    plain: "authorization: bearerhunter2",
     held: Redacted.make("hunter2")
   }
 
@@ -88,7 +90,7 @@ describe("a log", () => {
           format,
           Effect.logWarning("connecting to redis://:hunter2@host failed", secrets)
         )
-        for (const secret of ["abc.def", "tok-1234", "key-1234", "hunter2", "eyJ"]) {
+        for (const secret of ["abc.def", "tok-1234", "key-1234", "hunter2", "aHVudGVy", "eyJ"]) {
           assert.notInclude(line, secret)
         }
         assert.include(line, "10.0.0.1:6379")
@@ -103,6 +105,7 @@ describe("a log", () => {
         tokens: 12,
         url: "http://127.0.0.1:7070/smcp",
         reason: "a bearer token is needed",
+        how: "send x-api-key or authorization: Bearer",
         sid: "k"
       }
       const [line = ""] = yield* logged("human", Effect.logInfo("fine", facts))
