@@ -345,6 +345,11 @@ describe("a2c", () => {
           { A2C_VALIDATE: "nonsense" },
           /^ {2}Invalid value of A2C_VALIDATE\. Expected "true" \|/m
         ],
+        [
+          ["server"],
+          { A2C_ALLOW_ORIGIN: "https://a.example,nonsense" },
+          /^ {2}Invalid value of A2C_ALLOW_ORIGIN\. Expected an origin like https:\/\/example\.org, or \*$/m
+        ],
         [["tools", "serve"], { PORT: "nonsense" }, /^ {2}Invalid value of PORT\. Expected/m],
         [place, { OTEL_EXPORTER_OTLP_ENDPOINT: "nonsense" }, /^a2c: OTEL_EXPORTER_OTLP_ENDPOINT: Expected/],
         [

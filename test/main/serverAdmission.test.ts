@@ -1,4 +1,5 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs"
+import { get } from "node:http"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
@@ -73,6 +74,30 @@ describe("a2c server", () => {
       // Another spelling of loopback, which the Server cannot know for what it is.
       const { process } = yield* serve({ A2C_INSECURE: "true" }, "--host", "127.1")
       yield* process.says("everybody who reaches this Server may enter every office", "stderr")
+    })
+  )
+
+  live(
+    "takes several origins from one variable, and flags instead of it",
+    Effect.gen(function* () {
+      const variables = { A2C_ALLOW_ORIGIN: "https://one.example, http://two.example:8080" }
+      const statusOf = (url: string, origin: string) =>
+        Effect.callback<number | undefined>((resume) => {
+          const asked = get(`${url}/smcp/?EIO=4&transport=polling&a2c_version=0.2.0`, { headers: { origin } })
+          asked.once("response", (response) => {
+            response.resume()
+            resume(Effect.succeed(response.statusCode))
+          })
+        })
+      const statuses = (url: string) =>
+        Effect.forEach(
+          ["https://one.example", "http://two.example:8080", "https://three.example"],
+          (origin) => statusOf(url, origin)
+        )
+      const byVariable = yield* serve(variables)
+      assert.deepStrictEqual(yield* statuses(byVariable.url), [200, 200, 403])
+      const byFlag = yield* serve(variables, "--allow-origin", "https://three.example")
+      assert.deepStrictEqual(yield* statuses(byFlag.url), [403, 403, 200])
     })
   )
 

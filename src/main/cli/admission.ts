@@ -1,6 +1,7 @@
-import { Config, Effect } from "effect"
+import { Config, Effect, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
 import { Right } from "../../domain/office/identity.ts"
+import { listed, repeated } from "./flags.ts"
 
 /** A setting that is a text, and its variable. */
 const text = (name: string, variable: string, metavar: string, description: string) =>
@@ -11,18 +12,8 @@ const text = (name: string, variable: string, metavar: string, description: stri
     Flag.optional
   )
 
-const patterns = (name: string, description: string) =>
-  Flag.String(name).pipe(
-    Flag.withMetavar("PATTERN"),
-    Flag.withDescription(`${description}: 'team*'; may be repeated`),
-    Flag.atLeast(0)
-  )
-
-const rights = (name: string, description: string) =>
-  Flag.Literals(name, Right.literals).pipe(
-    Flag.withDescription(`${description}; may be repeated`),
-    Flag.atLeast(0)
-  )
+const pattern = (name: string) => Flag.withMetavar(Flag.String(name), "PATTERN")
+const right = (name: string) => Flag.Literals(name, Right.literals)
 
 /** Who may enter a Server. Secrets have no flags: others can see the arguments of a process. */
 export const admission = {
@@ -53,9 +44,24 @@ export const admission = {
   ),
   jwtIssuer: text("jwt-issuer", "A2C_JWT_ISSUER", "TEXT", "what the claim 'iss' of tokens must be"),
   jwtAudience: text("jwt-audience", "A2C_JWT_AUDIENCE", "TEXT", "what the claim 'aud' of tokens must hold"),
-  jwtRights: rights("jwt-right", "what tokens without a claim 'a2c' may do [default: nothing]"),
-  jwtOffices: patterns("jwt-office", "which offices such tokens may join"),
-  jwtNames: patterns("jwt-name", "by which names the members with such tokens may go"),
+  jwtRights: listed(
+    right("jwt-right"),
+    Right,
+    "A2C_JWT_RIGHT",
+    "what tokens without a claim 'a2c' may do [default: nothing]"
+  ),
+  jwtOffices: listed(
+    pattern("jwt-office"),
+    Schema.String,
+    "A2C_JWT_OFFICE",
+    "which offices such tokens may join: 'team*'"
+  ),
+  jwtNames: listed(
+    pattern("jwt-name"),
+    Schema.String,
+    "A2C_JWT_NAME",
+    "by which names the members with such tokens may go: 'team*'"
+  ),
   insecure: Flag.Boolean("insecure").pipe(
     Flag.withDescription("let everybody in although others reach this address [env A2C_INSECURE]"),
     Flag.withFallbackConfig(Config.Boolean("A2C_INSECURE")),
@@ -74,13 +80,13 @@ export const key = Command.make(
       Flag.withDescription("who shows the key, for the log [default: member]"),
       Flag.withDefault("member")
     ),
-    rights: rights("right", "what the key is good for [default: agent and computer]").pipe(
+    rights: repeated(right("right"), "what the key is good for [default: agent and computer]").pipe(
       Flag.map((given) => (given.length === 0 ? (["agent", "computer"] as const) : given))
     ),
-    offices: patterns("office", "which offices it opens [default: all]").pipe(
+    offices: repeated(pattern("office"), "which offices it opens: 'team*' [default: all]").pipe(
       Flag.map((given) => (given.length === 0 ? ["*"] : given))
     ),
-    names: patterns("name", "by which names its owner may go [default: any]").pipe(
+    names: repeated(pattern("name"), "by which names its owner may go: 'team*' [default: any]").pipe(
       Flag.map((given) => (given.length === 0 ? ["*"] : given))
     ),
     expires: Flag.String("expires").pipe(

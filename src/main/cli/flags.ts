@@ -1,5 +1,5 @@
 import { hostname } from "node:os"
-import { Config, Duration, Schema } from "effect"
+import { Config, Duration, Schema, SchemaGetter } from "effect"
 import { Flag } from "effect/cli"
 import { Identifier } from "../../domain/protocol/v0_2/fields.ts"
 
@@ -124,6 +124,32 @@ export const mcpToken = (name: string) =>
     Flag.withDescription("what clients over HTTP must show as bearer token; better by [env A2C_MCP_TOKEN]"),
     Flag.withFallbackConfig(Config.Redacted("A2C_MCP_TOKEN")),
     Flag.optional
+  )
+
+/** A flag that may be repeated. */
+export const repeated = <A>(flag: Flag.Flag<A>, description: string): Flag.Flag<ReadonlyArray<A>> =>
+  flag.pipe(Flag.withDescription(`${description}; may be repeated`), Flag.atLeast(0))
+
+const withCommas = <A extends string>(value: Schema.Codec<A, string>) =>
+  Schema.String.pipe(
+    Schema.decodeTo(Schema.Array(Schema.Trim.pipe(Schema.decodeTo(value))), {
+      decode: SchemaGetter.split(),
+      encode: SchemaGetter.transform((values) => values.join())
+    })
+  )
+
+/** A flag that may be repeated, and whose variable holds as many values with commas between them. */
+export const listed = <A extends string>(
+  flag: Flag.Flag<A>,
+  value: Schema.Codec<A, string>,
+  variable: string,
+  description: string
+): Flag.Flag<ReadonlyArray<A>> =>
+  flag.pipe(
+    Flag.withDescription(`${description}; may be repeated [env ${variable}, with commas]`),
+    Flag.atLeast(1),
+    Flag.withFallbackConfig(Config.schema(withCommas(value), variable)),
+    Flag.withDefault<ReadonlyArray<A>>([])
   )
 
 /** A number of something, at least one. */

@@ -2,7 +2,7 @@ import { Console, Effect } from "effect"
 import { CliError, CliOutput } from "effect/cli"
 
 /** How Effect words a variable that cannot be read: as if its flag had been given with the value "config". */
-const misread = { value: "config", expected: /^SchemaError\((.*)\n {2}at \["(\w+)"\]\)$/su }
+const misread = { value: "config", expected: /^SchemaError\((.*)\n {2}at \["(\w+)"\](?:\[\d+\])?\)$/su }
 
 /** Names the variable where that is what was wrong, and not the flag that it stands for. */
 const inWords = (error: CliError.NonShowHelpErrors): CliError.NonShowHelpErrors => {

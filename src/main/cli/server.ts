@@ -1,4 +1,4 @@
-import { Config, Duration, Effect } from "effect"
+import { Config, Duration, Effect, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
 import { usualRotation } from "../../adapters/node/auditRotation.ts"
 import {
@@ -10,7 +10,7 @@ import {
   mostMessageBytes
 } from "../../adapters/socketio/limits.ts"
 import { admission, key } from "./admission.ts"
-import { count } from "./flags.ts"
+import { listed } from "./flags.ts"
 import { limitFlags, limitsOf } from "./limits.ts"
 import { observed } from "./observing.ts"
 import { status } from "./serverStatus.ts"
@@ -19,8 +19,13 @@ import { status } from "./serverStatus.ts"
 const isOrigin = (text: string): boolean =>
   text === "*" || text === "null" || (URL.canParse(text) && new URL(text).origin === text)
 
+const origin = "an origin like https://example.org, or *"
+const Origin = Schema.String.check(Schema.makeFilter((text) => isOrigin(text) || `Expected ${origin}`))
+
 /** The longest time that may pass between or after signs of life, in seconds. */
 const mostPingTime = 300
+
+const mostAuditFiles = 1000
 
 /** A time that belongs to signs of life: whole seconds for operators, milliseconds for the Server. */
 const pingTime = (name: "ping-interval" | "ping-timeout", usual: number, what: string) => {
@@ -86,14 +91,18 @@ export const server = Command.make(
       defaultPingTimeout,
       "how long it has to give one; receiving one message may take clients of others as long"
     ),
-    allowedOrigins: Flag.String("allow-origin").pipe(
-      Flag.withMetavar("ORIGIN"),
-      Flag.withDescription("origin whose pages may connect, * for any; may be repeated"),
-      Flag.filter(isOrigin, () => "an origin like https://example.org, or *"),
-      Flag.atLeast(0)
+    allowedOrigins: listed(
+      Flag.String("allow-origin").pipe(
+        Flag.withMetavar("ORIGIN"),
+        Flag.filter(isOrigin, () => origin)
+      ),
+      Origin,
+      "A2C_ALLOW_ORIGIN",
+      "origin whose pages may connect, * for any"
     ),
     requireRole: Flag.Boolean("require-role").pipe(
-      Flag.withDescription("refuse connections that do not state their role"),
+      Flag.withDescription("refuse connections that do not state their role [env A2C_REQUIRE_ROLE]"),
+      Flag.withFallbackConfig(Config.Boolean("A2C_REQUIRE_ROLE")),
       Flag.withDefault(false)
     ),
     validate: Flag.Boolean("validate").pipe(
@@ -156,7 +165,18 @@ export const server = Command.make(
       ),
       Flag.withDefault(usualRotation.maxBytes)
     ),
-    auditKeep: count("audit-keep", 1000, usualRotation.keep, "full files of the audit that are kept")
+    auditKeep: Flag.Int("audit-keep").pipe(
+      Flag.withMetavar("NUMBER"),
+      Flag.withDescription(
+        `full files of the audit that are kept [env A2C_AUDIT_KEEP; default: ${usualRotation.keep}]`
+      ),
+      Flag.withFallbackConfig(Config.Int("A2C_AUDIT_KEEP")),
+      Flag.filter(
+        (files) => files >= 1 && files <= mostAuditFiles,
+        () => `a number from 1 to ${mostAuditFiles}`
+      ),
+      Flag.withDefault(usualRotation.keep)
+    )
   },
   Effect.fn(function* ({ grace, limits, ...options }) {
     const { runServer } = yield* Effect.promise(() => import("../commands/server.ts"))
