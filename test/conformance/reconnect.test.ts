@@ -8,6 +8,7 @@ import * as SocketIoClient from "../../src/adapters/socketio/SocketIoClient.ts"
 import * as SocketIoServer from "../../src/adapters/socketio/SocketIoServer.ts"
 import { TransportClient, TransportServer } from "../../src/application/ports/Transport.ts"
 import { Server } from "../../src/application/server/Server.ts"
+import { freePort } from "../freePort.ts"
 import { agentUnderTest, computerUnderTest, resource, tool } from "./members.ts"
 import type { World } from "./World.ts"
 
@@ -60,18 +61,8 @@ const onMemory = Effect.gen(function* () {
   )
 })
 
-/** A port that was free a moment ago. */
-const freePort = Effect.scoped(
-  Effect.gen(function* () {
-    const context = yield* Layer.build(
-      Server.layer.pipe(Layer.provide(SocketIoServer.layer()), Layer.provide(MemoryCluster.layer))
-    )
-    return Number(new URL(Context.get(context, Server).url).port)
-  })
-)
-
 const onSocketIo = Effect.gen(function* () {
-  const port = yield* Effect.orDie(freePort)
+  const port = yield* freePort
   return yield* restartable(
     SocketIoServer.layer({ port }),
     SocketIoClient.layer({ url: `http://127.0.0.1:${port}` }),

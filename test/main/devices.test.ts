@@ -1,9 +1,9 @@
-import { createServer } from "node:net"
 import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, type Scope, Stream } from "effect"
 import { Agent } from "../../src/application/agent/Agent.ts"
 import { agentLayer } from "../../src/main/layers.ts"
+import { freePort } from "../freePort.ts"
 import { descendants, gone } from "../processes.ts"
 import { a2c, type Cli, temporaryFile } from "./processes.ts"
 import { connectSeedDevice } from "./seedDevice.ts"
@@ -17,15 +17,6 @@ const mcp = (mcpServers: object) => temporaryFile("mcp.json", JSON.stringify({ m
 const patience = 120_000
 const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
   it.live(title, () => Effect.scoped(body), patience)
-
-/** A port that nobody listens on. */
-const freePort = Effect.callback<number>((resume) => {
-  const server = createServer().listen(0, "127.0.0.1", () => {
-    const address = server.address()
-    const port = typeof address === "object" && address !== null ? address.port : 0
-    server.close(() => resume(Effect.succeed(port)))
-  })
-})
 
 /** A Server, and what an Agent at the command line says to be in the office of the tests. */
 const office = Effect.gen(function* () {

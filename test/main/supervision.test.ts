@@ -7,6 +7,7 @@ import { TestClock } from "effect/testing"
 import * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
 import type { Computer } from "../../src/application/computer/Computer.ts"
 import { agentUnderTest, computerUnderTest, resource } from "../conformance/members.ts"
+import { freePort } from "../freePort.ts"
 import { alive, gone } from "../processes.ts"
 import {
   becomes,
@@ -83,10 +84,12 @@ describe("an MCP server that is killed", () => {
 })
 
 /** An MCP server on Streamable HTTP and where it is; killed with the scope if it still runs. */
-const httpServer = Effect.fnUntraced(function* (port = "0") {
+const httpServer = Effect.fnUntraced(function* (port: number) {
   const child = yield* Effect.acquireRelease(
     Effect.sync(() =>
-      leash(spawn(process.execPath, [contract, "http", port], { stdio: ["ignore", "pipe", "ignore"] }))
+      leash(
+        spawn(process.execPath, [contract, "http", String(port)], { stdio: ["ignore", "pipe", "ignore"] })
+      )
     ),
     (one) => Effect.sync(() => one.kill("SIGKILL"))
   )
@@ -100,7 +103,8 @@ describe("an MCP server on HTTP that is restarted on its port", () => {
   live(
     "its tools vanish, it is found again, the same call works, and the office hears of it exactly twice",
     Effect.gen(function* () {
-      const { child, url } = yield* httpServer()
+      const port = yield* freePort
+      const { child, url } = yield* httpServer(port)
       const place = yield* makePlace
       const told = yield* listen(place, office)
       const servers = { web: { type: "streamable", server_parameters: { url } } }
@@ -114,7 +118,7 @@ describe("an MCP server on HTTP that is restarted on its port", () => {
       child.kill("SIGKILL")
       yield* until(computer, "web", "BackingOff")
       assert.strictEqual((yield* computer.catalogue).entries.size, 0)
-      yield* httpServer(new URL(url).port)
+      yield* httpServer(port)
       yield* until(computer, "web", "Ready")
       assert.deepStrictEqual(yield* echo, answer)
       yield* becomes("the second notice", () => told("notify:update_tool_list") === 2)
