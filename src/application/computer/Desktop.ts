@@ -61,27 +61,12 @@ export const makeDesktop = Effect.fnUntraced(function* (
     )
   }
 
-  /** Everything a server lists; what it listed last where it does not answer in half of the time. */
-  const listed = (server: ReadyServer) =>
-    pool.relist(server).pipe(
-      Effect.timeout(Duration.times(readTimeout, 0.5)),
-      Effect.catch(({ message }) =>
-        Effect.as(
-          Effect.logWarning("windows as they were listed before", {
-            server: server.config.name,
-            reason: message
-          }),
-          server.resources
-        )
-      )
-    )
-
   const windowsOf = Effect.fnUntraced(function* (
     server: ReadyServer,
     window: string | undefined,
     deadline: number
   ) {
-    const resources = yield* listed(server)
+    const resources = yield* pool.listed(server, "windows")
     const byUri = new Map(resources.map((resource) => [textOf(resource["uri"]), resource]))
     const wanted = [...byUri.values()].filter(({ uri }) =>
       window === undefined ? looksLikeWindow(textOf(uri)) : uri === window

@@ -18,10 +18,10 @@ import type {
   GetResourcesRet
 } from "../../domain/protocol/v0_2/calls.ts"
 import { capabilityNotSupported, codes, mcpServerNotFound, Refusal } from "../../domain/refusal.ts"
-import { McpFailure } from "../ports/McpSession.ts"
+import type { McpFailure } from "../ports/McpSession.ts"
 import { ComputerSettings } from "./ComputerSettings.ts"
 import type { ReadyServer } from "./Offer.ts"
-import type { SessionPool } from "./SessionPool.ts"
+import { type SessionPool, tooSlow } from "./SessionPool.ts"
 
 /** The documents and other resources of a Computer's MCP servers. */
 export interface Documents {
@@ -40,8 +40,6 @@ const usualSeconds = 60
 
 /** How many document bodies of one server are read at once. */
 const readers = 16
-
-const tooSlow = new McpFailure({ kind: "unavailable", message: "it lists too slowly" })
 
 const uriOf = ({ uri }: JsonObject): string => (typeof uri === "string" ? uri : "")
 
@@ -200,24 +198,9 @@ export const makeDocuments = Effect.fnUntraced(function* (
     return summarize(name, uri, resource, Option.getOrUndefined(body))
   })
 
-  /** Everything a server lists; what it listed last where it does not answer in half of the time. */
-  const listed = (server: ReadyServer) =>
-    pool.relist(server).pipe(
-      Effect.timeout(Duration.times(readTimeout, 0.5)),
-      Effect.catch(({ message }) =>
-        Effect.as(
-          Effect.logWarning("documents as they were listed before", {
-            server: server.config.name,
-            reason: message
-          }),
-          server.resources
-        )
-      )
-    )
-
   const documentsOf = Effect.fnUntraced(function* (server: ReadyServer, deadline: number) {
     const documents = yield* Effect.forEach(
-      yield* listed(server),
+      yield* pool.listed(server, "documents"),
       Effect.fnUntraced(function* (resource) {
         const uri = documentUri(uriOf(resource))
         if (uri === undefined) return []

@@ -1,4 +1,4 @@
-import { Data, Effect, FiberMap, type Scope, Semaphore, type Stream } from "effect"
+import { Data, Duration, Effect, FiberMap, type Scope, Semaphore, type Stream } from "effect"
 import { compareSetups, type Setup, type SetupDifference } from "../../domain/config/setup.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import type { Part } from "../../domain/office/notice.ts"
@@ -37,6 +37,11 @@ export interface SessionPool {
   readonly catalogue: () => Catalogue
   /** Lists a server's resources anew, so that what it did not announce is seen, too. */
   readonly relist: (server: ReadyServer) => Effect.Effect<ReadonlyArray<JsonObject>, McpFailure>
+  /** The same for whoever wants `what` of it; what it listed last where it does not answer in half of the time. */
+  readonly listed: (
+    server: ReadyServer,
+    what: "windows" | "documents"
+  ) => Effect.Effect<ReadonlyArray<JsonObject>>
   /** Waits until no server starts for the first time any more. */
   readonly started: Effect.Effect<void>
   /** Starts a server that does not run, even a disabled one, and waits until it runs or cannot. */
@@ -51,6 +56,9 @@ export interface SessionPool {
 
 const firstState = ({ disabled }: ServerConfig): ServerState =>
   disabled ? { _tag: "Stopped", reason: "disabled" } : { _tag: "Starting", attempt: 1 }
+
+/** Why a server's listing was given up. */
+export const tooSlow = new McpFailure({ kind: "unavailable", message: "it lists too slowly" })
 
 const isSameText = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)
 
@@ -153,6 +161,19 @@ export const makeSessionPool = Effect.fnUntraced(function* (
     { discard: true }
   )
 
+  const relist: SessionPool["relist"] = ({ config: { name }, session }) =>
+    listResources(session).pipe(
+      Effect.timeoutOrElse({ duration: readTimeout, orElse: () => Effect.fail(tooSlow) }),
+      Effect.tap((resources) =>
+        change((states) => {
+          const state = states.get(name)
+          return isRunning(state) && state.session === session && !isSameText(state.resources, resources)
+            ? new Map(states).set(name, { ...state, resources })
+            : states
+        })
+      )
+    )
+
   return {
     ready: () => offer().ready,
     shown: () => offer().shown,
@@ -161,19 +182,15 @@ export const makeSessionPool = Effect.fnUntraced(function* (
     states: () => offer().states,
     changes: roster.changes,
     catalogue: () => offer().catalogue,
-    relist: ({ config: { name }, session }) =>
-      listResources(session).pipe(
-        Effect.timeoutOrElse({
-          duration: readTimeout,
-          orElse: () => Effect.fail(new McpFailure({ kind: "unavailable", message: "it lists too slowly" }))
-        }),
-        Effect.tap((resources) =>
-          change((states) => {
-            const state = states.get(name)
-            return isRunning(state) && state.session === session && !isSameText(state.resources, resources)
-              ? new Map(states).set(name, { ...state, resources })
-              : states
-          })
+    relist,
+    listed: (server, what) =>
+      relist(server).pipe(
+        Effect.timeout(Duration.times(readTimeout, 0.5)),
+        Effect.catch(({ message: reason }) =>
+          Effect.as(
+            Effect.logWarning(`${what} as they were listed before`, { server: server.config.name, reason }),
+            server.resources
+          )
         )
       ),
     started: until((states) =>

@@ -5,7 +5,7 @@ import { makeMemoryServer } from "../../../src/adapters/memory/MemoryMcp.ts"
 import { jsonBody } from "../../../src/application/ports/Body.ts"
 import type { TransportClient } from "../../../src/application/ports/Transport.ts"
 import { tool } from "../../conformance/members.ts"
-import { staged } from "./stage.ts"
+import { link, staged } from "./stage.ts"
 
 describe("joining an office", () => {
   it.effect("what changes after the office has let the Computer in, and before it knows, is told", () =>
@@ -16,19 +16,12 @@ describe("joining an office", () => {
       const transport: TransportClient["Service"] = {
         connect: () =>
           Effect.succeed({
-            id: "sid",
+            ...link,
             ask: () =>
               alpha
                 .setTools([tool("b")])
                 .pipe(Effect.andThen(Effect.sleep("1 second")), Effect.as([jsonBody(true), jsonBody(null)])),
-            tell: (event) => Effect.sync(() => void told.push(event)),
-            request: () => () => undefined,
-            backlog: () => 0,
-            pause: () => undefined,
-            close: () => Effect.void,
-            closed: Effect.never,
-            maxBytes: () => Number.POSITIVE_INFINITY,
-            fits: () => true
+            tell: (event) => Effect.sync(() => void told.push(event))
           })
       }
       const { computer } = yield* staged({ servers: { alpha }, transport })

@@ -121,7 +121,7 @@ export const standing = (computer: Computer["Service"], name: string) =>
 export const dead = new McpFailure({ kind: "unavailable", message: "it does not start" })
 
 /** A connection with a Server that says yes to everything. */
-const link: Link = {
+export const link: Link = {
   id: "sid",
   ask: () => Effect.succeed([jsonBody(true), jsonBody(null)]),
   tell: () => Effect.void,
