@@ -43,7 +43,7 @@ const demandsOf = (schema: JsonObject): Demands => {
     if (Array.isArray(node)) left.push(...node)
     if (!isJsonObject(node)) continue
     left.push(...Object.values(node))
-    if ("$ref" in node || "$dynamicRef" in node) demands.references += 1
+    demands.references += Number("$ref" in node) + Number("$dynamicRef" in node)
     if ("uniqueItems" in node) demands.uniques += 1
     if (typeof node["format"] === "string") addPattern(formatExponent)
     if (typeof node["pattern"] === "string") addPattern(exponentOf(node["pattern"]))

@@ -6,8 +6,8 @@ import { messageRead } from "../node/relayMemory.ts"
 import { Outgoing, TextFrame } from "./frames.ts"
 import { envelopeBytes, strangerBytes } from "./limits.ts"
 import { Patience } from "./patience.ts"
-import { hasMoved, type Progress, progressOf } from "./progress.ts"
 import { currentTurn } from "./turn.ts"
+import { expectSignsOfLife, type Pinged } from "./signsOfLife.ts"
 
 type Request = ConstructorParameters<typeof transports.websocket>[0]
 type Packets = Parameters<Transport["send"]>[0]
@@ -287,45 +287,6 @@ const wiresOf = (transport: object): ReadonlyArray<Socket> => {
   return [sending, responses.get(transport)?.socket].filter((wire) => wire != null)
 }
 
-/** The parts of a connection of Engine.IO by which it finds out that its member is gone. */
-interface Pinged {
-  readonly transport: object
-  readonly server: { readonly opts: { readonly pingTimeout: number } }
-  pingTimeoutTimer: ReturnType<typeof setTimeout> | null
-  resetPingTimeout: () => void
-  sendPacket(type: "ping"): void
-  onClose(reason: string): void
-  on(event: "upgrade", listener: (this: Pinged) => void): unknown
-}
-
-/**
- * Waits for the answer to a ping, longer than Engine.IO would: who is still sending or taking a long message cannot
- * answer before its end, and is there as long as bytes move.
- */
-function awaitPong(this: Pinged): void {
-  const { pingTimeout } = this.server.opts
-  clearTimeout(this.pingTimeoutTimer ?? undefined)
-  const before: ReadonlyArray<Progress> = wiresOf(this.transport).map(progressOf)
-  this.pingTimeoutTimer = setTimeout(() => {
-    const hasCome = (wire: Socket) => !before.some(({ socket }) => socket === wire)
-    const isMoving = before.some((progress) => hasMoved(progress, pingTimeout))
-    // Another connection of the same member says as much: polling has many.
-    if (!isMoving && !wiresOf(this.transport).some(hasCome)) return this.onClose("ping timeout")
-    // The member wants a sign of life, too, and gets none from Engine.IO before it has answered the last one.
-    this.sendPacket("ping")
-    this.resetPingTimeout()
-  }, pingTimeout)
-}
-
-/**
- * Asks a member that has changed its transport for a sign of life. Engine.IO forgets with the old transport that it waits
- * for one, and asks for the next one only when that has come.
- */
-function askAnew(this: Pinged): void {
-  this.sendPacket("ping")
-  this.resetPingTimeout()
-}
-
 /** What an engine is made of. */
 export interface EngineOptions {
   readonly maxMessageBytes: number
@@ -360,8 +321,7 @@ export class Engine extends Server {
     this.#cutOff = cutOff
     this.on("connection", (connection: Pinged & { writeBuffer: Packets }) => {
       const { transport } = connection
-      connection.resetPingTimeout = awaitPong
-      connection.on("upgrade", askAnew)
+      expectSignsOfLife(connection, wiresOf)
       if (!isPolling(transport)) return
       transport.maxHttpBufferSize = strangerBytes
       // Whatever transport comes next takes it from there, be it by another answer or a WebSocket.
