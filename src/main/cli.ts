@@ -5,29 +5,9 @@ import { Console, Effect, Layer, Runtime } from "effect"
 import { Command } from "effect/cli"
 import * as TerminalLog from "../adapters/node/TerminalLog.ts"
 import { version } from "../version.ts"
-import { agent } from "./cli/agent.ts"
-import { computer } from "./cli/computer.ts"
-import { devices } from "./cli/devices.ts"
-import { logging } from "./cli/observing.ts"
 import * as Presenter from "./cli/presenter.ts"
-import { server } from "./cli/server.ts"
-import { tools } from "./cli/tools.ts"
+import { root } from "./cli/root.ts"
 import * as DotEnv from "./config/dotEnv.ts"
-
-const demo = Command.make(
-  "demo",
-  {},
-  Effect.fn(function* () {
-    const { runDemo } = yield* Effect.promise(() => import("./demo/demo.ts"))
-    yield* runDemo
-  })
-).pipe(Command.withDescription("See it all work: Server, two Computers with real MCP servers, and an Agent"))
-
-const root = Command.make("a2c").pipe(
-  Command.withDescription("A2C-SMCP: an Agent works through a Server with many Computers"),
-  Command.withSubcommands([demo, server, computer, agent, devices, tools]),
-  logging
-)
 
 /** What kept the results from being written, unless nobody wants to read on: `a2c … | head -1` is no failure. */
 const writeFailure = (failure: NodeJS.ErrnoException | null | undefined): string | undefined =>
