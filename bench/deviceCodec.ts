@@ -5,7 +5,7 @@
  * Usage: node bench/deviceCodec.ts [MEGABYTES]
  */
 import { Result } from "effect"
-import { initialDecoder, step } from "../src/domain/devices/decoder.ts"
+import { initialDecoderState, decodeChunk } from "../src/domain/devices/decoder.ts"
 import { encodeFrame, encodeJson } from "../src/domain/devices/encode.ts"
 import type { FrameType } from "../src/domain/devices/frame.ts"
 
@@ -40,10 +40,10 @@ const streams: ReadonlyArray<readonly [string, Uint8Array]> = [
 type Read = (pieces: ReadonlyArray<Uint8Array>) => number
 
 const decoder: Read = (pieces) => {
-  let state = initialDecoder()
+  let state = initialDecoderState()
   let frames = 0
   for (const piece of pieces) {
-    const [next, events] = step(state, piece)
+    const [next, events] = decodeChunk(state, piece)
     for (const event of events) if (event._tag === "Frame") frames++
     state = next
   }

@@ -15,7 +15,7 @@ const devices = Number(process.argv[2] ?? 1000)
 const load = { times: 10, atOnce: Math.min(64, devices) }
 
 /** How long all of it may take, in milliseconds: whatever hangs is a failure. */
-const patience = 120_000
+const timeout = 120_000
 
 /** Files that a process has open beside its sockets. */
 const otherFiles = 64
@@ -28,7 +28,7 @@ if (openFiles !== "unlimited" && Number(openFiles) < devices + otherFiles) {
 setTimeout(() => {
   process.stdout.write("it took too long\n")
   process.exit(1)
-}, patience).unref()
+}, timeout).unref()
 
 const frame = (message: object) => `##START\u0006mcp000010000${JSON.stringify(message)}##END`
 const registration = frame({

@@ -34,16 +34,16 @@ const bodyOf = (bytes: number): Body => {
 const layer =
   kind === "redis"
     ? RedisNodeLink.layer({ url: Redacted.make(url), node })
-    : MemoryNodeLink.layer(MemoryNodeLink.makeCluster(), node)
+    : MemoryNodeLink.layer(MemoryNodeLink.makeNetwork(), node)
 
 const host = Effect.gen(function* () {
   const link = yield* NodeLink
   yield* link.serve({
-    request: (_, event, __, ___, end) => {
-      queueMicrotask(() => end(Exit.succeed([bodyOf(Number(event))])))
+    startRequest: (_, event, __, ___, onReply) => {
+      queueMicrotask(() => onReply(Exit.succeed([bodyOf(Number(event))])))
       return () => {}
     },
-    tell: () => {}
+    notify: () => {}
   })
   const question = bodyOf(1024)
   const work = ({ atOnce, bytes, seconds }: Order) => {
@@ -53,15 +53,15 @@ const host = Effect.gen(function* () {
     const ask = () => {
       const begun = performance.now()
       open++
-      link.request(
+      link.startRequest(
         "answerer",
         { sid: "some-member-of-it", office: "some-office" },
         String(bytes),
         question,
         Duration.seconds(30),
-        (asked) => {
+        (exit) => {
           open--
-          if (Exit.isFailure(asked)) throw new Error(String(asked.cause))
+          if (Exit.isFailure(exit)) throw new Error(String(exit.cause))
           times.push(performance.now() - begun)
           if (performance.now() < end) ask()
           else if (open === 0) {

@@ -22,11 +22,11 @@ const rows = [
 ]
 
 /** How long all of it may take, in milliseconds: whatever hangs is a failure. */
-const patience = 60_000 + rows.length * 4000 * seconds
+const timeout = 60_000 + rows.length * 4000 * seconds
 setTimeout(() => {
   process.stdout.write("it took too long\n")
   process.exit(1)
-}, patience).unref()
+}, timeout).unref()
 
 // All of it ends with this process.
 const redis = await Effect.runPromise(Scope.provide(startRedis(), Scope.makeUnsafe()))

@@ -11,28 +11,28 @@ import * as MemoryMcp from "../src/adapters/memory/MemoryMcp.ts"
 import * as MemoryCluster from "../src/adapters/memory/MemoryCluster.ts"
 import * as MemoryTransport from "../src/adapters/memory/MemoryTransport.ts"
 import { Agent } from "../src/application/agent/Agent.ts"
-import { officeSession } from "../src/application/bridge/OfficeSession.ts"
+import { makeOfficeMcpSession } from "../src/application/bridge/OfficeSession.ts"
 import { Computer } from "../src/application/computer/Computer.ts"
 import { Inputs } from "../src/application/computer/Inputs.ts"
 import { Server } from "../src/application/server/Server.ts"
-import { readComputerConfig } from "../src/domain/config/config.ts"
+import { parseComputerConfig } from "../src/domain/config/config.ts"
 import { soak } from "./soak.ts"
 
 const rounds = Number(process.argv[2] ?? 10_000)
 const office = "soak"
 
 const config = Result.getOrThrow(
-  readComputerConfig({ servers: { memory: { type: "stdio", server_parameters: { command: "memory" } } } })
+  parseComputerConfig({ servers: { memory: { type: "stdio", server_parameters: { command: "memory" } } } })
 )
 
 const program = Effect.gen(function* () {
   const place = yield* Layer.build(
     Server.layer.pipe(Layer.provide(MemoryCluster.layer), Layer.provideMerge(MemoryTransport.layer()))
   )
-  const memory = yield* MemoryMcp.makeMemoryServer({
+  const memory = yield* MemoryMcp.makeMemoryMcpServer({
     tools: [
       {
-        listed: { name: "tool", description: "x".repeat(1000), inputSchema: { type: "object" } },
+        definition: { name: "tool", description: "x".repeat(1000), inputSchema: { type: "object" } },
         run: () => Effect.succeed({ content: [] })
       }
     ]
@@ -44,7 +44,7 @@ const program = Effect.gen(function* () {
     ),
     Agent
   )
-  const session = yield* Effect.provideService(officeSession({ office }), Agent, agent)
+  const session = yield* Effect.provideService(makeOfficeMcpSession({ office }), Agent, agent)
   const { url } = yield* publishHttp(session, { port: 0 })
   const client = new Client({ name: "soak", version: "0" })
   yield* Effect.promise(() => client.connect(new StreamableHTTPClientTransport(new URL(url))))

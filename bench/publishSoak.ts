@@ -13,13 +13,13 @@ import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js"
 import { Effect } from "effect"
 import { publishHttp } from "../src/adapters/mcp/publish/Http.ts"
 import { publishStdio } from "../src/adapters/mcp/publish/Stdio.ts"
-import { makeMemoryServer } from "../src/adapters/memory/MemoryMcp.ts"
+import { makeMemoryMcpServer } from "../src/adapters/memory/MemoryMcp.ts"
 import { soak } from "./soak.ts"
 
 const rounds = Number(process.argv[2] ?? 10_000)
 
 const tool = (name: string) => ({
-  listed: { name, description: "x".repeat(1000), inputSchema: { type: "object" } },
+  definition: { name, description: "x".repeat(1000), inputSchema: { type: "object" } },
   run: () => Effect.succeed({ content: [] })
 })
 
@@ -44,7 +44,7 @@ const joinAndLeave = async (url: string) => {
 }
 
 const program = Effect.gen(function* () {
-  const server = yield* makeMemoryServer({ tools: [tool("t")] })
+  const server = yield* makeMemoryMcpServer({ tools: [tool("t")] })
   const session = yield* server.connect
   const { url } = yield* publishHttp(session, { port: 0 })
   const [stdin, stdout] = [new PassThrough(), new PassThrough()]

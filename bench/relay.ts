@@ -5,7 +5,7 @@
  */
 import { cpus } from "node:os"
 import { join } from "node:path"
-import { tuneForRelay } from "../src/adapters/node/relayMemory.ts"
+import { tuneGcForRelay } from "../src/adapters/node/relayMemory.ts"
 import type { Row, Setting } from "./relay/cases/Case.ts"
 import { cases } from "./relay/cases/all.ts"
 import * as kinds from "./relay/kinds.ts"
@@ -93,7 +93,7 @@ const main = async () => {
   const options = optionsOf(process.argv.slice(2))
   if (options.help) return void process.stdout.write(helpText(cases))
   // The load passes bodies on, too, and is not what is measured.
-  tuneForRelay()
+  tuneGcForRelay()
   const notPinned = pin(process.pid, processors.load)
   if (notPinned !== undefined) process.stderr.write(`Servers and load share processors: ${notPinned}.\n`)
   if (options.profile === undefined) await measure(options, notPinned)

@@ -3,8 +3,8 @@ import { createMCPClient } from "@ai-sdk/mcp"
 import { generateText, isStepCount } from "ai"
 import { MockLanguageModelV4 } from "ai/test"
 import { Effect } from "effect"
-import { officeSession } from "a2c-smcp"
-import { aiSdkTransportOf, mcpClientOf } from "a2c-smcp/llm"
+import { makeOfficeMcpSession } from "a2c-smcp"
+import { makeAiSdkTransport, makeMcpClient } from "a2c-smcp/llm"
 import { Office } from "./shared/office.ts"
 
 const nothingSpent = {
@@ -36,7 +36,7 @@ const model = new MockLanguageModelV4({
 })
 
 const program = Effect.gen(function* () {
-  const transport = aiSdkTransportOf(yield* mcpClientOf(yield* officeSession({ office: "team" })))
+  const transport = makeAiSdkTransport(yield* makeMcpClient(yield* makeOfficeMcpSession({ office: "team" })))
   const office = yield* Effect.acquireRelease(
     Effect.promise(() => createMCPClient({ transport })),
     (client) => Effect.promise(() => client.close())

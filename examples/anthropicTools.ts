@@ -2,8 +2,8 @@
 import Anthropic from "@anthropic-ai/sdk"
 import { mcpTools } from "@anthropic-ai/sdk/helpers/beta/mcp"
 import { Effect } from "effect"
-import { officeSession } from "a2c-smcp"
-import { mcpClientOf, stoppedBy } from "a2c-smcp/llm"
+import { makeOfficeMcpSession } from "a2c-smcp"
+import { makeMcpClient, withSignal } from "a2c-smcp/llm"
 import { Office } from "./shared/office.ts"
 
 const script = [
@@ -19,10 +19,10 @@ const anthropic = new Anthropic({
 })
 
 const program = Effect.gen(function* () {
-  const client = yield* mcpClientOf(yield* officeSession({ office: "team" }))
+  const client = yield* makeMcpClient(yield* makeOfficeMcpSession({ office: "team" }))
   yield* Effect.promise(async (signal) => {
     // The helper passes no signal on to a tool; bound to the runner's own, calls end with it all the same.
-    const tools = mcpTools(await client.allTools(), stoppedBy(client, signal))
+    const tools = mcpTools(await client.allTools(), withSignal(client, signal))
     const runner = anthropic.beta.messages.toolRunner(
       {
         model: "claude",

@@ -1,6 +1,6 @@
 /** A gateway that takes devices in over TCP, and a device that offers it the tools of an MCP server. */
 import { Console, Effect, Layer, Redacted, Stream } from "effect"
-import { byToken, connectDevice, DeviceGateway, gatewayLayer, TcpConnector } from "a2c-smcp"
+import { authenticateByToken, connectDevice, DeviceGateway, gatewayLayer, TcpConnector } from "a2c-smcp"
 import { weather } from "./shared/office.ts"
 
 const token = Redacted.make("a long random text")
@@ -23,5 +23,8 @@ const program = Effect.gen(function* () {
   yield* Console.log(content)
 })
 
-const Devices = Layer.merge(gatewayLayer({ port: 0, authenticate: byToken(token) }), TcpConnector.layer)
+const Devices = Layer.merge(
+  gatewayLayer({ port: 0, authenticate: authenticateByToken(token) }),
+  TcpConnector.layer
+)
 await Effect.runPromise(Effect.scoped(Effect.provide(program, Devices)))

@@ -1,9 +1,9 @@
 /** The pure part alone: it runs in any JavaScript runtime. */
 import { Result } from "effect"
-import { compatible, organizeDesktop, parseVersion, parseWindowUri } from "a2c-smcp/domain"
+import { isCompatible, organizeDesktop, parseVersion, parseWindowUri } from "a2c-smcp/domain"
 
 const version = (text: string) => Result.getOrThrow(parseVersion(text))
-console.log(compatible(version("0.2.1"), version("0.2.0")))
+console.log(isCompatible(version("0.2.1"), version("0.2.0")))
 
 console.log(
   Result.map(parseWindowUri("window://com.example.editor/src%2Fmain?priority=80"), ({ path }) => path)

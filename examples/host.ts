@@ -1,9 +1,9 @@
 /** A host program that keeps a Server, a Computer and an Agent in one process. */
 import { Console, Effect, Layer, Result } from "effect"
-import { Agent, agentLayer, computerLayer, readComputerConfig, Server, serverLayer } from "a2c-smcp"
+import { Agent, agentLayer, computerLayer, parseComputerConfig, Server, serverLayer } from "a2c-smcp"
 
 const config = Result.getOrThrow(
-  readComputerConfig({
+  parseComputerConfig({
     servers: {
       memory: {
         type: "stdio",

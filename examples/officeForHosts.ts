@@ -2,7 +2,7 @@
 import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
 import { Effect } from "effect"
-import { officeSession, publishHttp } from "a2c-smcp"
+import { makeOfficeMcpSession, publishHttp } from "a2c-smcp"
 import { Office } from "./shared/office.ts"
 
 /** Any MCP host would do; it knows the URL and nothing else. */
@@ -18,7 +18,7 @@ const visit = async (url: string) => {
 
 const program = Effect.gen(function* () {
   // Of a big office, hosts see tools to find and call the others, and what is pinned.
-  const session = yield* officeSession({ office: "team", tools: "search", pinned: ["desk/temp*"] })
+  const session = yield* makeOfficeMcpSession({ office: "team", tools: "search", pinned: ["desk/temp*"] })
   const { url } = yield* publishHttp(session, { port: 0 })
   yield* Effect.promise(() => visit(url))
 })

@@ -2,8 +2,8 @@
 import { Agent, Runner } from "@openai/agents"
 import { assistantMessage, functionCall, ScriptedModel } from "@openai/agents/testing"
 import { Effect } from "effect"
-import { officeSession } from "a2c-smcp"
-import { agentsServerOf, mcpClientOf } from "a2c-smcp/llm"
+import { makeOfficeMcpSession } from "a2c-smcp"
+import { makeAgentsServer, makeMcpClient } from "a2c-smcp/llm"
 import { Office } from "./shared/office.ts"
 
 const model = new ScriptedModel([
@@ -12,7 +12,7 @@ const model = new ScriptedModel([
 ])
 
 const program = Effect.gen(function* () {
-  const office = agentsServerOf(yield* mcpClientOf(yield* officeSession({ office: "team" })))
+  const office = makeAgentsServer(yield* makeMcpClient(yield* makeOfficeMcpSession({ office: "team" })))
   const agent = new Agent({ name: "adviser", model, mcpServers: [office] })
   const { finalOutput, newItems } = yield* Effect.promise((signal) =>
     new Runner({ tracingDisabled: true }).run(agent, "Do I need a coat in Vienna?", { signal })

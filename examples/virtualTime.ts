@@ -1,17 +1,17 @@
 /** A whole office on virtual time: a call that takes half an hour is over at once, and every run is the same. */
 import { Console, Deferred, Effect, Fiber, Layer, Result } from "effect"
 import { TestClock } from "effect/testing"
-import { Agent, Computer, Inputs, readComputerConfig, Server } from "a2c-smcp"
+import { Agent, Computer, Inputs, parseComputerConfig, Server } from "a2c-smcp"
 import { MemoryMcp, MemoryCluster, MemoryTransport } from "a2c-smcp/testing"
 
 const office = "team"
 
 const program = Effect.gen(function* () {
   const asleep = yield* Deferred.make<void>()
-  const clock = yield* MemoryMcp.makeMemoryServer({
+  const clock = yield* MemoryMcp.makeMemoryMcpServer({
     tools: [
       {
-        listed: { name: "nap", inputSchema: { type: "object" } },
+        definition: { name: "nap", inputSchema: { type: "object" } },
         run: () =>
           Deferred.succeed(asleep, undefined).pipe(
             Effect.andThen(Effect.sleep("30 minutes")),
@@ -21,7 +21,7 @@ const program = Effect.gen(function* () {
     ]
   })
   const config = Result.getOrThrow(
-    readComputerConfig({
+    parseComputerConfig({
       servers: {
         clock: {
           type: "stdio",

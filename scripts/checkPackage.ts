@@ -15,7 +15,7 @@ import { Effect, Layer } from "effect"
 import { Agent, agentLayer, computerLayer, PROTOCOL_VERSION, Server, serverLayer } from "a2c-smcp"
 import * as web from "a2c-smcp/agent"
 import { organizeDesktop, parseWindowUri } from "a2c-smcp/domain"
-import { mcpClientOf } from "a2c-smcp/llm"
+import { makeMcpClient } from "a2c-smcp/llm"
 import { A2cError, type ConnectedAgent, connectAgent, runComputer, runServer } from "a2c-smcp/promise"
 import { MemoryMcp, MemoryTransport } from "a2c-smcp/testing"
 import { defineTool, FileField } from "a2c-smcp/tools"
@@ -27,7 +27,7 @@ const desktop: ReadonlyArray<string> = organizeDesktop(
 ).entries
 const program = Effect.map(Server, ({ url }) => {
   console.log(PROTOCOL_VERSION, desktop.length, parseWindowUri("window://h")._tag, url.startsWith("http://127.0.0.1:"))
-  console.log([Agent, agentLayer, computerLayer, MemoryMcp.layer, MemoryTransport.layer, mcpClientOf, defineTool, FileField].every(Boolean))
+  console.log([Agent, agentLayer, computerLayer, MemoryMcp.layer, MemoryTransport.layer, makeMcpClient, defineTool, FileField].every(Boolean))
 })
 await Effect.runPromise(Effect.provide(program, serverLayer().pipe(Layer.orDie)))
 const server = await runServer()

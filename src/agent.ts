@@ -3,12 +3,19 @@
  * A Server lets pages of other origins in only when it lists them.
  */
 import { webAgentLayer } from "./main/webAgent.ts"
-import { type AgentConnection, connect, type ConnectedAgent, connectionOf } from "./promise/ConnectedAgent.ts"
+import {
+  type AgentConnectOptions,
+  connectWithLayer,
+  type ConnectedAgent,
+  toClientOptions
+} from "./promise/ConnectedAgent.ts"
 import type { Cancellable } from "./promise/Host.ts"
 
 /** Joins an office as its Agent; stays, and comes back when the connection is lost, until it is closed. */
-export const connectAgent = (options: AgentConnection, cancellable?: Cancellable): Promise<ConnectedAgent> =>
-  connect(webAgentLayer(connectionOf(options)), options, cancellable)
+export const connectAgent = (
+  options: AgentConnectOptions,
+  cancellable?: Cancellable
+): Promise<ConnectedAgent> => connectWithLayer(webAgentLayer(toClientOptions(options)), options, cancellable)
 
 export * as SocketIoClient from "./adapters/socketio/SocketIoClient.ts"
 export { Agent, type AgentEvent, type AgentOptions, type ToolCall } from "./application/agent/Agent.ts"
@@ -17,27 +24,27 @@ export {
   type AgentRequests,
   BadReply,
   Disconnected,
-  type LocatedDocument,
+  type DocumentLocation,
   type ResourcePage,
   type ToolRequest,
-  Unanswered
+  ServerTimeout
 } from "./application/agent/AgentRequests.ts"
 export type { ComputerView, OfficeView } from "./application/agent/OfficeView.ts"
 export type { FetchedDocument, FetchOptions } from "./application/agent/Reading.ts"
-export { OwnerUnclear } from "./application/agent/ToolOwner.ts"
-export { type JoinFailed, JoinRefused, type MemberStatus } from "./application/member/OfficeMember.ts"
+export { AmbiguousTool } from "./application/agent/ToolOwner.ts"
+export { type JoinFailed, JoinRejected, type MemberStatus } from "./application/member/OfficeMember.ts"
 export {
   type DocumentContent,
   DocumentReader,
   DocumentUnreadable
 } from "./application/ports/DocumentReader.ts"
-export { AdmissionRefused, Unreachable, VersionRefused } from "./application/ports/Transport.ts"
+export { AdmissionRejected, Unreachable, VersionRejected } from "./application/ports/Transport.ts"
 export type { JsonObject } from "./domain/json.ts"
-export type { SmcpTool, ToolResult } from "./domain/protocol/v0_2/tools.ts"
+export type { Tool, ToolResult } from "./domain/protocol/v0_2/tools.ts"
 export { PROTOCOL_VERSION } from "./domain/protocol/version.ts"
-export { codes, Refusal } from "./domain/refusal.ts"
+export { errorCodes, ProtocolError } from "./domain/refusal.ts"
 export { webAgentLayer as agentLayer } from "./main/webAgent.ts"
 export { A2cError, type A2cErrorCode } from "./promise/A2cError.ts"
-export type { AgentConnection, ConnectedAgent, ConnectionOptions } from "./promise/ConnectedAgent.ts"
+export type { AgentConnectOptions, ConnectedAgent, ConnectionOptions } from "./promise/ConnectedAgent.ts"
 export type { Cancellable, Closeable } from "./promise/Host.ts"
 export type { Log, LogLine } from "./promise/Log.ts"

@@ -5,24 +5,33 @@
 export * as AjvValidator from "./adapters/ajv/AjvValidator.ts"
 export * as ApiKeys from "./adapters/auth/ApiKeys.ts"
 export * as Jwt from "./adapters/auth/Jwt.ts"
-export { type JwtSource, JwtUnusable } from "./adapters/auth/jwtKeys.ts"
-export { type KeyEntry, newKey, readKeyEntries, readSimpleKeys } from "./adapters/auth/keyEntries.ts"
-export { bySchemes, type Scheme } from "./adapters/auth/schemes.ts"
+export { type JwtKeySource, InvalidJwtKey } from "./adapters/auth/jwtKeys.ts"
+export {
+  type ApiKeyEntry,
+  generateApiKey,
+  decodeApiKeyEntries,
+  parseSimpleKeys
+} from "./adapters/auth/keyEntries.ts"
+export { makeSchemeAuthenticator, type CredentialScheme } from "./adapters/auth/schemes.ts"
 export { type FileCacheOptions, makeFileCache } from "./adapters/dpe/FileCache.ts"
 export {
   type DocumentServer,
   type DocumentServerOptions,
   makeDocumentServer
 } from "./adapters/dpe/HttpServer.ts"
-export { type AuthorizationRequest, type AuthorizerOptions, sayOnLog } from "./adapters/mcp/Authorizer.ts"
+export {
+  type AuthorizationRequest,
+  type AuthorizerOptions,
+  logAuthorizationRequest
+} from "./adapters/mcp/Authorizer.ts"
 export * as McpClient from "./adapters/mcp/McpClient.ts"
-export { publishHttp, type PublishHttpOptions, PublishFailed } from "./adapters/mcp/publish/Http.ts"
+export { publishHttp, type PublishHttpOptions, PublishError } from "./adapters/mcp/publish/Http.ts"
 export { publishStdio, type PublishStdioOptions } from "./adapters/mcp/publish/Stdio.ts"
-export { byToken, byTokens } from "./adapters/node/deviceTokens.ts"
+export { authenticateByToken, authenticateByTokens } from "./adapters/node/deviceTokens.ts"
 export * as AuditFile from "./adapters/node/AuditFile.ts"
 export * as FileCredentialStore from "./adapters/node/FileCredentialStore.ts"
-export { tuneForRelay } from "./adapters/node/relayMemory.ts"
-export { tokenFile, TokenUnreadable } from "./adapters/node/tokenFile.ts"
+export { tuneGcForRelay } from "./adapters/node/relayMemory.ts"
+export { readTokenFile, TokenUnreadable } from "./adapters/node/tokenFile.ts"
 export { serveTools, type ServeToolsOptions } from "./adapters/packs/http/ToolServer.ts"
 export * as SocketIoClient from "./adapters/socketio/SocketIoClient.ts"
 export * as SocketIoServer from "./adapters/socketio/SocketIoServer.ts"
@@ -35,17 +44,17 @@ export {
   type AgentRequests,
   BadReply,
   Disconnected,
-  type LocatedDocument,
+  type DocumentLocation,
   type ResourcePage,
   type ToolRequest,
-  Unanswered
+  ServerTimeout
 } from "./application/agent/AgentRequests.ts"
 export type { ComputerView, OfficeView } from "./application/agent/OfficeView.ts"
-export { officeSession, type OfficeSessionOptions } from "./application/bridge/OfficeSession.ts"
+export { makeOfficeMcpSession, type OfficeMcpSessionOptions } from "./application/bridge/OfficeSession.ts"
 export type { FetchedDocument, FetchOptions } from "./application/agent/Reading.ts"
-export { OwnerUnclear } from "./application/agent/ToolOwner.ts"
+export { AmbiguousTool } from "./application/agent/ToolOwner.ts"
 export { Computer, type ComputerOptions } from "./application/computer/Computer.ts"
-export { computerSession } from "./application/computer/ComputerSession.ts"
+export { makeComputerMcpSession } from "./application/computer/ComputerSession.ts"
 export {
   ComputerSettings,
   type Confirm,
@@ -57,10 +66,10 @@ export {
 } from "./application/computer/ComputerSettings.ts"
 export { InputMissing, Inputs, type InputSources } from "./application/computer/Inputs.ts"
 export type { ServerState, ServerStates } from "./application/computer/Offer.ts"
-export { AlreadySeated, type SeatRequest, type SeatStatus } from "./application/computer/Seat.ts"
+export { AlreadyJoined, type JoinOptions, type OfficeStatus } from "./application/computer/Seat.ts"
 export { UnknownServer } from "./application/computer/SessionPool.ts"
 export type { LocalCall, ToolCallRecord } from "./application/computer/ToolCalls.ts"
-export { type AuthenticateDevice, DeviceRefused } from "./application/devices/Authentication.ts"
+export { type AuthenticateDevice, DeviceRejected } from "./application/devices/Authentication.ts"
 export {
   connectDevice,
   type DeviceClientOptions,
@@ -71,7 +80,7 @@ export type { DeviceLimits, GatewayLimits } from "./application/devices/DeviceLi
 export type { Device } from "./application/devices/DeviceRegistry.ts"
 export {
   type JoinFailed,
-  JoinRefused,
+  JoinRejected,
   type MemberStatus,
   NotPermitted,
   type OfficeMember
@@ -83,8 +92,8 @@ export {
   type PackStatus,
   type PackView
 } from "./application/packs/PackHost.ts"
-export { Audit, type AuditFact } from "./application/ports/Audit.ts"
-export { anybody, Authenticator, refusedFor } from "./application/ports/Authenticator.ts"
+export { AuditLog, type AuditEvent } from "./application/ports/Audit.ts"
+export { allowAll, Authenticator, admissionRejected } from "./application/ports/Authenticator.ts"
 export { type Body, decodeBody, jsonBody } from "./application/ports/Body.ts"
 export {
   ByteConnector,
@@ -102,45 +111,45 @@ export {
 export {
   type McpChange,
   McpConnector,
-  McpFailure,
+  McpSessionError,
   type McpInfo,
   type McpPage,
   type McpProgress,
   type McpSession,
-  type McpWatch
+  type McpWatchOptions
 } from "./application/ports/McpSession.ts"
-export { SchemaUnusable, SchemaValidator } from "./application/ports/SchemaValidator.ts"
+export { InvalidSchema, SchemaValidator } from "./application/ports/SchemaValidator.ts"
 export {
   type AdmissionReason,
-  AdmissionRefused,
-  type Answer,
-  type ConnectFailed,
+  AdmissionRejected,
+  type Reply,
+  type ConnectError,
   type Handshake,
   type Link,
   LinkClosed,
-  ListenFailed,
-  NoAnswer,
-  NotSent,
-  type Receive,
+  ListenError,
+  RequestTimeout,
+  SendFailed,
+  type MessageHandler,
   TransportClient,
   TransportServer,
   Unreachable,
-  VersionRefused
+  VersionRejected
 } from "./application/ports/Transport.ts"
-export { VrlEngine, VrlFailed } from "./application/ports/VrlEngine.ts"
-export { CallObservers, type EndedCall } from "./application/server/CallObservers.ts"
-export { EntryObservers, type EntryFact } from "./application/server/EntryObservers.ts"
+export { VrlEngine, VrlError } from "./application/ports/VrlEngine.ts"
+export { CallObservers, type CompletedCall } from "./application/server/CallObservers.ts"
+export { MembershipObservers, type MembershipEvent } from "./application/server/EntryObservers.ts"
 export { Limits } from "./application/server/Limits.ts"
 export { Server } from "./application/server/Server.ts"
 export { ServerSettings } from "./application/server/ServerSettings.ts"
-export { readComputerConfig } from "./domain/config/config.ts"
-export type { Setup, SetupDifference, Variables } from "./domain/config/setup.ts"
+export { parseComputerConfig } from "./domain/config/config.ts"
+export type { Setup, SetupDiff, Variables } from "./domain/config/setup.ts"
 export type { JsonObject } from "./domain/json.ts"
-export { everything, type Grants, type Identity, type Right } from "./domain/office/identity.ts"
+export { allGrants, type Grants, type Identity, type Right } from "./domain/office/identity.ts"
 export type { ComputerConfig, ServerConfig } from "./domain/protocol/v0_2/config.ts"
-export type { SmcpTool, ToolResult } from "./domain/protocol/v0_2/tools.ts"
+export type { Tool, ToolResult } from "./domain/protocol/v0_2/tools.ts"
 export { PROTOCOL_VERSION } from "./domain/protocol/version.ts"
-export { codes, Refusal } from "./domain/refusal.ts"
+export { errorCodes, ProtocolError } from "./domain/refusal.ts"
 export {
   agentLayer,
   computerLayer,
@@ -148,4 +157,4 @@ export {
   packHostLayer,
   type PackHostLayerOptions
 } from "./main/layers.ts"
-export { type ServerFailed, serverLayer, type ServerLayerOptions } from "./main/serverLayer.ts"
+export { type ServerStartFailed, serverLayer, type ServerLayerOptions } from "./main/serverLayer.ts"

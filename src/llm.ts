@@ -6,18 +6,18 @@ export {
   type AgentsCallOptions,
   type AgentsContent,
   type AgentsServer,
-  agentsServerOf,
+  makeAgentsServer,
   type AgentsTool
 } from "./adapters/llm/agentsServer.ts"
-export { type AiSdkTransport, aiSdkTransportOf } from "./adapters/llm/aiSdkTransport.ts"
+export { type AiSdkTransport, makeAiSdkTransport } from "./adapters/llm/aiSdkTransport.ts"
 export {
   type CallOptions,
   type CallParams,
   type ListParams,
   type McpClientLike,
-  mcpClientOf,
+  makeMcpClient,
   type RequestOptions,
-  stoppedBy
+  withSignal
 } from "./adapters/llm/mcpClient.ts"
 export { McpClientError } from "./adapters/llm/McpClientError.ts"
 export type {

@@ -4,20 +4,25 @@
  * at `a2c-smcp/agent`.
  */
 import { agentLayer } from "./main/layers.ts"
-import { type AgentConnection, connect, type ConnectedAgent, connectionOf } from "./promise/ConnectedAgent.ts"
+import {
+  type AgentConnectOptions,
+  connectWithLayer,
+  type ConnectedAgent,
+  toClientOptions
+} from "./promise/ConnectedAgent.ts"
 import type { Cancellable } from "./promise/Host.ts"
 
 /** An Agent's connection, and the folders in which `fetchDocument` may read files. */
-export interface AgentConnectionOptions extends AgentConnection {
+export interface NodeAgentConnectOptions extends AgentConnectOptions {
   /** Nowhere unless given, since it is Computers that name the files. */
   readonly documentFolders?: ReadonlyArray<string>
 }
 
 /** Joins an office as its Agent; stays, and comes back when the connection is lost, until it is closed. */
 export const connectAgent = (
-  options: AgentConnectionOptions,
+  options: NodeAgentConnectOptions,
   cancellable?: Cancellable
-): Promise<ConnectedAgent> => connect(agentLayer(connectionOf(options)), options, cancellable)
+): Promise<ConnectedAgent> => connectWithLayer(agentLayer(toClientOptions(options)), options, cancellable)
 
 export type { Grants, Identity, Right } from "./domain/office/identity.ts"
 export { A2cError, type A2cErrorCode } from "./promise/A2cError.ts"
@@ -30,6 +35,6 @@ export {
   type ComputerSetup,
   runComputer,
   type RunningComputer,
-  type ServerStanding
+  type ServerStateView
 } from "./promise/RunningComputer.ts"
 export { runServer, type RunningServer, type ServerOptions } from "./promise/RunningServer.ts"

@@ -3,7 +3,7 @@
  * connections of devices in memory. They are full peers of the real ones and know no clock but Effect's, so that a whole office runs on virtual
  * time.
  */
-export * as MemoryBytes from "./adapters/memory/MemoryBytes.ts"
+export * as MemoryByteLink from "./adapters/memory/MemoryBytes.ts"
 export * as MemoryMcp from "./adapters/memory/MemoryMcp.ts"
 export * as MemoryCluster from "./adapters/memory/MemoryCluster.ts"
 export * as MemoryTransport from "./adapters/memory/MemoryTransport.ts"

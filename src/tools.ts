@@ -4,7 +4,7 @@ export {
   BaseMcpTool,
   type ListedTool,
   type LogFields,
-  type Returned,
+  type ToolReturn,
   type RouteConfig,
   type SnakeRouteConfig,
   type ToolAnnotations,
@@ -14,5 +14,5 @@ export {
   type ToolProgress
 } from "./adapters/packs/author/BaseMcpTool.ts"
 export { type DefinedTool, defineTool, type ToolDefinition } from "./adapters/packs/author/defineTool.ts"
-export { InvalidParams, ToolError, type WrongParam } from "./adapters/packs/author/failures.ts"
-export { FileField, fileSchema, isToolFile, type ToolFile } from "./adapters/packs/author/ToolFile.ts"
+export { InvalidParams, ToolError, type InvalidParam } from "./adapters/packs/author/failures.ts"
+export { FileField, fileParamSchema, isToolFile, type ToolFile } from "./adapters/packs/author/ToolFile.ts"

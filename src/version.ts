@@ -1,2 +1,2 @@
 /** Version of this package, as in package.json; a test keeps the two together. */
-export const version = "0.1.0"
+export const packageVersion = "0.1.0"

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { build } from "esbuild"
-import { version } from "../src/version.ts"
+import { packageVersion } from "../src/version.ts"
 
 const filesIn = (folder: string): ReadonlyArray<string> =>
   readdirSync(folder, { recursive: true, encoding: "utf8" })
@@ -80,6 +80,6 @@ describe("layers", () => {
 
   it("the version in the code is the version of the package", () => {
     const { version: packaged } = JSON.parse(readFileSync("package.json", "utf8")) as { version: string }
-    assert.strictEqual(version, packaged)
+    assert.strictEqual(packageVersion, packaged)
   })
 })

@@ -258,7 +258,7 @@ describe("an Agent with promises", () => {
       )
       const { resolve } = yield* makeDocumentServer()
       const uri = "dpe://com.ex.docs/report"
-      const docs = yield* MemoryMcp.makeMemoryServer({ resources: [resource(uri, ["all is well"])] })
+      const docs = yield* MemoryMcp.makeMemoryMcpServer({ resources: [resource(uri, ["all is well"])] })
       yield* computerUnderTest(
         { client: SocketIoClient.layer({ url: server.url }), logging: Logger.layer([]) },
         { office: "team", name: "desk", servers: { docs }, settings: { resolveDpe: resolve } }
@@ -292,7 +292,7 @@ describe("an Agent with promises", () => {
           url: server.url,
           office: "team",
           name: "thinker",
-          patient: true,
+          retryInitialConnect: true,
           log: () => controller.abort()
         },
         { signal: controller.signal }
@@ -373,7 +373,7 @@ describe("events", () => {
       await computer({})
       assert.deepStrictEqual(await coming, {
         _tag: "Entered",
-        seat: { office: "team", role: "computer", name: "desk" }
+        membership: { office: "team", role: "computer", name: "desk" }
       })
     })
   )
@@ -489,7 +489,7 @@ describe("a Computer with promises", () => {
             ],
             servers: { contract: { ...node("${input:file}", "${input:mode}"), ...approved } }
           },
-          inputs: { given: { mode: "stdio" }, ask: async () => "test/fixtures/contractServer.ts" }
+          inputs: { values: { mode: "stdio" }, ask: async () => "test/fixtures/contractServer.ts" }
         }
       )
       assert.strictEqual((await desk.servers()).get("contract")?._tag, "Ready")

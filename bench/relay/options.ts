@@ -20,8 +20,8 @@ export interface Options {
 }
 
 /** Rounds without and with `--quick`; the median of fewer than about twenty is not worth much on a shared machine. */
-const usualRounds = { full: 20, quick: 3 }
-const mostRounds = 1000
+const defaultRounds = { full: 20, quick: 3 }
+const maxRounds = 1000
 
 /** Reads the command line. Throws an error whose message says what is wrong with it. */
 export const readOptions = (args: ReadonlyArray<string>, cases: ReadonlyArray<Case>): Options => {
@@ -46,9 +46,9 @@ export const readOptions = (args: ReadonlyArray<string>, cases: ReadonlyArray<Ca
       throw new Error(`There is no case "${name}"; there are ${cases.map((one) => one.name).join(", ")}`)
     }
   }
-  const rounds = Number(values.rounds ?? (quick ? usualRounds.quick : usualRounds.full))
-  if (!Number.isInteger(rounds) || rounds < 1 || rounds > mostRounds) {
-    throw new Error(`--rounds must be a whole number from 1 to ${mostRounds}`)
+  const rounds = Number(values.rounds ?? (quick ? defaultRounds.quick : defaultRounds.full))
+  if (!Number.isInteger(rounds) || rounds < 1 || rounds > maxRounds) {
+    throw new Error(`--rounds must be a whole number from 1 to ${maxRounds}`)
   }
   if (client !== "light" && client !== "official") throw new Error(`--client must be light or official`)
   const wanted = cases.filter(({ long, name }) =>
@@ -75,7 +75,7 @@ export const helpText = (
 npm run bench -- [OPTIONS]
 
   --case NAME         only this case; may be given again (see below)
-  --rounds N          rounds of each case (${usualRounds.full}, with --quick ${usualRounds.quick})
+  --rounds N          rounds of each case (${defaultRounds.full}, with --quick ${defaultRounds.quick})
   --quick             few and short rounds: enough to see that everything works, too little to judge
   --client CLIENT     light (default): peers that cost little; official: those of socket.io-client
   --json              results for machines

@@ -1,12 +1,12 @@
 /** A small office in memory, for the examples of programs that use one: a Server, a Computer with one tool, an Agent. */
 import { Effect, Layer, Result } from "effect"
-import { Agent, Computer, Inputs, readComputerConfig, Server } from "a2c-smcp"
+import { Agent, Computer, Inputs, parseComputerConfig, Server } from "a2c-smcp"
 import { MemoryMcp, MemoryCluster, MemoryTransport } from "a2c-smcp/testing"
 
 const office = "team"
 
 const config = Result.getOrThrow(
-  readComputerConfig({
+  parseComputerConfig({
     servers: {
       weather: {
         type: "stdio",
@@ -18,10 +18,10 @@ const config = Result.getOrThrow(
 )
 
 /** An MCP server with one tool. */
-export const weather = MemoryMcp.makeMemoryServer({
+export const weather = MemoryMcp.makeMemoryMcpServer({
   tools: [
     {
-      listed: {
+      definition: {
         name: "temperature",
         description: "How warm it is in a city",
         inputSchema: { type: "object", properties: { city: { type: "string" } }, required: ["city"] }

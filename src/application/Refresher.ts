@@ -5,22 +5,22 @@ export interface Refresher {
   /** Asks for a refresh. Asked again under way, it runs once more afterwards. */
   readonly refresh: (key: string, effect: Effect.Effect<void>) => Effect.Effect<void>
   /** Waits until nothing is under way. */
-  readonly settled: Effect.Effect<void>
+  readonly awaitIdle: Effect.Effect<void>
 }
 
 /** Refreshes of one key are at least `pause` apart, however fast the questions come. */
 export const makeRefresher = Effect.fnUntraced(function* (
-  pause: Duration.Duration = Duration.zero
+  minInterval: Duration.Duration = Duration.zero
 ): Effect.fn.Return<Refresher, never, Scope.Scope> {
   const fibers = yield* FiberSet.make<void>()
   const states = new Map<string, "running" | "again">()
 
-  const run = Effect.fnUntraced(
+  const refreshLoop = Effect.fnUntraced(
     function* (key: string, effect: Effect.Effect<void>) {
       while (true) {
         states.set(key, "running")
         yield* Effect.catchDefect(effect, (defect) => Effect.logError("refresh failed", { key }, defect))
-        if (!Duration.isZero(pause)) yield* Effect.sleep(pause)
+        if (!Duration.isZero(minInterval)) yield* Effect.sleep(minInterval)
         if (states.get(key) !== "again") return
       }
     },
@@ -39,8 +39,8 @@ export const makeRefresher = Effect.fnUntraced(function* (
           return Effect.void
         }
         states.set(key, "running")
-        return Effect.asVoid(FiberSet.run(fibers, run(key, effect)))
+        return Effect.asVoid(FiberSet.run(fibers, refreshLoop(key, effect)))
       }),
-    settled: FiberSet.awaitEmpty(fibers)
+    awaitIdle: FiberSet.awaitEmpty(fibers)
   }
 })

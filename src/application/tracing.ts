@@ -1,6 +1,6 @@
 import { Context, Effect, Tracer } from "effect"
 import { formatTraceparent, parseTraceparent } from "../domain/traceparent.ts"
-import { newRequestId } from "./RequestId.ts"
+import { makeRequestId } from "./RequestId.ts"
 
 /** What is known of a request when it begins; never its arguments. */
 type Attributes = { readonly [name: string]: string | number | boolean }
@@ -14,7 +14,7 @@ const isTracing = (context: Context.Context<never>): boolean =>
  * `traceparent`, which says to everybody on the way which trace it belongs to; to peers that do not trace it is an id
  * like any other.
  */
-export const asRequest = <A, E, R>(
+export const withClientSpan = <A, E, R>(
   name: string,
   attributes: Attributes,
   send: (reqId: string) => Effect.Effect<A, E, R>
@@ -23,14 +23,14 @@ export const asRequest = <A, E, R>(
     isTracing(context)
       ? Effect.useSpan(name, { kind: "client", attributes }, (span) => {
           const traceparent = formatTraceparent(span)
-          const sending = traceparent === undefined ? Effect.flatMap(newRequestId, send) : send(traceparent)
+          const sending = traceparent === undefined ? Effect.flatMap(makeRequestId, send) : send(traceparent)
           return Effect.provideService(sending, Tracer.ParentSpan, span)
         })
-      : Effect.flatMap(newRequestId, send)
+      : Effect.flatMap(makeRequestId, send)
   )
 
 /** Serves a request as part of the trace that its id names, or of none; where nobody records spans it just serves. */
-export const asServed = <A, E, R>(
+export const withServerSpan = <A, E, R>(
   name: string,
   attributes: Attributes,
   reqId: string,
@@ -51,15 +51,15 @@ export const asServed = <A, E, R>(
  * Asks a peer outside of the office as a step of the current trace. `ask` gets the `traceparent` to hand on, or
  * `undefined` where nothing is recorded.
  */
-export const asStep = <A, E, R>(
+export const withPeerSpan = <A, E, R>(
   name: string,
   attributes: Attributes,
-  ask: (traceparent: string | undefined) => Effect.Effect<A, E, R>
+  send: (traceparent: string | undefined) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
   Effect.withFiber(({ context }) =>
     isTracing(context)
       ? Effect.useSpan(name, { kind: "client", attributes }, (span) =>
-          Effect.provideService(ask(formatTraceparent(span)), Tracer.ParentSpan, span)
+          Effect.provideService(send(formatTraceparent(span)), Tracer.ParentSpan, span)
         )
-      : ask(undefined)
+      : send(undefined)
   )

@@ -1,21 +1,21 @@
 import { Result, Schema, SchemaIssue } from "effect"
 
 /** One fault of an input: where it is and what is wrong there. Never the rejected value: it may be a secret. */
-export interface Fault {
+export interface ValidationIssue {
   readonly path: ReadonlyArray<PropertyKey>
   readonly issue: string
 }
 
-const standardIssues = SchemaIssue.makeFormatterStandardSchemaV1()
+const formatStandardIssues = SchemaIssue.makeFormatterStandardSchemaV1()
 
 /** Every fault a schema found. */
-export const faultsOf = (error: Schema.SchemaError): ReadonlyArray<Fault> =>
-  standardIssues(error.issue).issues.map(({ message, path }) => ({
+export const toValidationIssues = (error: Schema.SchemaError): ReadonlyArray<ValidationIssue> =>
+  formatStandardIssues(error.issue).issues.map(({ message, path }) => ({
     path: (path ?? []).map((segment) => (typeof segment === "object" ? segment.key : segment)),
     issue: message.replaceAll("\n", " ").trim()
   }))
 
-export const spellPath = (path: ReadonlyArray<PropertyKey>): string =>
+export const formatPath = (path: ReadonlyArray<PropertyKey>): string =>
   path
     .map((key, index) =>
       typeof key === "number" ? `[${key}]` : index === 0 ? String(key) : `.${String(key)}`
@@ -23,16 +23,18 @@ export const spellPath = (path: ReadonlyArray<PropertyKey>): string =>
     .join("")
 
 /** Faults in one line: `server_parameters.timeout: Expected …; name: Missing key`. */
-export const explainFaults = (faults: ReadonlyArray<Fault>): string =>
-  faults.map(({ issue, path }) => (path.length === 0 ? issue : `${spellPath(path)}: ${issue}`)).join("; ")
+export const formatIssues = (issues: ReadonlyArray<ValidationIssue>): string =>
+  issues.map(({ issue, path }) => (path.length === 0 ? issue : `${formatPath(path)}: ${issue}`)).join("; ")
 
 /** What a schema found, in one line. */
-export const explain = (error: Schema.SchemaError): string => explainFaults(faultsOf(error))
+export const formatSchemaError = (error: Schema.SchemaError): string =>
+  formatIssues(toValidationIssues(error))
 
 /** A decoder that never throws and explains every fault of its input in one line. */
-export const decoder = <S extends Schema.ConstraintDecoder<unknown>>(schema: S) => {
+export const makeDecoder = <S extends Schema.ConstraintDecoder<unknown>>(schema: S) => {
   const decode = Schema.decodeUnknownResult(schema, { errors: "all" })
-  return (input: unknown): Result.Result<S["Type"], string> => Result.mapError(decode(input), explain)
+  return (input: unknown): Result.Result<S["Type"], string> =>
+    Result.mapError(decode(input), formatSchemaError)
 }
 
 /** Both directions of one message, built once. */
@@ -43,7 +45,7 @@ export interface Codec<A> {
 }
 
 /** The {@link Codec} of a schema. */
-export const codec = <A, I>(schema: Schema.Codec<A, I>): Codec<A> => ({
-  decode: decoder(schema),
+export const makeCodec = <A, I>(schema: Schema.Codec<A, I>): Codec<A> => ({
+  decode: makeDecoder(schema),
   encode: Schema.encodeSync(schema)
 })

@@ -3,23 +3,28 @@
  * worker or any other runtime.
  */
 export {
-  type Clash,
-  type ConfigPart,
-  type ConfigReading,
+  type ConfigConflict,
+  type ConfigSource,
+  type ParsedConfig,
   mergeConfigs,
-  readComputerConfig,
-  readConfig
+  parseComputerConfig,
+  parseConfig
 } from "./config/config.ts"
 export type { Dialect } from "./config/dialects.ts"
-export { acceptInput, defaultOf, environmentNames, type InputValue } from "./config/inputs.ts"
 export {
-  parseReference,
-  placeholders,
-  type Reference,
-  render,
-  type Rendering
+  validateInputValue,
+  defaultInputValue,
+  inputEnvironmentNames,
+  type InputValue
+} from "./config/inputs.ts"
+export {
+  parsePlaceholder,
+  findPlaceholders,
+  type PlaceholderReference,
+  renderPlaceholders,
+  type RenderedValue
 } from "./config/placeholders.ts"
-export { compareSetups, type Setup, type SetupDifference, type Variables } from "./config/setup.ts"
+export { diffSetups, type Setup, type SetupDiff, type Variables } from "./config/setup.ts"
 export {
   type Desktop,
   type DesktopWarning,
@@ -28,57 +33,68 @@ export {
 } from "./desktop/organize.ts"
 export { buildWindowUri, InvalidWindowUri, parseWindowUri, type WindowUri } from "./desktop/window.ts"
 export {
-  type BadFrameReason,
+  type InvalidFrameReason,
   type DecoderEvent,
   type DecoderOptions,
   type DecoderState,
-  initialDecoder,
-  isIncomplete,
-  stalled,
-  step
+  initialDecoderState,
+  hasPartialFrame,
+  dropPartialFrame,
+  decodeChunk
 } from "./devices/decoder.ts"
-export { encodeFrame, encodeJson, FrameUnsendable } from "./devices/encode.ts"
+export { encodeFrame, encodeJson, FrameEncodeError } from "./devices/encode.ts"
 export { type Frame, type FrameType, frameTypes } from "./devices/frame.ts"
-export { defaultLimits as defaultFrameLimits, type FrameLimits } from "./devices/limits.ts"
-export { type DeviceMessage, messageOf, type Outcome, readMessage } from "./devices/messages.ts"
-export type { Service } from "./devices/services.ts"
+export { defaultFrameLimits, type FrameLimits } from "./devices/limits.ts"
 export {
-  type Credentials,
-  readCredentials,
-  readStatus,
-  type Status,
+  type DeviceMessage,
+  makeDeviceMessage,
+  type ServiceOutcome,
+  decodeDeviceMessage
+} from "./devices/messages.ts"
+export type { DeviceService } from "./devices/services.ts"
+export {
+  type DeviceCredentials,
+  parseCredentials,
+  parseStatus,
+  type StatusMessage,
   tasks,
-  writeCredentials,
-  writeStatus
+  formatCredentials,
+  formatStatus
 } from "./devices/session.ts"
-export { buildDpeUri, checkDpeUri, type DpeUri, InvalidDpeUri, parseDpeUri } from "./documents/dpe.ts"
-export { type FinderPage, type FinderQuery, findDocuments, summarize } from "./documents/finder.ts"
+export { buildDpeUri, parseStrictDpeUri, type DpeUri, InvalidDpeUri, parseDpeUri } from "./documents/dpe.ts"
+export { type FinderPage, type FinderQuery, findDocuments, summarizeDocument } from "./documents/finder.ts"
 export type { JsonObject } from "./json.ts"
-export { covers, mayConnect, mayJoin } from "./office/grants.ts"
-export { everything, type Grants, type Identity, type Right } from "./office/identity.ts"
+export { matchesPattern, checkConnectRights, checkJoinRights } from "./office/grants.ts"
+export { allGrants, type Grants, type Identity, type Right } from "./office/identity.ts"
 export {
   type Capacity,
-  type Command,
-  computerIn,
+  type MembershipCommand,
+  findComputer,
   decide,
-  type Event,
+  type MembershipEvent,
   evolve,
   type Member,
   membersOf,
-  noOffices,
+  emptyMembershipState,
   type Office,
-  OfficeRefusal,
-  type Offices,
-  type Seat,
+  MembershipError,
+  type MembershipState,
+  type Membership,
   type Session
 } from "./office/membership.ts"
-export type { Notice, Part } from "./office/notice.ts"
-export { type PackConfig, readPackConfig } from "./packs/config.ts"
-export { type Candidate, type PackFiles, type PackName, readCandidate, readPackName } from "./packs/naming.ts"
-export type { PackOffer, PackRoute, ParamsProblem } from "./packs/offer.ts"
-export { type DescribedHost, type DescribedPack, openApi } from "./packs/openapi.ts"
-export { readPackage, readPackages } from "./packs/packages.ts"
-export { type Line, lineOf } from "./protocol/lines.ts"
+export type { Notification, ComputerPart } from "./office/notice.ts"
+export { type PackConfig, decodePackConfig } from "./packs/config.ts"
+export {
+  type PackCandidate,
+  type PackFiles,
+  type PackName,
+  detectPack,
+  parsePackName
+} from "./packs/naming.ts"
+export type { PackManifest, PackRoute, ParamsProblem } from "./packs/offer.ts"
+export { type OpenApiHost, type OpenApiPack, makeOpenApiDocument } from "./packs/openapi.ts"
+export { parsePackage, parsePackages } from "./packs/packages.ts"
+export { type ProtocolLine, lineForVersion } from "./protocol/lines.ts"
 export type { DocumentSummary, ToolCallReq } from "./protocol/v0_2/calls.ts"
 export { ComputerConfig, Input, ServerConfig } from "./protocol/v0_2/config.ts"
 export type { Role, SessionInfo } from "./protocol/v0_2/office.ts"
@@ -88,18 +104,18 @@ export type {
   StdioParameters,
   StreamableParameters
 } from "./protocol/v0_2/parameters.ts"
-export { SmcpTool, ToolMeta, ToolResult } from "./protocol/v0_2/tools.ts"
+export { Tool, ToolMeta, ToolResult } from "./protocol/v0_2/tools.ts"
 export {
-  compatible,
+  isCompatible,
   formatVersion,
-  gate,
-  type GateRefusal,
+  versionGate,
+  type VersionRejection,
   parseVersion,
   PROTOCOL_VERSION,
   type Version,
   type VersionMismatch
 } from "./protocol/version.ts"
-export { codes, Refusal } from "./refusal.ts"
+export { errorCodes, ProtocolError } from "./refusal.ts"
 export { buildCatalogue, type Catalogue, type CatalogueEntry, type HiddenTool } from "./tools/catalogue.ts"
-export { mergeToolMeta, readAnnotations, readToolMeta, serializeToolMeta } from "./tools/meta.ts"
+export { mergeToolMeta, parseAnnotations, parseToolMeta, formatToolMeta } from "./tools/meta.ts"
 export { errorCodeOf } from "./tools/result.ts"

@@ -14,19 +14,19 @@ export const isJsonObject = (value: unknown): value is JsonObject => {
 export const JsonObject = Schema.declare<JsonObject>(isJsonObject, { expected: "an object" })
 
 /** How deep arrays and objects of one message may be nested. Deeper input is a mistake or an attack. */
-export const maxDepth = 128
+export const maxJsonDepth = 128
 
 /**
  * Why a value cannot be a message body, or `undefined` when it can: binary where JSON is expected, members
- * named `__proto__`, or nesting beyond {@link maxDepth}. Walks without recursion, so that hostile depth costs
+ * named `__proto__`, or nesting beyond {@link maxJsonDepth}. Walks without recursion, so that hostile depth costs
  * no stack.
  */
-export const bodyFault = (value: unknown): string | undefined => {
+export const checkJsonBody = (value: unknown): string | undefined => {
   if (typeof value !== "object" || value === null) return undefined
   const open: Array<{ readonly node: object; readonly depth: number }> = [{ node: value, depth: 1 }]
   for (let entry = open.pop(); entry !== undefined; entry = open.pop()) {
     const { depth, node } = entry
-    if (depth > maxDepth) return `nested deeper than ${maxDepth} levels`
+    if (depth > maxJsonDepth) return `nested deeper than ${maxJsonDepth} levels`
     if (!Array.isArray(node)) {
       if (!isJsonObject(node)) return "binary data where JSON is expected"
       if (Object.hasOwn(node, "__proto__")) return "a member named __proto__"
@@ -46,11 +46,31 @@ const escapeNonAscii = (text: string): string =>
  * JSON text in the style of the seed's examples: `", "` and `": "` as separators, everything outside printable
  * ASCII escaped. Members that JSON cannot hold (`undefined`) are left out.
  */
-export const spacedJson = (value: unknown): string => {
-  if (Array.isArray(value)) return `[${value.map((item: unknown) => spacedJson(item ?? null)).join(", ")}]`
+export const formatSpacedJson = (value: unknown): string => {
+  if (Array.isArray(value))
+    return `[${value.map((item: unknown) => formatSpacedJson(item ?? null)).join(", ")}]`
   if (isJsonObject(value)) {
     const members = Object.entries(value).filter(([, member]) => member !== undefined)
-    return `{${members.map(([key, member]) => `${spacedJson(key)}: ${spacedJson(member)}`).join(", ")}}`
+    return `{${members.map(([key, member]) => `${formatSpacedJson(key)}: ${formatSpacedJson(member)}`).join(", ")}}`
   }
   return escapeNonAscii(JSON.stringify(value) ?? "null")
 }
+
+/** Parses JSON text; `undefined` when it is not JSON. */
+export const parseJson = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** The value when it is a string. */
+export const asString = (value: unknown): string | undefined =>
+  typeof value === "string" ? value : undefined
+
+/** The value when it is a string, else the empty string. */
+export const stringOrEmpty = (value: unknown): string => (typeof value === "string" ? value : "")
+
+/** The value when it is a JSON object, else an empty one. */
+export const asObject = (value: unknown): JsonObject => (isJsonObject(value) ? value : {})

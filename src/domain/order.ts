@@ -1,5 +1,5 @@
 /** Orders texts by Unicode code points: the same everywhere, whatever the locale. */
-const byCodePoints = (one: string, other: string): number => {
+const compareCodePoints = (one: string, other: string): number => {
   const left = [...one]
   const right = [...other]
   for (let index = 0; index < Math.min(left.length, right.length); index++) {
@@ -13,12 +13,12 @@ const byCodePoints = (one: string, other: string): number => {
  * Servers in the order in which an Agent should see what they offer: the most recently used first, then the
  * others by name (seed 001, step 2). `history` names the server of each call, oldest first.
  */
-export const serverOrder = (
+export const orderServers = (
   servers: Iterable<string>,
   history: ReadonlyArray<string>
 ): ReadonlyArray<string> => {
   const present = new Set(servers)
   const recent = [...new Set(history.toReversed())].filter((server) => present.has(server))
-  const rest = [...present].filter((server) => !recent.includes(server)).sort(byCodePoints)
+  const rest = [...present].filter((server) => !recent.includes(server)).sort(compareCodePoints)
   return [...recent, ...rest]
 }

@@ -8,7 +8,7 @@ export interface TraceContext {
   readonly sampled: boolean
 }
 
-const pattern = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})$/
+const traceparentPattern = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})$/
 
 /**
  * Reads a `traceparent` of version 00, or gives `undefined` for anything else. It is strict because request ids of
@@ -16,12 +16,13 @@ const pattern = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2
  */
 export const parseTraceparent = (text: string): TraceContext | undefined => {
   // Looked at by length first: nearly all request ids that are no traceparent end here.
-  const [, traceId = "", spanId = "", flags = ""] = text.length === 55 ? (pattern.exec(text) ?? []) : []
+  const [, traceId = "", spanId = "", flags = ""] =
+    text.length === 55 ? (traceparentPattern.exec(text) ?? []) : []
   return traceId === "" ? undefined : { traceId, spanId, sampled: (Number.parseInt(flags, 16) & 1) === 1 }
 }
 
 /** Writes a `traceparent`, or gives `undefined` where the ids are none that the format knows. */
 export const formatTraceparent = ({ sampled, spanId, traceId }: TraceContext): string | undefined => {
   const text = `00-${traceId.padStart(32, "0")}-${spanId}-${sampled ? "01" : "00"}`
-  return pattern.test(text) ? text : undefined
+  return traceparentPattern.test(text) ? text : undefined
 }

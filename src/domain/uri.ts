@@ -10,7 +10,7 @@ export interface UriParts {
   readonly fragment: string | undefined
 }
 
-const grammar = /^([A-Za-z][A-Za-z0-9+.-]*):\/\/([^/?#]*)(\/[^?#]*)?(?:\?([^#]*))?(?:#(.*))?$/s
+const uriPattern = /^([A-Za-z][A-Za-z0-9+.-]*):\/\/([^/?#]*)(\/[^?#]*)?(?:\?([^#]*))?(?:#(.*))?$/s
 
 const decodeSegment = (segment: string): Result.Result<string, string> =>
   Result.try({ try: () => decodeURIComponent(segment), catch: () => `malformed escape in "${segment}"` })
@@ -19,10 +19,10 @@ const decodeSegment = (segment: string): Result.Result<string, string> =>
  * Splits `scheme://host/path?query#fragment`, or says what is wrong. Unlike `URL` it keeps `.` and `..` segments and
  * escaped slashes, which name things here (spec §9.2, §10.1).
  */
-export const splitUri = (text: string): Result.Result<UriParts, string> => {
+export const parseUri = (text: string): Result.Result<UriParts, string> => {
   // UTF-8 cannot say it, so that nobody could be asked for it.
   if (!text.isWellFormed()) return Result.fail("half of a surrogate pair")
-  const match = grammar.exec(text)
+  const match = uriPattern.exec(text)
   if (match === null) return Result.fail("not a URI of the form scheme://host/path")
   const [, scheme = "", host = "", path, query, fragment] = match
   if (host === "") return Result.fail("missing host")
@@ -41,11 +41,11 @@ export const splitUri = (text: string): Result.Result<UriParts, string> => {
  * A path as it stands in a URI: every segment fully escaped, so that `a/b` is one segment `a%2Fb`. Half of a surrogate
  * pair, which no URI can hold, becomes U+FFFD.
  */
-export const joinPath = (segments: ReadonlyArray<string>): string =>
+export const formatUriPath = (segments: ReadonlyArray<string>): string =>
   segments.map((segment) => `/${encodeURIComponent(segment.toWellFormed())}`).join("")
 
 /** The value of a query parameter, unescaped; the first one where it repeats. */
-export const queryValue = (query: string, name: string): Result.Result<string | undefined, string> => {
+export const queryParameter = (query: string, name: string): Result.Result<string | undefined, string> => {
   for (const pair of query.split("&")) {
     const [key = "", ...value] = pair.split("=")
     if (key === name) return decodeSegment(value.join("=").replaceAll("+", " "))

@@ -4,22 +4,22 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Console, Effect, Layer, Runtime } from "effect"
 import { Command } from "effect/cli"
 import * as TerminalLog from "../adapters/node/TerminalLog.ts"
-import { version } from "../version.ts"
+import { packageVersion } from "../version.ts"
 import * as Presenter from "./cli/presenter.ts"
-import { root } from "./cli/root.ts"
+import { rootCommand } from "./cli/root.ts"
 import * as DotEnv from "./config/dotEnv.ts"
 
 /** What kept the results from being written, unless nobody wants to read on: `a2c … | head -1` is no failure. */
-const writeFailure = (failure: NodeJS.ErrnoException | null | undefined): string | undefined =>
+const stdoutErrorMessage = (failure: NodeJS.ErrnoException | null | undefined): string | undefined =>
   failure === null || failure === undefined || failure.code === "EPIPE" ? undefined : failure.message
 
 /** Ends the process as soon as everything is closed and said; idle HTTP connections would hold it for seconds. */
-const leave: Runtime.Teardown = (exit) =>
+const exitAfterFlush: Runtime.Teardown = (exit) =>
   Runtime.defaultTeardown(exit, (code) => {
     const { stderr, stdout } = process
     stdout.on("error", () => undefined)
     stdout.write("", (failure) => {
-      const reason = writeFailure(failure ?? stdout.errored)
+      const reason = stdoutErrorMessage(failure ?? stdout.errored)
       if (reason === undefined || code !== 0) return process.exit(code)
       stderr.write(`a2c: The results could not be written: ${reason}\n`, () => process.exit(1))
     })
@@ -29,21 +29,21 @@ const leave: Runtime.Teardown = (exit) =>
  * Ends a command whose results nobody reads any more, like `a2c agent watch | head -1`, in order and without a word. A
  * log that nobody reads is no reason to stop.
  */
-const unread = Effect.callback<void>((resume) => {
+const stdoutClosed = Effect.callback<void>((resume) => {
   process.stderr.on("error", () => undefined)
   process.stdout.on("error", (failure) => {
-    if (writeFailure(failure) === undefined) resume(Effect.void)
+    if (stdoutErrorMessage(failure) === undefined) resume(Effect.void)
   })
 })
 
-root.pipe(
-  Command.run({ version }),
+rootCommand.pipe(
+  Command.run({ version: packageVersion }),
   Effect.tapErrorTag("CommandFailed", ({ message }) => Console.error(`a2c: ${message}`)),
-  Effect.raceFirst(unread),
+  Effect.raceFirst(stdoutClosed),
   Effect.provide(
     Layer.mergeAll(TerminalLog.layer, Presenter.layer, DotEnv.layer).pipe(
       Layer.provideMerge(NodeServices.layer)
     )
   ),
-  NodeRuntime.runMain({ teardown: leave })
+  NodeRuntime.runMain({ teardown: exitAfterFlush })
 )

@@ -1,5 +1,5 @@
 import { Data, Effect, Runtime, Stream } from "effect"
-import type { SeatStatus } from "../application/computer/Seat.ts"
+import type { OfficeStatus } from "../application/computer/Seat.ts"
 
 /** What a person at a terminal is told when a command cannot do its work; nothing else is printed. */
 export class CommandFailed extends Data.TaggedError("CommandFailed")<{
@@ -12,18 +12,25 @@ export class CommandFailed extends Data.TaggedError("CommandFailed")<{
 }
 
 /** Fails with what a person is told. */
-export const refuse = (message: string): Effect.Effect<never, CommandFailed> =>
+export const failCommand = (message: string): Effect.Effect<never, CommandFailed> =>
   Effect.fail(new CommandFailed({ message }))
 
 /** What somebody at a terminal can do about a Server that asks for credentials. */
-const hint = "; give --token-file FILE, or set A2C_TOKEN"
+const credentialsHint = "; give --token-file FILE, or set A2C_TOKEN"
 
 /** A failure in the words of the error that caused it. */
-export const failed = (error: { readonly message: string; readonly reason?: unknown }): CommandFailed =>
-  new CommandFailed({ message: error.message + (error.reason === "missing_credentials" ? hint : "") })
+export const toCommandFailed = (error: {
+  readonly message: string
+  readonly reason?: unknown
+}): CommandFailed =>
+  new CommandFailed({
+    message: error.message + (error.reason === "missing_credentials" ? credentialsHint : "")
+  })
 
 /** Waits as long as a member may come back to its office, and fails with the reason when it may not. */
-export const untilEnded = (status: Stream.Stream<SeatStatus>): Effect.Effect<never, CommandFailed> =>
-  Stream.runForEach(status, (standing) =>
-    standing._tag === "Ended" ? Effect.fail(failed(standing.error)) : Effect.void
+export const untilMembershipEnds = (
+  status: Stream.Stream<OfficeStatus>
+): Effect.Effect<never, CommandFailed> =>
+  Stream.runForEach(status, (current) =>
+    current._tag === "Ended" ? Effect.fail(toCommandFailed(current.error)) : Effect.void
   ).pipe(Effect.andThen(Effect.never))

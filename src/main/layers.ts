@@ -19,7 +19,7 @@ import { Inputs, type InputSources } from "../application/computer/Inputs.ts"
 import { DeviceGateway, type DeviceGatewayOptions } from "../application/devices/DeviceGateway.ts"
 import type { JoinFailed } from "../application/member/OfficeMember.ts"
 import { PackHost, type PackHostOptions } from "../application/packs/PackHost.ts"
-import type { ListenFailed } from "../application/ports/Transport.ts"
+import type { ListenError } from "../application/ports/Transport.ts"
 
 /** An Agent in an office of a Server on Socket.IO. */
 export const agentLayer = (
@@ -39,18 +39,18 @@ type ComputerLayerOptions = ComputerOptions &
   AuthorizerOptions & {
     readonly settings?: Partial<ComputerSettings>
     /** Peers of this process, which stand for the servers of these names whether they are configured or not. */
-    readonly sessions?: InProcess.Sessions
+    readonly sessions?: InProcess.InProcessSessions
   }
 
 /** A Computer in an office of a Server on Socket.IO, driving real MCP servers; whoever runs it gives the inputs. */
-export const computerOn = ({
+export const computerLayerRequiringInputs = ({
   sessions = {},
   ...options
 }: ComputerLayerOptions): Layer.Layer<Computer, JoinFailed, Inputs> =>
-  Computer.layer({ ...options, config: InProcess.withSessions(options.config, sessions) }).pipe(
+  Computer.layer({ ...options, config: InProcess.addInProcessServers(options.config, sessions) }).pipe(
     Layer.provide(SocketIoClient.layer(options)),
     Layer.provide(InProcess.layer(sessions)),
-    Layer.provide(McpClient.layerAuthorizing(options)),
+    Layer.provide(McpClient.layerWithOAuth(options)),
     Layer.provide(FileCredentialStore.layer()),
     Layer.provide(NodeServices.layer),
     Layer.provide(AjvValidator.layer),
@@ -58,7 +58,7 @@ export const computerOn = ({
     Layer.provide(
       Layer.effect(
         ComputerSettings,
-        Effect.map(ComputerSettings, (usual) => ({ ...usual, ...options.settings }))
+        Effect.map(ComputerSettings, (defaults) => ({ ...defaults, ...options.settings }))
       )
     )
   )
@@ -68,10 +68,10 @@ export const computerLayer = ({
   inputs,
   ...options
 }: ComputerLayerOptions & { readonly inputs?: InputSources }): Layer.Layer<Computer | Inputs, JoinFailed> =>
-  Layer.provideMerge(computerOn(options), Inputs.layer(inputs))
+  Layer.provideMerge(computerLayerRequiringInputs(options), Inputs.layer(inputs))
 
 /** A gateway on TCP whose devices are MCP peers. */
-export const gatewayLayer = (options: DeviceGatewayOptions): Layer.Layer<DeviceGateway, ListenFailed> =>
+export const gatewayLayer = (options: DeviceGatewayOptions): Layer.Layer<DeviceGateway, ListenError> =>
   DeviceGateway.layer(options).pipe(Layer.provide(TcpListener.layer), Layer.provide(AjvValidator.layer))
 
 /** How packs are found, installed and run. */
@@ -86,6 +86,6 @@ export const packHostLayer = ({ install = true, ...options }: PackHostLayerOptio
   PackHost.layer(options).pipe(
     Layer.provide(NodeFolders.layer),
     Layer.provide(NodeLoader.layer),
-    Layer.provide(install ? NpmInstaller.layer(options) : NpmInstaller.layerRefusing),
+    Layer.provide(install ? NpmInstaller.layer(options) : NpmInstaller.layerWithoutInstall),
     Layer.provide(NodeServices.layer)
   )

@@ -1,17 +1,17 @@
 import { Effect, Layer } from "effect"
 import { makeServerPages } from "../adapters/http/ServerPages.ts"
 import * as MemoryCluster from "../adapters/memory/MemoryCluster.ts"
-import { isOwnHost } from "../adapters/node/network.ts"
+import { isLoopbackHost } from "../adapters/node/network.ts"
 import * as ProcessGauges from "../adapters/node/processGauges.ts"
 import type { RedisClusterOptions } from "../adapters/redis/RedisCluster.ts"
 import type { RedisUrlInvalid } from "../adapters/redis/RedisScripts.ts"
 import * as SocketIoServer from "../adapters/socketio/SocketIoServer.ts"
-import { anybody, Authenticator } from "../application/ports/Authenticator.ts"
-import type { ListenFailed } from "../application/ports/Transport.ts"
+import { allowAll, Authenticator } from "../application/ports/Authenticator.ts"
+import type { ListenError } from "../application/ports/Transport.ts"
 import { Limits } from "../application/server/Limits.ts"
 import { Server } from "../application/server/Server.ts"
 import { ServerSettings } from "../application/server/ServerSettings.ts"
-import { Sight } from "../application/server/Sight.ts"
+import { Observability } from "../application/server/Sight.ts"
 
 /** What a host decides about its Server; what is left out is as usual. */
 export interface ServerLayerOptions extends SocketIoServer.SocketIoServerOptions {
@@ -24,7 +24,7 @@ export interface ServerLayerOptions extends SocketIoServer.SocketIoServerOptions
 }
 
 /** Alone, or one of many; what only those need is not loaded before. */
-const cluster = (redis: RedisClusterOptions | undefined) =>
+const clusterLayer = (redis: RedisClusterOptions | undefined) =>
   redis === undefined
     ? MemoryCluster.layer
     : Layer.unwrap(
@@ -35,19 +35,19 @@ const cluster = (redis: RedisClusterOptions | undefined) =>
       )
 
 /** Why a Server does not start: nothing can listen there, or the address of Redis is none. */
-export type ServerFailed = ListenFailed | RedisUrlInvalid
+export type ServerStartFailed = ListenError | RedisUrlInvalid
 
 /** The listener of a Server: Socket.IO, and pages for those who operate it. */
-const listener = (socketIo: SocketIoServer.SocketIoServerOptions, isLocal: boolean) =>
+const listenerLayer = (socketIo: SocketIoServer.SocketIoServerOptions, isLoopbackOnly: boolean) =>
   Layer.unwrap(
     Effect.gen(function* () {
       const authenticator = yield* Authenticator
-      const pages = yield* makeServerPages({
-        sight: yield* Sight,
-        isLocal,
-        ...(authenticator !== anybody && { authenticator })
+      const fallback = yield* makeServerPages({
+        observability: yield* Observability,
+        isLoopbackOnly,
+        ...(authenticator !== allowAll && { authenticator })
       })
-      return SocketIoServer.layer({ pages, ...socketIo })
+      return SocketIoServer.layer({ fallback, ...socketIo })
     })
   )
 
@@ -56,38 +56,38 @@ const listener = (socketIo: SocketIoServer.SocketIoServerOptions, isLocal: boole
  * `/readyz`, `/metrics` and `/status`; the last two ask the authenticator for an operator.
  */
 export const serverLayer = ({
-  authenticator = anybody,
+  authenticator = allowAll,
   limits,
   redis,
   settings,
   ...socketIo
-}: ServerLayerOptions = {}): Layer.Layer<Server, ServerFailed> => {
+}: ServerLayerOptions = {}): Layer.Layer<Server, ServerStartFailed> => {
   const { host = "127.0.0.1" } = socketIo
-  const isLocal = isOwnHost(host)
-  const warning =
-    authenticator === anybody && !isLocal
+  const isLocal = isLoopbackHost(host)
+  const warningLayer =
+    authenticator === allowAll && !isLocal
       ? Layer.effectDiscard(
           Effect.logWarning("everybody who reaches this Server may enter every office", { host })
         )
       : Layer.empty
   return Server.layer.pipe(
-    Layer.provide(warning),
-    Layer.provide(listener(socketIo, isLocal)),
-    Layer.provide(cluster(redis)),
+    Layer.provide(warningLayer),
+    Layer.provide(listenerLayer(socketIo, isLocal)),
+    Layer.provide(clusterLayer(redis)),
     Layer.provide(Layer.succeed(Authenticator, authenticator)),
     Layer.provide(
       Layer.effect(
         ServerSettings,
-        Effect.map(ServerSettings, (usual) => ({ ...usual, ...settings }))
+        Effect.map(ServerSettings, (defaults) => ({ ...defaults, ...settings }))
       )
     ),
     Layer.provide(
       Layer.effect(
         Limits,
-        Effect.map(Limits, (usual) => ({ ...usual, ...limits }))
+        Effect.map(Limits, (defaults) => ({ ...defaults, ...limits }))
       )
     ),
     // Every Server is seen by itself, whoever else runs in this process.
-    Layer.provide(Layer.provideMerge(ProcessGauges.layer, Layer.fresh(Sight.layer)))
+    Layer.provide(Layer.provideMerge(ProcessGauges.layer, Layer.fresh(Observability.layer)))
   )
 }

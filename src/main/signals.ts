@@ -14,25 +14,25 @@ const signals: ReadonlyArray<StopSignal> = ["SIGINT", "SIGTERM"]
 export const stopSignal: Effect.Effect<Effect.Effect<StopSignal>, never, Scope.Scope> = Effect.map(
   Effect.acquireRelease(
     Effect.sync(() => {
-      const told = Deferred.makeUnsafe<StopSignal>()
-      const hear = (signal: StopSignal) => {
-        if (!Deferred.doneUnsafe(told, Exit.succeed(signal))) process.exit(exitCodes[signal])
+      const received = Deferred.makeUnsafe<StopSignal>()
+      const onSignal = (signal: StopSignal) => {
+        if (!Deferred.doneUnsafe(received, Exit.succeed(signal))) process.exit(exitCodes[signal])
       }
-      const others = signals.map((signal) => {
+      const replaced = signals.map((signal) => {
         const listeners = process.listeners(signal)
         process.removeAllListeners(signal)
-        process.on(signal, hear)
+        process.on(signal, onSignal)
         return { signal, listeners }
       })
-      return { told, hear, others }
+      return { received, onSignal, replaced }
     }),
-    ({ hear, others }) =>
+    ({ onSignal, replaced }) =>
       Effect.sync(() => {
-        for (const { listeners, signal } of others) {
-          process.off(signal, hear)
+        for (const { listeners, signal } of replaced) {
+          process.off(signal, onSignal)
           for (const listener of listeners) process.on(signal, listener)
         }
       })
   ),
-  ({ told }) => Deferred.await(told)
+  ({ received }) => Deferred.await(received)
 )

@@ -4,34 +4,34 @@ import * as HttpClient from "effect/http/HttpClient"
 import * as OtlpMetrics from "effect/observability/OtlpMetrics"
 import * as OtlpSerialization from "effect/observability/OtlpSerialization"
 import * as OtlpTracer from "effect/observability/OtlpTracer"
-import { explain } from "../domain/explain.ts"
-import { version } from "../version.ts"
-import { CommandFailed, refuse } from "./failure.ts"
+import { formatSchemaError } from "../domain/explain.ts"
+import { packageVersion } from "../version.ts"
+import { CommandFailed, failCommand } from "./failure.ts"
 
 /** How often it is said that a collector cannot be reached: it may be away for long, and nothing else suffers. */
-const complaintInterval = Duration.toMillis("1 minute")
+const warningInterval = Duration.toMillis("1 minute")
 
 /** What the specification of OpenTelemetry takes for granted, and Effect wants to be told. */
-const usual = ConfigProvider.layerAdd(
+const specDefaults = ConfigProvider.layerAdd(
   ConfigProvider.fromEnv({ env: { OTEL_TRACES_EXPORTER: "otlp", OTEL_METRICS_EXPORTER: "otlp" } })
 )
 
 /** A client that says when the collector does not take what it is sent. */
-const client = Layer.effect(
+const warningHttpClient = Layer.effect(
   HttpClient.HttpClient,
   Effect.gen(function* () {
     let quietUntil = 0
-    const complain = Effect.fnUntraced(function* (reason: string) {
+    const warnThrottled = Effect.fnUntraced(function* (reason: string) {
       const now = yield* Clock.currentTimeMillis
       if (now < quietUntil) return
-      quietUntil = now + complaintInterval
+      quietUntil = now + warningInterval
       yield* Effect.logWarning("traces and metrics cannot be exported", { reason })
     })
     const plain = yield* HttpClient.HttpClient
     return plain.pipe(
-      HttpClient.tapError(({ message }) => complain(message)),
+      HttpClient.tapError(({ message }) => warnThrottled(message)),
       HttpClient.tap(({ status }) =>
-        status >= 400 ? complain(`the collector answers with ${status}`) : Effect.void
+        status >= 400 ? warnThrottled(`the collector answers with ${status}`) : Effect.void
       )
     )
   })
@@ -57,15 +57,15 @@ const serialization = Layer.unwrap(
 )
 
 /** Names the variable that cannot be read, which Effect takes for a defect. */
-const misread = ({ cause, message }: Config.ConfigError) =>
-  refuse(Schema.isSchemaError(cause) ? explain(cause) : message)
+const explainConfigError = ({ cause, message }: Config.ConfigError) =>
+  failCommand(Schema.isSchemaError(cause) ? formatSchemaError(cause) : message)
 
 /**
  * Exports traces and metrics by OTLP over HTTP, as the variables `OTEL_…` say; what is left is sent when the layer
  * closes. The log is not exported: it goes to stderr, where its secrets have been taken out.
  */
-export const exporting = (service: string) => {
-  const resource = { serviceName: service, serviceVersion: version }
+export const otlpLayer = (service: string) => {
+  const resource = { serviceName: service, serviceVersion: packageVersion }
   return Layer.mergeAll(
     OtlpTracer.layerFromConfig({ resource }),
     OtlpMetrics.layerFromConfig({ resource })
@@ -73,11 +73,11 @@ export const exporting = (service: string) => {
     Layer.catchCause((cause) => {
       const defect = Cause.squash(cause)
       return Layer.effectDiscard(
-        defect instanceof Config.ConfigError ? misread(defect) : Effect.failCause(cause)
+        defect instanceof Config.ConfigError ? explainConfigError(defect) : Effect.failCause(cause)
       )
     }),
-    Layer.provide(client),
+    Layer.provide(warningHttpClient),
     Layer.provide(serialization),
-    Layer.provide(usual)
+    Layer.provide(specDefaults)
   )
 }

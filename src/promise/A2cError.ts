@@ -1,32 +1,35 @@
 import { Cause, Data, Option } from "effect"
 import type { AgentError } from "../application/agent/AgentRequests.ts"
-import type { OwnerUnclear } from "../application/agent/ToolOwner.ts"
-import type { AlreadySeated } from "../application/computer/Seat.ts"
+import type { AmbiguousTool } from "../application/agent/ToolOwner.ts"
+import type { AlreadyJoined } from "../application/computer/Seat.ts"
 import type { UnknownServer } from "../application/computer/SessionPool.ts"
 import type { JoinFailed } from "../application/member/OfficeMember.ts"
 import type { DocumentUnreadable } from "../application/ports/DocumentReader.ts"
-import type { ServerFailed } from "../main/serverLayer.ts"
+import type { ServerStartFailed } from "../main/serverLayer.ts"
 import type { JsonObject } from "../domain/json.ts"
-import { codes } from "../domain/refusal.ts"
+import { errorCodes } from "../domain/refusal.ts"
 
 /** A configuration cannot be used; the message says what is wrong, and where. */
 export class ConfigInvalid extends Data.TaggedError("ConfigInvalid")<{ readonly message: string }> {}
 
 /** Everything that can be foreseen to go wrong. */
-export type Foreseen =
+export type ExpectedError =
   | AgentError
-  | OwnerUnclear
+  | AmbiguousTool
   | DocumentUnreadable
   | JoinFailed
-  | ServerFailed
-  | AlreadySeated
+  | ServerStartFailed
+  | AlreadyJoined
   | UnknownServer
   | ConfigInvalid
 
-type Worded = Exclude<Foreseen, { readonly _tag: "Refusal" | "AdmissionRefused" | "VersionRefused" }>
+type ErrorWithoutCode = Exclude<
+  ExpectedError,
+  { readonly _tag: "Refusal" | "AdmissionRefused" | "VersionRefused" }
+>
 
 /** What ours are called; the protocol's have numbers. */
-const words = {
+const ownCodes = {
   Disconnected: "disconnected",
   Unanswered: "unanswered",
   BadReply: "bad_reply",
@@ -39,13 +42,18 @@ const words = {
   AlreadySeated: "already_seated",
   UnknownServer: "unknown_server",
   ConfigInvalid: "config_invalid"
-} as const satisfies { readonly [Tag in Worded["_tag"]]: string }
+} as const satisfies { readonly [Tag in ErrorWithoutCode["_tag"]]: string }
 
 /**
  * What went wrong, for programs: a number is the protocol's own code, given by the Server or a Computer. `aborted`: by
  * your signal; `closed`: you closed what you asked; `internal`: a fault of this package or of a hook of yours.
  */
-export type A2cErrorCode = number | (typeof words)[Worded["_tag"]] | "aborted" | "closed" | "internal"
+export type A2cErrorCode =
+  | number
+  | (typeof ownCodes)[ErrorWithoutCode["_tag"]]
+  | "aborted"
+  | "closed"
+  | "internal"
 
 /** Why a promise of this package was rejected. The message is for people. */
 export class A2cError extends Error {
@@ -55,40 +63,40 @@ export class A2cError extends Error {
   constructor(
     code: A2cErrorCode,
     message: string,
-    more: { readonly cause?: unknown; readonly extra?: JsonObject | undefined } = {}
+    details: { readonly cause?: unknown; readonly extra?: JsonObject | undefined } = {}
   ) {
-    super(message, { cause: more.cause })
+    super(message, { cause: details.cause })
     this.name = "A2cError"
     this.code = code
-    this.extra = more.extra
+    this.extra = details.extra
   }
 }
 
-const codeOf = (error: Foreseen): A2cErrorCode => {
+const errorCodeOf = (error: ExpectedError): A2cErrorCode => {
   if (error._tag === "Refusal" || error._tag === "AdmissionRefused") return error.code
-  return error._tag === "VersionRefused" ? codes.versionMismatch : words[error._tag]
+  return error._tag === "VersionRefused" ? errorCodes.versionMismatch : ownCodes[error._tag]
 }
 
 /** The work was stopped by the caller's signal. */
-export const aborted = ({ reason }: AbortSignal): A2cError =>
+export const abortedError = ({ reason }: AbortSignal): A2cError =>
   new A2cError("aborted", "Aborted by its signal", { cause: reason })
 
 /** Whoever was asked is closed. */
-export const closed = (): A2cError =>
+export const closedError = (): A2cError =>
   new A2cError("closed", "It was closed: nothing can be asked of it any more")
 
 /** The one error a promise is rejected with. */
-export const toError = (
-  cause: Cause.Cause<Foreseen | A2cError>,
+export const toA2cError = (
+  cause: Cause.Cause<ExpectedError | A2cError>,
   signal: AbortSignal | undefined
 ): A2cError => {
-  const foreseen = Option.getOrUndefined(Cause.findErrorOption(cause))
-  if (foreseen instanceof A2cError) return foreseen
-  if (foreseen !== undefined) {
-    const extra = foreseen._tag === "Refusal" ? foreseen.extra : undefined
-    return new A2cError(codeOf(foreseen), foreseen.message, { cause: foreseen, extra })
+  const expected = Option.getOrUndefined(Cause.findErrorOption(cause))
+  if (expected instanceof A2cError) return expected
+  if (expected !== undefined) {
+    const extra = expected._tag === "Refusal" ? expected.extra : undefined
+    return new A2cError(errorCodeOf(expected), expected.message, { cause: expected, extra })
   }
-  if (Cause.hasInterruptsOnly(cause)) return signal?.aborted === true ? aborted(signal) : closed()
+  if (Cause.hasInterruptsOnly(cause)) return signal?.aborted === true ? abortedError(signal) : closedError()
   const defect = Cause.squash(cause)
   const message = defect instanceof Error ? defect.message : String(defect)
   return new A2cError("internal", message, { cause: defect })

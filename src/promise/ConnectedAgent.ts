@@ -1,19 +1,19 @@
 import { Context, Duration, Effect, Layer, Scope } from "effect"
-import { type McpClientLike, mcpClientOf } from "../adapters/llm/mcpClient.ts"
+import { type McpClientLike, makeMcpClient } from "../adapters/llm/mcpClient.ts"
 import type { SocketIoClientOptions } from "../adapters/socketio/SocketIoClient.ts"
 import { Agent, type AgentEvent, type AgentOptions, type ToolCall } from "../application/agent/Agent.ts"
-import type { LocatedDocument, ResourcePage } from "../application/agent/AgentRequests.ts"
+import type { DocumentLocation, ResourcePage } from "../application/agent/AgentRequests.ts"
 import type { ComputerView, OfficeView } from "../application/agent/OfficeView.ts"
 import type { FetchedDocument, FetchOptions } from "../application/agent/Reading.ts"
-import { officeSession, type OfficeSessionOptions } from "../application/bridge/OfficeSession.ts"
+import { makeOfficeMcpSession, type OfficeMcpSessionOptions } from "../application/bridge/OfficeSession.ts"
 import type { JoinFailed, MemberStatus } from "../application/member/OfficeMember.ts"
 import type { McpSession } from "../application/ports/McpSession.ts"
 import type { FinderPage } from "../domain/documents/finder.ts"
 import type { JsonObject } from "../domain/json.ts"
 import type { ComputerConfig } from "../domain/protocol/v0_2/config.ts"
 import type { SessionInfo } from "../domain/protocol/v0_2/office.ts"
-import type { SmcpTool, ToolResult } from "../domain/protocol/v0_2/tools.ts"
-import { type Cancellable, type Closeable, type Host, start } from "./Host.ts"
+import type { Tool, ToolResult } from "../domain/protocol/v0_2/tools.ts"
+import { type Cancellable, type Closeable, type RunningService, startService } from "./Host.ts"
 import type { Log } from "./Log.ts"
 
 /** How a member reaches its Server. */
@@ -27,7 +27,7 @@ export interface ConnectionOptions extends Omit<SocketIoClientOptions, "connectT
 }
 
 /** Who the Agent is, where, and how it gets there. */
-export interface AgentConnection extends AgentOptions, ConnectionOptions {}
+export interface AgentConnectOptions extends AgentOptions, ConnectionOptions {}
 
 /** An Agent in its office. Promises are rejected with an `A2cError`. Comes back by itself when the connection is lost. */
 export interface ConnectedAgent extends Closeable {
@@ -38,7 +38,7 @@ export interface ConnectedAgent extends Closeable {
    * `isError`, not a rejection; so is a call that took too long. Aborting cancels the call where it runs.
    */
   readonly callTool: (call: ToolCall, options?: Cancellable) => Promise<ToolResult>
-  readonly getTools: (computer: string, options?: Cancellable) => Promise<ReadonlyArray<SmcpTool>>
+  readonly getTools: (computer: string, options?: Cancellable) => Promise<ReadonlyArray<Tool>>
   readonly getConfig: (computer: string, options?: Cancellable) => Promise<ComputerConfig>
   /** The desktop, at most `size` windows of it, or the one `window` of this exact URI. */
   readonly getDesktop: (
@@ -50,7 +50,7 @@ export interface ConnectedAgent extends Closeable {
     computer: string,
     uri: string,
     options?: Cancellable & { readonly timeout?: number }
-  ) => Promise<LocatedDocument>
+  ) => Promise<DocumentLocation>
   /** A `dpe://` document itself, fetched from where its Computer says it is. */
   readonly fetchDocument: (
     computer: string,
@@ -91,32 +91,34 @@ export interface ConnectedAgent extends Closeable {
   /** Where the Agent stands with the Server, now and after every change. */
   readonly status: (options?: Cancellable) => AsyncIterable<MemberStatus>
   /** The whole office as an MCP client by its shape, which agent frameworks take: see `a2c-smcp/llm`. */
-  readonly mcpClient: (options?: Cancellable & Omit<OfficeSessionOptions, "office">) => Promise<McpClientLike>
+  readonly mcpClient: (
+    options?: Cancellable & Omit<OfficeMcpSessionOptions, "office">
+  ) => Promise<McpClientLike>
 }
 
 /** An Agent, and its office for whoever speaks MCP. */
-class OfficeAgent extends Context.Service<
-  OfficeAgent,
+class AgentWithSessions extends Context.Service<
+  AgentWithSessions,
   {
     readonly agent: Agent["Service"]
     /** Sessions last as long as the Agent. */
-    readonly open: (options: OfficeSessionOptions) => Effect.Effect<McpSession>
+    readonly openSession: (options: OfficeMcpSessionOptions) => Effect.Effect<McpSession>
   }
 >()("a2c-smcp/promise/OfficeAgent") {
   static readonly layer = Layer.effect(
-    OfficeAgent,
+    AgentWithSessions,
     Effect.gen(function* () {
       const agent = yield* Agent
       const scope = yield* Effect.scope
-      const open = (options: OfficeSessionOptions) =>
-        officeSession(options).pipe(Effect.provideService(Agent, agent), Scope.provide(scope))
-      return { agent, open }
+      const openSession = (options: OfficeMcpSessionOptions) =>
+        makeOfficeMcpSession(options).pipe(Effect.provideService(Agent, agent), Scope.provide(scope))
+      return { agent, openSession }
     })
   )
 }
 
-const overAgent = (
-  { iterate, run, ...closeable }: Host<Agent["Service"]>,
+const wrapAgent = (
+  { iterate, run, ...closeable }: RunningService<Agent["Service"]>,
   mcpClient: ConnectedAgent["mcpClient"]
 ): ConnectedAgent => ({
   ...closeable,
@@ -146,14 +148,14 @@ const overAgent = (
 })
 
 /** A token that a function gives. What it throws is told: it is the host's own. */
-const tokenFrom = (give: () => string | Promise<string>) =>
+const tokenEffect = (getToken: () => string | Promise<string>) =>
   Effect.tryPromise({
-    try: async () => give(),
+    try: async () => getToken(),
     catch: (error) => ({ message: error instanceof Error ? error.message : String(error) })
   })
 
 /** What the layers take for the connection. */
-export const connectionOf = <Options extends ConnectionOptions>({
+export const toClientOptions = <Options extends ConnectionOptions>({
   connectTimeout,
   log: _,
   token,
@@ -161,23 +163,30 @@ export const connectionOf = <Options extends ConnectionOptions>({
 }: Options) => ({
   ...options,
   ...(connectTimeout !== undefined && { connectTimeout: Duration.millis(connectTimeout) }),
-  ...(token !== undefined && { token: typeof token === "function" ? tokenFrom(token) : token })
+  ...(token !== undefined && { token: typeof token === "function" ? tokenEffect(token) : token })
 })
 
 /** Connects the Agent that this layer makes. */
-export const connect = async (
+export const connectWithLayer = async (
   layer: Layer.Layer<Agent, JoinFailed>,
-  { log, office }: Pick<AgentConnection, "log" | "office">,
+  { log, office }: Pick<AgentConnectOptions, "log" | "office">,
   cancellable: Cancellable | undefined
 ): Promise<ConnectedAgent> => {
-  const host = await start(OfficeAgent, Layer.provide(OfficeAgent.layer, layer), log, cancellable)
-  return overAgent(
+  const host = await startService(
+    AgentWithSessions,
+    Layer.provide(AgentWithSessions.layer, layer),
+    log,
+    cancellable
+  )
+  return wrapAgent(
     {
       ...host,
       run: (use, options) => host.run(({ agent }) => use(agent), options),
       iterate: (use, options) => host.iterate(({ agent }) => use(agent), options)
     },
     ({ signal, ...options } = {}) =>
-      host.run(({ open }) => Effect.flatMap(open({ ...options, office }), mcpClientOf), { signal })
+      host.run(({ openSession }) => Effect.flatMap(openSession({ ...options, office }), makeMcpClient), {
+        signal
+      })
   )
 }

@@ -1,6 +1,6 @@
 import { Context, Deferred, Effect, Exit, Fiber, FiberSet, Layer, Scope, Stream } from "effect"
-import { type A2cError, aborted, closed, type Foreseen, toError } from "./A2cError.ts"
-import { type Log, logTo } from "./Log.ts"
+import { type A2cError, abortedError, closedError, type ExpectedError, toA2cError } from "./A2cError.ts"
+import { type Log, logLayer } from "./Log.ts"
 
 /** What every method takes last. */
 export interface Cancellable {
@@ -15,48 +15,51 @@ export interface Closeable extends AsyncDisposable {
 }
 
 /** A service that runs for a program without Effect. */
-export interface Host<S> extends Closeable {
+export interface RunningService<S> extends Closeable {
   /** Runs one of its effects. */
-  readonly run: <A>(use: (service: S) => Effect.Effect<A, Foreseen>, options?: Cancellable) => Promise<A>
+  readonly run: <A>(use: (service: S) => Effect.Effect<A, ExpectedError>, options?: Cancellable) => Promise<A>
   /** One of its streams; each iteration is a run of its own, and all end when the host is closed. */
   readonly iterate: <A>(use: (service: S) => Stream.Stream<A>, options?: Cancellable) => AsyncIterable<A>
 }
 
 /** Fails as soon as the signal is aborted. */
-const untilAborted = (signal: AbortSignal): Effect.Effect<never, A2cError> =>
+const failOnAbort = (signal: AbortSignal): Effect.Effect<never, A2cError> =>
   Effect.callback((resume) => {
-    const stop = () => resume(Effect.fail(aborted(signal)))
+    const stop = () => resume(Effect.fail(abortedError(signal)))
     if (signal.aborted) return stop()
     signal.addEventListener("abort", stop, { once: true })
     return Effect.sync(() => signal.removeEventListener("abort", stop))
   })
 
-const settle = <A>(exit: Exit.Exit<A, Foreseen | A2cError>, signal: AbortSignal | undefined): A => {
+const unwrapExit = <A>(exit: Exit.Exit<A, ExpectedError | A2cError>, signal: AbortSignal | undefined): A => {
   if (Exit.isSuccess(exit)) return exit.value
-  throw toError(exit.cause, signal)
+  throw toA2cError(exit.cause, signal)
 }
 
 /** Starts a service; when it cannot start, or is aborted before it has, nothing of it is left. */
-export const start = async <I, S, R>(
+export const startService = async <I, S, R>(
   key: Context.Key<I, S>,
-  layer: Layer.Layer<I | R, Foreseen>,
+  layer: Layer.Layer<I | R, ExpectedError>,
   log: Log | undefined,
   { signal }: Cancellable = {}
-): Promise<Host<S>> => {
-  if (signal?.aborted === true) throw aborted(signal)
+): Promise<RunningService<S>> => {
+  if (signal?.aborted === true) throw abortedError(signal)
   const scope = Scope.makeUnsafe()
   const starting = Effect.gen(function* () {
-    const context = yield* Layer.build(Layer.provideMerge(layer, logTo(log)))
+    const context = yield* Layer.build(Layer.provideMerge(layer, logLayer(log)))
     // Made last, so closed first: whatever runs is stopped while the service can still cancel it elsewhere.
     const fibers = yield* FiberSet.make()
-    const ending = yield* Deferred.make<void>()
-    yield* Effect.addFinalizer(() => Deferred.succeed(ending, undefined))
-    return { context, fibers, ending }
+    const closeRequested = yield* Deferred.make<void>()
+    yield* Effect.addFinalizer(() => Deferred.succeed(closeRequested, undefined))
+    return { context, fibers, closeRequested }
   }).pipe(
     Scope.provide(scope),
     Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
   )
-  const { context, ending, fibers } = settle(await Effect.runPromiseExit(starting, { signal }), signal)
+  const { closeRequested, context, fibers } = unwrapExit(
+    await Effect.runPromiseExit(starting, { signal }),
+    signal
+  )
 
   const service = Context.get(context, key)
   const fork = Effect.runForkWith(context)
@@ -65,20 +68,20 @@ export const start = async <I, S, R>(
 
   return {
     run: async (use, options = {}) => {
-      if (closing !== undefined) throw closed()
-      if (options.signal?.aborted === true) throw aborted(options.signal)
+      if (closing !== undefined) throw closedError()
+      if (options.signal?.aborted === true) throw abortedError(options.signal)
       const fiber = fork(use(service), { signal: options.signal })
       FiberSet.addUnsafe(fibers, fiber)
-      return settle(await Effect.runPromise(Fiber.await(fiber)), options.signal)
+      return unwrapExit(await Effect.runPromise(Fiber.await(fiber)), options.signal)
     },
     iterate: (use, options = {}) => {
       const stream = Stream.suspend(() =>
         closing === undefined
-          ? Stream.interruptWhen(use(service), Deferred.await(ending))
-          : Stream.fail(closed())
+          ? Stream.interruptWhen(use(service), Deferred.await(closeRequested))
+          : Stream.fail(closedError())
       )
       return Stream.toAsyncIterableWith(
-        options.signal === undefined ? stream : Stream.interruptWhen(stream, untilAborted(options.signal)),
+        options.signal === undefined ? stream : Stream.interruptWhen(stream, failOnAbort(options.signal)),
         context
       )
     },

@@ -14,7 +14,7 @@ export interface LogLine {
 export type Log = (line: LogLine) => void
 
 /** Sends the log to a function; without one, what is a warning or worse goes to stderr. */
-export const logTo = (log: Log | undefined): Layer.Layer<never> =>
+export const logLayer = (log: Log | undefined): Layer.Layer<never> =>
   log === undefined
     ? Layer.merge(Layer.succeed(Logger.LogToStderr, true), Layer.succeed(References.MinimumLogLevel, "Warn"))
     : Logger.layer([

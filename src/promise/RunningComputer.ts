@@ -1,20 +1,20 @@
 import { Duration, Effect, Result, Stream } from "effect"
-import { Computer, type ComputerOptions as Placed } from "../application/computer/Computer.ts"
+import { Computer, type ComputerOptions as CoreComputerOptions } from "../application/computer/Computer.ts"
 import type { DesktopRequest } from "../application/computer/Desktop.ts"
 import type { ServerState, ServerStates } from "../application/computer/Offer.ts"
-import type { SeatRequest, SeatStatus } from "../application/computer/Seat.ts"
+import type { JoinOptions, OfficeStatus } from "../application/computer/Seat.ts"
 import type { LocalCall, ToolCallRecord } from "../application/computer/ToolCalls.ts"
 import type { McpInfo } from "../application/ports/McpSession.ts"
-import { readComputerConfig } from "../domain/config/config.ts"
-import type { Setup, SetupDifference } from "../domain/config/setup.ts"
+import { parseComputerConfig } from "../domain/config/config.ts"
+import type { Setup, SetupDiff } from "../domain/config/setup.ts"
 import type { ComputerConfig } from "../domain/protocol/v0_2/config.ts"
 import type { ToolResult } from "../domain/protocol/v0_2/tools.ts"
 import type { Catalogue } from "../domain/tools/catalogue.ts"
 import { computerLayer } from "../main/layers.ts"
 import { A2cError, ConfigInvalid } from "./A2cError.ts"
-import { type ConnectionOptions, connectionOf } from "./ConnectedAgent.ts"
-import { type ComputerHooks, hooksOf } from "./hooks.ts"
-import { type Cancellable, type Closeable, type Host, start } from "./Host.ts"
+import { type ConnectionOptions, toClientOptions } from "./ConnectedAgent.ts"
+import { type ComputerHooks, toLayerOptions } from "./hooks.ts"
+import { type Cancellable, type Closeable, type RunningService, startService } from "./Host.ts"
 
 /** What a Computer drives. */
 export interface ComputerSetup {
@@ -29,10 +29,10 @@ export interface ComputerOptions
   extends ConnectionOptions,
     ComputerSetup,
     ComputerHooks,
-    Pick<Placed, "name" | "office" | "patient"> {}
+    Pick<CoreComputerOptions, "name" | "office" | "retryInitialConnect"> {}
 
 /** Where an MCP server stands; while it runs, with what it told about itself. */
-export type ServerStanding = ServerState extends infer State
+export type ServerStateView = ServerState extends infer State
   ? State extends { readonly session: unknown }
     ? Omit<State, "session"> & { readonly info: McpInfo }
     : State
@@ -41,9 +41,9 @@ export type ServerStanding = ServerState extends infer State
 /** A Computer that runs. Promises are rejected with an `A2cError`. */
 export interface RunningComputer extends Closeable {
   /** Every configured MCP server and where it stands, in configuration order. */
-  readonly servers: (options?: Cancellable) => Promise<ReadonlyMap<string, ServerStanding>>
+  readonly servers: (options?: Cancellable) => Promise<ReadonlyMap<string, ServerStateView>>
   /** The same now, and after every change. */
-  readonly changes: (options?: Cancellable) => AsyncIterable<ReadonlyMap<string, ServerStanding>>
+  readonly changes: (options?: Cancellable) => AsyncIterable<ReadonlyMap<string, ServerStateView>>
   /** What the office can call, and what is hidden and why. */
   readonly catalogue: (options?: Cancellable) => Promise<Catalogue>
   /** The last calls that reached a server, oldest first. */
@@ -51,7 +51,7 @@ export interface RunningComputer extends Closeable {
   /** What is configured now, with its placeholders unfilled. */
   readonly setup: (options?: Cancellable) => Promise<Setup>
   /** Makes the servers those of another configuration. Whoever did not change keeps its session. */
-  readonly reconfigure: (setup: ComputerSetup, options?: Cancellable) => Promise<SetupDifference>
+  readonly reconfigure: (setup: ComputerSetup, options?: Cancellable) => Promise<SetupDiff>
   /** Starts a server that does not run, even a disabled one, and waits until it runs or cannot. */
   readonly start: (server: string, options?: Cancellable) => Promise<void>
   /** Stops a server until it is started again. Its running calls end with an error. */
@@ -69,40 +69,44 @@ export interface RunningComputer extends Closeable {
   /** The desktop as the office would see it. */
   readonly desktop: (options?: Cancellable & DesktopRequest) => Promise<ReadonlyArray<string>>
   /** Where the Computer stands with the Server, now and after every change. */
-  readonly status: (options?: Cancellable) => AsyncIterable<SeatStatus>
+  readonly status: (options?: Cancellable) => AsyncIterable<OfficeStatus>
   /** The office the Computer is in or comes back to. */
   readonly office: (options?: Cancellable) => Promise<string | undefined>
-  readonly join: (request: SeatRequest, options?: Cancellable) => Promise<void>
+  readonly join: (request: JoinOptions, options?: Cancellable) => Promise<void>
   /** Leaves the office; the servers run on. Calls for its Agent end. */
   readonly leave: (options?: Cancellable) => Promise<void>
 }
 
-const readConfig = (config: unknown): Result.Result<ComputerConfig, ConfigInvalid> =>
+const parseConfig = (config: unknown): Result.Result<ComputerConfig, ConfigInvalid> =>
   Result.mapError(
-    readComputerConfig(config),
-    (why) => new ConfigInvalid({ message: `The configuration cannot be used: ${why}` })
+    parseComputerConfig(config),
+    (reason) => new ConfigInvalid({ message: `The configuration cannot be used: ${reason}` })
   )
 
-const standingOf = (state: ServerState): ServerStanding => {
+const toServerStateView = (state: ServerState): ServerStateView => {
   if (state._tag !== "Ready" && state._tag !== "Degraded") return state
   const { session, ...rest } = state
   return { ...rest, info: session.info }
 }
 
-const standings = (states: ServerStates): ReadonlyMap<string, ServerStanding> =>
-  new Map([...states].map(([name, state]) => [name, standingOf(state)]))
+const toServerStateViews = (states: ServerStates): ReadonlyMap<string, ServerStateView> =>
+  new Map([...states].map(([name, state]) => [name, toServerStateView(state)]))
 
-const overHost = ({ iterate, run, ...closeable }: Host<Computer["Service"]>): RunningComputer => ({
+const wrapComputer = ({
+  iterate,
+  run,
+  ...closeable
+}: RunningService<Computer["Service"]>): RunningComputer => ({
   ...closeable,
-  servers: (options) => run(({ servers }) => Effect.map(servers, standings), options),
-  changes: (options) => iterate(({ changes }) => Stream.map(changes, standings), options),
+  servers: (options) => run(({ servers }) => Effect.map(servers, toServerStateViews), options),
+  changes: (options) => iterate(({ changes }) => Stream.map(changes, toServerStateViews), options),
   catalogue: (options) => run(({ catalogue }) => catalogue, options),
   history: (options) => run(({ history }) => history, options),
   setup: (options) => run(({ setup }) => setup, options),
   reconfigure: ({ config, variables = {} }, options) =>
     run(
       ({ reconfigure }) =>
-        Effect.flatMap(Effect.fromResult(readConfig(config)), (read) =>
+        Effect.flatMap(Effect.fromResult(parseConfig(config)), (read) =>
           reconfigure({ config: read, variables })
         ),
       options
@@ -131,13 +135,13 @@ export const runComputer = async (
   options: ComputerOptions,
   cancellable?: Cancellable
 ): Promise<RunningComputer> => {
-  const { authorize: _authorize, config, inputs: _inputs, settings: _settings, ...placed } = options
-  const read = readConfig(config)
+  const { authorize: _authorize, config, inputs: _inputs, settings: _settings, ...connection } = options
+  const read = parseConfig(config)
   if (Result.isFailure(read)) throw new A2cError("config_invalid", read.failure.message)
   const layer = computerLayer({
-    ...connectionOf(placed),
-    ...hooksOf(options),
+    ...toClientOptions(connection),
+    ...toLayerOptions(options),
     config: read.success
   })
-  return overHost(await start(Computer, layer, options.log, cancellable))
+  return wrapComputer(await startService(Computer, layer, options.log, cancellable))
 }

@@ -1,13 +1,13 @@
 import { Duration, Effect, Redacted } from "effect"
 import type { SocketIoServerOptions } from "../adapters/socketio/SocketIoServer.ts"
-import { anybody, type Authenticator, refusedFor } from "../application/ports/Authenticator.ts"
+import { allowAll, type Authenticator, admissionRejected } from "../application/ports/Authenticator.ts"
 import type { Handshake } from "../application/ports/Transport.ts"
 import type { Limits } from "../application/server/Limits.ts"
 import { Server } from "../application/server/Server.ts"
 import type { ServerSettings } from "../application/server/ServerSettings.ts"
-import { everything, type Identity } from "../domain/office/identity.ts"
+import { allGrants, type Identity } from "../domain/office/identity.ts"
 import { serverLayer } from "../main/serverLayer.ts"
-import { type Cancellable, type Closeable, start } from "./Host.ts"
+import { type Cancellable, type Closeable, startService } from "./Host.ts"
 import type { Log } from "./Log.ts"
 
 /** Where a Server listens, and whom it lets in. */
@@ -16,9 +16,9 @@ export interface ServerOptions extends SocketIoServerOptions {
     /** How long a Computer may take to answer a request that names no time of its own, in milliseconds. */
     readonly routingTimeout?: number
     /** What is added to the time a request names, in milliseconds. */
-    readonly grace?: number
+    readonly timeoutGrace?: number
     /** How long calls under way may take to end when the Server is closed, in milliseconds; 0 unless given. */
-    readonly drainTime?: number
+    readonly drainTimeout?: number
     /** Refuse connections that do not state their role. */
     readonly requireRole?: boolean
     /**
@@ -31,9 +31,9 @@ export interface ServerOptions extends SocketIoServerOptions {
     ) => boolean | Identity | Promise<boolean | Identity>
   }
   /** What strangers may use at most; times in milliseconds, what is left out is as usual. */
-  readonly limits?: Partial<Omit<Limits, "joinTime" | "idleTime">> & {
-    readonly joinTime?: number
-    readonly idleTime?: number
+  readonly limits?: Partial<Omit<Limits, "joinTimeout" | "idleTimeout">> & {
+    readonly joinTimeout?: number
+    readonly idleTimeout?: number
   }
   /** The Redis by which it shares its offices with other Servers; without one they are its own. */
   readonly redis?: { readonly url: string; readonly prefix?: string }
@@ -51,44 +51,44 @@ export interface RunningServer extends Closeable {
 
 type Settings = NonNullable<ServerOptions["settings"]>
 
-const notAdmitted = refusedFor("invalid_credentials", "Not admitted")
+const notAdmitted = admissionRejected("invalid_credentials", "Not admitted")
 
 /** Who came in by the word of a hook alone. */
-const admitted: Identity = { subject: "admitted", grants: everything, expiresAt: undefined }
+const admittedIdentity: Identity = { subject: "admitted", grants: allGrants, expiresAt: undefined }
 
-const authenticatorOf = (authenticate: NonNullable<Settings["authenticate"]>): Authenticator => ({
-  ...anybody,
+const makeHookAuthenticator = (authenticate: NonNullable<Settings["authenticate"]>): Authenticator => ({
+  ...allowAll,
   authenticate: (handshake) =>
     Effect.tryPromise(async (signal) => authenticate(handshake, { signal })).pipe(
       Effect.tapError((error) => Effect.logError("authenticate failed", error.cause)),
       Effect.mapError(() => notAdmitted),
-      Effect.flatMap((who) => {
-        const identity = who === true ? admitted : who
+      Effect.flatMap((outcome) => {
+        const identity = outcome === true ? admittedIdentity : outcome
         return identity ? Effect.succeed(identity) : Effect.fail(notAdmitted)
       })
     )
 })
 
-const settingsOf = ({
-  drainTime,
-  grace,
+const toServerSettings = ({
+  drainTimeout,
+  timeoutGrace,
   requireRole,
   routingTimeout
 }: Settings): Partial<ServerSettings> => ({
   ...(routingTimeout !== undefined && { routingTimeout: Duration.millis(routingTimeout) }),
-  ...(grace !== undefined && { grace: Duration.millis(grace) }),
-  ...(drainTime !== undefined && { drainTime: Duration.millis(drainTime) }),
+  ...(timeoutGrace !== undefined && { timeoutGrace: Duration.millis(timeoutGrace) }),
+  ...(drainTimeout !== undefined && { drainTimeout: Duration.millis(drainTimeout) }),
   ...(requireRole !== undefined && { requireRole })
 })
 
-const limitsOf = ({
-  idleTime,
-  joinTime,
+const toLimits = ({
+  idleTimeout,
+  joinTimeout,
   ...counts
 }: NonNullable<ServerOptions["limits"]>): Partial<Limits> => ({
   ...counts,
-  ...(joinTime !== undefined && { joinTime: Duration.millis(joinTime) }),
-  ...(idleTime !== undefined && { idleTime: Duration.millis(idleTime) })
+  ...(joinTimeout !== undefined && { joinTimeout: Duration.millis(joinTimeout) }),
+  ...(idleTimeout !== undefined && { idleTimeout: Duration.millis(idleTimeout) })
 })
 
 /** Runs a Server on Socket.IO. Loopback and a free port unless told otherwise. */
@@ -99,12 +99,12 @@ export const runServer = async (
   const { authenticate } = settings
   const layer = serverLayer({
     ...options,
-    limits: limitsOf(limits),
-    settings: settingsOf(settings),
+    limits: toLimits(limits),
+    settings: toServerSettings(settings),
     ...(redis !== undefined && { redis: { ...redis, url: Redacted.make(redis.url) } }),
-    ...(authenticate !== undefined && { authenticator: authenticatorOf(authenticate) })
+    ...(authenticate !== undefined && { authenticator: makeHookAuthenticator(authenticate) })
   })
-  const { close, run, [Symbol.asyncDispose]: dispose } = await start(Server, layer, log, cancellable)
+  const { close, run, [Symbol.asyncDispose]: dispose } = await startService(Server, layer, log, cancellable)
   const url = await run((server) => Effect.succeed(server.url))
   return {
     url,

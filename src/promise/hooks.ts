@@ -19,12 +19,12 @@ interface HookOptions {
   readonly signal: AbortSignal
 }
 
-const durations = [
+const durationSettings = [
   "connectTimeout",
-  "startupPatience",
+  "startupTimeout",
   "readTimeout",
-  "livenessInterval",
-  "changePause"
+  "keepaliveInterval",
+  "changeThrottle"
 ] as const
 
 /** What a program decides for its Computer. A hook that throws or rejects is logged and counts as no answer. */
@@ -32,7 +32,7 @@ export interface ComputerHooks {
   /** Values of the configuration's inputs. What has none here is looked for in the environment. */
   readonly inputs?: {
     /** Values by input id, which win over everything else. */
-    readonly given?: { readonly [id: string]: InputValue }
+    readonly values?: { readonly [id: string]: InputValue }
     /** Asks a person, who may have no answer. */
     readonly ask?: (
       input: Exclude<Input, CommandInput>,
@@ -44,8 +44,8 @@ export interface ComputerHooks {
   /** Shows somebody the page where an MCP server is to be authorized. */
   readonly authorize?: (request: AuthorizationRequest, options: HookOptions) => Awaitable<void>
   /** The settings of `ComputerSettings`, times in milliseconds. */
-  readonly settings?: { readonly [Name in (typeof durations)[number]]?: number } & {
-    readonly showUnwatched?: boolean
+  readonly settings?: { readonly [Name in (typeof durationSettings)[number]]?: number } & {
+    readonly showUnsubscribable?: boolean
     /** Asked before a tool runs that is not marked `auto_apply`; without it such calls fail with 4005. */
     readonly confirm?: (request: ConfirmRequest, options: HookOptions) => Awaitable<boolean>
     /** Turns documents into URIs; without it they are refused with 4011. */
@@ -55,54 +55,54 @@ export interface ComputerHooks {
   }
 }
 
-const promised = <A>(name: string, hook: (options: HookOptions) => Awaitable<A>) =>
+const runHook = <A>(name: string, hook: (options: HookOptions) => Awaitable<A>) =>
   Effect.tryPromise(async (signal) => hook({ signal })).pipe(
     Effect.tapCause((cause) =>
       Cause.hasInterruptsOnly(cause) ? Effect.void : Effect.logError("hook failed", { hook: name }, cause)
     )
   )
 
-const inputsOf = ({ ask, given, run }: NonNullable<ComputerHooks["inputs"]>): InputSources => ({
-  ...(given !== undefined && { given }),
+const toInputSources = ({ ask, values, run }: NonNullable<ComputerHooks["inputs"]>): InputSources => ({
+  ...(values !== undefined && { values }),
   ...(ask !== undefined && {
-    ask: (input) =>
-      promised("ask", (options) => ask(input, options)).pipe(
+    prompt: (input) =>
+      runHook("ask", (options) => ask(input, options)).pipe(
         Effect.map(Option.fromUndefinedOr),
         Effect.catch(() => Effect.succeedNone)
       )
   }),
   ...(run !== undefined && {
-    run: (input) =>
+    runCommand: (input) =>
       Effect.mapError(
-        promised("run", (options) => run(input, options)),
+        runHook("run", (options) => run(input, options)),
         () => ({ message: "failed" })
       )
   })
 })
 
-const settingsOf = (given: NonNullable<ComputerHooks["settings"]>): Partial<ComputerSettings> => {
-  const { confirm, onProgress, resolveDpe, showUnwatched } = given
-  const times = durations.flatMap((name) => {
+const toComputerSettings = (given: NonNullable<ComputerHooks["settings"]>): Partial<ComputerSettings> => {
+  const { confirm, onProgress, resolveDpe, showUnsubscribable } = given
+  const times = durationSettings.flatMap((name) => {
     const millis = given[name]
     return millis === undefined ? [] : [[name, Duration.millis(millis)] as const]
   })
   return {
     ...Object.fromEntries(times),
-    ...(showUnwatched !== undefined && { showUnwatched }),
+    ...(showUnsubscribable !== undefined && { showUnsubscribable }),
     ...(confirm !== undefined && {
-      confirm: (request) => promised("confirm", (options) => confirm(request, options))
+      confirm: (request) => runHook("confirm", (options) => confirm(request, options))
     }),
     ...(resolveDpe !== undefined && {
-      resolveDpe: (request) => promised("resolveDpe", (options) => resolveDpe(request, options))
+      resolveDpe: (request) => runHook("resolveDpe", (options) => resolveDpe(request, options))
     }),
     ...(onProgress !== undefined && {
-      onProgress: (report) => Effect.ignore(promised("onProgress", () => onProgress(report)))
+      onProgress: (report) => Effect.ignore(runHook("onProgress", () => onProgress(report)))
     })
   }
 }
 
 /** The hooks as the layers take them. */
-export const hooksOf = ({
+export const toLayerOptions = ({
   authorize,
   inputs = {},
   settings = {}
@@ -110,9 +110,9 @@ export const hooksOf = ({
   readonly inputs: InputSources
   readonly settings: Partial<ComputerSettings>
 } => ({
-  inputs: inputsOf(inputs),
-  settings: settingsOf(settings),
+  inputs: toInputSources(inputs),
+  settings: toComputerSettings(settings),
   ...(authorize !== undefined && {
-    authorize: (request) => Effect.ignore(promised("authorize", (options) => authorize(request, options)))
+    authorize: (request) => Effect.ignore(runHook("authorize", (options) => authorize(request, options)))
   })
 })

@@ -50,11 +50,14 @@ const begin = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.forkChild(effect, { startImmediately: true })
 
 /** Opens a listener in a scope of its own. */
-const open = Effect.fnUntraced(function* (serve: (link: ByteLink) => Effect.Effect<void>, mostLinks = 1000) {
+const open = Effect.fnUntraced(function* (
+  serve: (link: ByteLink) => Effect.Effect<void>,
+  maxConnections = 1000
+) {
   const home = yield* Scope.fork(yield* Effect.scope)
-  const place = yield* ByteListener.use(({ listen }) => listen({ host, port: 0, mostLinks }, serve)).pipe(
-    Scope.provide(home)
-  )
+  const place = yield* ByteListener.use(({ listen }) =>
+    listen({ host, port: 0, maxConnections }, serve)
+  ).pipe(Scope.provide(home))
   return {
     ...place,
     stop: Scope.close(home, Exit.void),
@@ -89,13 +92,13 @@ interface Kind {
   /** Lets time go by where it does not do so by itself. */
   readonly pass: (time: Duration.Input) => Effect.Effect<void>
   /** How many bytes a sender may be ahead of who reads. */
-  readonly most: number
+  readonly maxBufferedBytes: number
   /** How many handles of the system are in use. */
   readonly handles: () => number
 }
 
 /** The promises of every link of bytes. */
-const contract = (name: string, { handles, most, pass, run }: Kind) => {
+const contract = (name: string, { handles, maxBufferedBytes, pass, run }: Kind) => {
   describe(name, () => {
     run(
       "bytes arrive in the order in which they were given, in pieces of any size, both ways at once",
@@ -114,7 +117,7 @@ const contract = (name: string, { handles, most, pass, run }: Kind) => {
       "a link says where its far end is",
       Effect.gen(function* () {
         const { far, near } = yield* pair
-        assert.deepStrictEqual([near.peer, far.peer], [host, host])
+        assert.deepStrictEqual([near.remoteAddress, far.remoteAddress], [host, host])
       })
     )
 
@@ -208,10 +211,10 @@ const contract = (name: string, { handles, most, pass, run }: Kind) => {
           yield* turn
         })
         yield* Stream.runForEach(
-          Stream.takeWhile(far.bytes, () => taken < 2 * most),
+          Stream.takeWhile(far.bytes, () => taken < 2 * maxBufferedBytes),
           slowly
         )
-        assert.isBelow(ahead, most)
+        assert.isBelow(ahead, maxBufferedBytes)
       })
     )
 
@@ -281,7 +284,7 @@ const contract = (name: string, { handles, most, pass, run }: Kind) => {
         const refused = yield* Effect.flip(connect)
         assert.strictEqual(refused._tag, "Unreachable")
         assert.strictEqual(refused.message, `Cannot reach ${host}:${port}: the connection was refused`)
-        const again = ByteListener.use(({ listen }) => listen({ host, port, mostLinks: 1 }, echo))
+        const again = ByteListener.use(({ listen }) => listen({ host, port, maxConnections: 1 }, echo))
         assert.deepStrictEqual(yield* again, { host, port })
       })
     )
@@ -327,7 +330,7 @@ const contract = (name: string, { handles, most, pass, run }: Kind) => {
       Effect.gen(function* () {
         const { port } = yield* open(echo)
         const failed = yield* Effect.flip(
-          ByteListener.use(({ listen }) => listen({ host, port, mostLinks: 1 }, echo))
+          ByteListener.use(({ listen }) => listen({ host, port, maxConnections: 1 }, echo))
         )
         assert.strictEqual(failed._tag, "ListenFailed")
         assert.strictEqual(failed.message, `Cannot listen on ${host}:${port}: the address is in use`)
@@ -398,7 +401,7 @@ describe("ByteLink", () => {
         }).pipe(Effect.provide(MemoryBytes.layer, { local: true }))
       ),
     pass: TestClock.adjust,
-    most: mib,
+    maxBufferedBytes: mib,
     handles: () => 0
   })
   contract("over TCP", {
@@ -407,7 +410,7 @@ describe("ByteLink", () => {
         Effect.provide(Effect.scoped(body), Layer.merge(TcpListener.layer, TcpConnector.layer))
       ),
     pass: () => Effect.void,
-    most: 48 * mib,
+    maxBufferedBytes: 48 * mib,
     handles
   })
 })

@@ -1,8 +1,18 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Duration, Effect, Exit, Fiber, Result, Scope } from "effect"
-import { type Body, faultyBody, jsonBody } from "../../src/application/ports/Body.ts"
-import type { Addressee, NodeAsked, NodeLink, NodeReceive } from "../../src/application/ports/NodeLink.ts"
-import { type Asked, LinkClosed, NoAnswer, NotSent } from "../../src/application/ports/Transport.ts"
+import { type Body, invalidBody, jsonBody } from "../../src/application/ports/Body.ts"
+import type {
+  RequestTarget,
+  NodeReplyExit,
+  NodeLink,
+  NodeMessageHandler
+} from "../../src/application/ports/NodeLink.ts"
+import {
+  type ReplyExit,
+  LinkClosed,
+  RequestTimeout,
+  SendFailed
+} from "../../src/application/ports/Transport.ts"
 import { badRequest, forbidden } from "../../src/domain/refusal.ts"
 
 export type LinkOf = NodeLink["Service"]
@@ -15,34 +25,34 @@ export interface NodeCluster {
 const minute = Duration.minutes(1)
 
 /** A member of some office. */
-export const memberOf = (sid = "sid"): Addressee => ({ sid, office: "Büro 1" })
+export const memberOf = (sid = "sid"): RequestTarget => ({ sid, office: "Büro 1" })
 
 export const valueOf = (body: Body): unknown =>
-  Result.match(body.whole(), { onFailure: ({ code }) => `fault ${code}`, onSuccess: (value) => value })
+  Result.match(body.value(), { onFailure: ({ code }) => `fault ${code}`, onSuccess: (value) => value })
 
 /** How a request ended, in one word and what matters. */
-export const outcomeOf = (asked: NodeAsked): unknown => {
-  if (Exit.isSuccess(asked)) return asked.value.map(valueOf)
-  const [reason] = asked.cause.reasons
+export const outcomeOf = (exit: NodeReplyExit): unknown => {
+  if (Exit.isSuccess(exit)) return exit.value.map(valueOf)
+  const [reason] = exit.cause.reasons
   if (reason?._tag !== "Fail") return "defect"
   const { error } = reason
-  return error._tag === "NotSent" ? `NotSent ${error.refusal.code}` : error._tag
+  return error._tag === "NotSent" ? `NotSent ${error.error.code}` : error._tag
 }
 
 /** Asks, and waits for the end. */
-export const ask = (
+export const request = (
   link: LinkOf,
   node: string,
   event: string,
   value: unknown,
-  options: { readonly sid?: string; readonly deadline?: Duration.Duration } = {}
+  options: { readonly sid?: string; readonly timeout?: Duration.Duration } = {}
 ): Effect.Effect<unknown> =>
   Effect.callback((resume) => {
-    const { deadline = minute, sid = "sid" } = options
-    const forget = link.request(node, memberOf(sid), event, jsonBody(value), deadline, (asked) =>
-      resume(Effect.succeed(outcomeOf(asked)))
+    const { timeout = minute, sid = "sid" } = options
+    const cancel = link.startRequest(node, memberOf(sid), event, jsonBody(value), timeout, (exit) =>
+      resume(Effect.succeed(outcomeOf(exit)))
     )
-    return Effect.sync(forget)
+    return Effect.sync(cancel)
   })
 
 /** Lets everything happen that needs no time but the network's, until something is so. */
@@ -58,22 +68,22 @@ export const until = (what: () => boolean): Effect.Effect<void> =>
 
 /** Answers by the name of the event, or not at all. */
 const answering = (
-  request: (event: string, body: Body) => Asked | undefined,
+  handle: (event: string, body: Body) => ReplyExit | undefined,
   more: {
-    readonly forgotten?: () => void
-    readonly tell?: NodeReceive["tell"]
+    readonly onCancel?: () => void
+    readonly notify?: NodeMessageHandler["notify"]
   } = {}
-): NodeReceive & { readonly reached: () => number } => {
+): NodeMessageHandler & { readonly reached: () => number } => {
   let reached = 0
   return {
     reached: () => reached,
-    request: (_, event, body, __, end) => {
+    startRequest: (_, event, body, __, onReply) => {
       reached++
-      const asked = request(event, body)
-      if (asked !== undefined) queueMicrotask(() => end(asked))
-      return () => more.forgotten?.()
+      const exit = handle(event, body)
+      if (exit !== undefined) queueMicrotask(() => onReply(exit))
+      return () => more.onCancel?.()
     },
-    tell: more.tell ?? (() => {})
+    notify: more.notify ?? (() => {})
   }
 }
 
@@ -82,8 +92,8 @@ export const makeEcho = () =>
 
 /** Nothing is under way any more. */
 export const idle = (link: LinkOf) => {
-  const { asked, incomplete, serving, waiting } = link.load()
-  return asked + incomplete + serving + waiting === 0
+  const { outboundRequests, incompleteBodies, inboundRequests, queuedBytes } = link.load()
+  return outboundRequests + incompleteBodies + inboundRequests + queuedBytes === 0
 }
 
 /** The promises of every link between nodes. */
@@ -94,10 +104,10 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
   ) => it.live(title, () => Effect.scoped(Effect.flatMap(start, body)))
 
   /** Two nodes, of which the second does something with what it hears. */
-  const pair = Effect.fnUntraced(function* (cluster: NodeCluster, receive: NodeReceive = makeEcho()) {
+  const pair = Effect.fnUntraced(function* (cluster: NodeCluster, handler: NodeMessageHandler = makeEcho()) {
     const one = yield* cluster.node("one")
     const two = yield* cluster.node("two")
-    yield* two.serve(receive)
+    yield* two.serve(handler)
     return { one, two }
   })
 
@@ -113,11 +123,11 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
             )
           )
         )
-        assert.deepStrictEqual(yield* ask(one, "two", "one", { a: ["ü", 1, null, "\u001e😀"] }), [
+        assert.deepStrictEqual(yield* request(one, "two", "one", { a: ["ü", 1, null, "\u001e😀"] }), [
           { a: ["ü", 1, null, "\u001e😀"] }
         ])
-        assert.deepStrictEqual(yield* ask(one, "two", "three", 1), [1, "ü€😀", null])
-        assert.deepStrictEqual(yield* ask(one, "two", "none", 1), [])
+        assert.deepStrictEqual(yield* request(one, "two", "three", 1), [1, "ü€😀", null])
+        assert.deepStrictEqual(yield* request(one, "two", "none", 1), [])
         assert.isTrue(idle(one) && idle(two))
       })
     )
@@ -131,7 +141,7 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
         const all = yield* Effect.forEach(
           numbers,
           (index) =>
-            Effect.all([ask(one, "two", "echo", index), ask(two, "one", "echo", -index)], {
+            Effect.all([request(one, "two", "echo", index), request(two, "one", "echo", -index)], {
               concurrency: "unbounded"
             }),
           { concurrency: "unbounded" }
@@ -146,20 +156,20 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
     promise(
       "what the other node says about why there is no answer arrives",
       Effect.fnUntraced(function* (cluster) {
-        const ends: { readonly [event: string]: Asked } = {
+        const ends: { readonly [event: string]: ReplyExit } = {
           closed: Exit.fail(new LinkClosed({ reason: "gone" })),
-          silent: Exit.fail(new NoAnswer({ after: Duration.seconds(7) })),
-          refused: Exit.fail(new NotSent({ refusal: forbidden("no") })),
-          faulty: Exit.succeed([faultyBody(badRequest("binary"))])
+          silent: Exit.fail(new RequestTimeout({ timeout: Duration.seconds(7) })),
+          refused: Exit.fail(new SendFailed({ error: forbidden("no") })),
+          faulty: Exit.succeed([invalidBody(badRequest("binary"))])
         }
         const { one } = yield* pair(
           cluster,
           answering((event) => ends[event])
         )
-        assert.strictEqual(yield* ask(one, "two", "closed", {}), "LinkClosed")
-        assert.strictEqual(yield* ask(one, "two", "silent", {}), "NoAnswer")
-        assert.strictEqual(yield* ask(one, "two", "refused", {}), "NotSent 403")
-        assert.deepStrictEqual(yield* ask(one, "two", "faulty", {}), ["fault 400"])
+        assert.strictEqual(yield* request(one, "two", "closed", {}), "LinkClosed")
+        assert.strictEqual(yield* request(one, "two", "silent", {}), "NoAnswer")
+        assert.strictEqual(yield* request(one, "two", "refused", {}), "NotSent 403")
+        assert.deepStrictEqual(yield* request(one, "two", "faulty", {}), ["fault 400"])
       })
     )
 
@@ -168,14 +178,14 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
       Effect.fnUntraced(function* (cluster) {
         const heard: Array<unknown> = []
         const { one } = yield* pair(cluster, {
-          request: ({ office, sid }, event, body, deadline, end) => {
-            heard.push(sid, office, event, valueOf(body), Duration.toMillis(deadline))
-            queueMicrotask(() => end(Exit.succeed([])))
+          startRequest: ({ office, sid }, event, body, timeout, onReply) => {
+            heard.push(sid, office, event, valueOf(body), Duration.toMillis(timeout))
+            queueMicrotask(() => onReply(Exit.succeed([])))
             return () => {}
           },
-          tell: () => {}
+          notify: () => {}
         })
-        yield* ask(one, "two", "client:ünknown", 7, { sid: "s-é", deadline: Duration.millis(12_345) })
+        yield* request(one, "two", "client:ünknown", 7, { sid: "s-é", timeout: Duration.millis(12_345) })
         assert.deepStrictEqual(heard, ["s-é", "Büro 1", "client:ünknown", 7, 12_345])
       })
     )
@@ -191,14 +201,14 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
               heard.push(valueOf(body))
               return Exit.succeed([])
             },
-            { tell: (_, __, body) => void heard.push(String(valueOf(body)).slice(0, 2)) }
+            { notify: (_, __, body) => void heard.push(String(valueOf(body)).slice(0, 2)) }
           )
         )
         const long = "x".repeat(700_000)
         for (let count = 10; count < 30; count++) {
-          one.tell("two", ["sid"], "tell", jsonBody(`${count}${count % 3 === 0 ? long : ""}`))
+          one.notify("two", ["sid"], "tell", jsonBody(`${count}${count % 3 === 0 ? long : ""}`))
         }
-        yield* ask(one, "two", "last", 30)
+        yield* request(one, "two", "last", 30)
         assert.deepStrictEqual(heard, [...Array.from({ length: 20 }, (_, index) => String(index + 10)), 30])
       })
     )
@@ -210,12 +220,12 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
         const { one } = yield* pair(
           cluster,
           answering(() => undefined, {
-            tell: (sids, event, body) =>
+            notify: (sids, event, body) =>
               Deferred.doneUnsafe(told, Exit.succeed([sids.length, sids[1999], event, valueOf(body)]))
           })
         )
         const sids = Array.from({ length: 2000 }, (_, index) => `member-${index}`)
-        one.tell("two", sids, "notify:x", jsonBody({ a: 1 }))
+        one.notify("two", sids, "notify:x", jsonBody({ a: 1 }))
         assert.deepStrictEqual(yield* Deferred.await(told), [2000, "member-1999", "notify:x", { a: 1 }])
       })
     )
@@ -225,16 +235,16 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
       Effect.fnUntraced(function* (cluster) {
         const forgotten = yield* Deferred.make<void>()
         const never = answering(() => undefined, {
-          forgotten: () => Deferred.doneUnsafe(forgotten, Exit.void)
+          onCancel: () => Deferred.doneUnsafe(forgotten, Exit.void)
         })
         const { one, two } = yield* pair(cluster, never)
         let ended = false
-        const forget = one.request("two", memberOf(), "never", jsonBody(1), minute, () => {
+        const cancel = one.startRequest("two", memberOf(), "never", jsonBody(1), minute, () => {
           ended = true
         })
         yield* until(() => never.reached() === 1)
-        forget()
-        forget()
+        cancel()
+        cancel()
         yield* Deferred.await(forgotten)
         assert.isFalse(ended)
         assert.isTrue(idle(one) && idle(two))
@@ -247,11 +257,13 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
         const { one } = yield* pair(cluster)
         const ends: Array<string> = []
         for (const node of ["two", "nobody"]) {
-          const forget = one.request(node, memberOf(), "echo", jsonBody(1), minute, () => ends.push(node))
+          const cancel = one.startRequest(node, memberOf(), "echo", jsonBody(1), minute, () =>
+            ends.push(node)
+          )
           assert.deepStrictEqual(ends, [])
-          forget()
+          cancel()
         }
-        yield* ask(one, "two", "echo", 1)
+        yield* request(one, "two", "echo", 1)
         assert.deepStrictEqual(ends, [])
       })
     )
@@ -260,9 +272,9 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
       "a node that is not there is away at once",
       Effect.fnUntraced(function* (cluster) {
         const { one } = yield* pair(cluster)
-        assert.strictEqual(yield* ask(one, "nobody", "echo", 1), "NodeAway")
-        one.tell("nobody", ["sid"], "tell", jsonBody(1))
-        assert.deepStrictEqual(yield* ask(one, "two", "echo", 1), [1])
+        assert.strictEqual(yield* request(one, "nobody", "echo", 1), "NodeAway")
+        one.notify("nobody", ["sid"], "tell", jsonBody(1))
+        assert.deepStrictEqual(yield* request(one, "two", "echo", 1), [1])
         assert.isTrue(idle(one))
       })
     )
@@ -272,8 +284,8 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
       Effect.fnUntraced(function* (cluster) {
         const { one } = yield* pair(cluster)
         const outcome = yield* Effect.callback<unknown>((resume) => {
-          one.request("two", memberOf(), "echo", faultyBody(badRequest("no")), minute, (asked) =>
-            resume(Effect.succeed(outcomeOf(asked)))
+          one.startRequest("two", memberOf(), "echo", invalidBody(badRequest("no")), minute, (exit) =>
+            resume(Effect.succeed(outcomeOf(exit)))
           )
         })
         assert.strictEqual(outcome, "NotSent 400")
@@ -285,11 +297,11 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
       Effect.fnUntraced(function* (cluster) {
         const one = yield* cluster.node("one")
         const two = yield* cluster.node("two")
-        assert.strictEqual(yield* ask(one, "two", "echo", 1), "LinkClosed")
+        assert.strictEqual(yield* request(one, "two", "echo", 1), "LinkClosed")
         const serving = yield* Scope.make()
         const handler = makeEcho()
         yield* Scope.provide(two.serve(handler), serving)
-        const waiting = yield* Effect.forkChild(ask(one, "two", "never", 1), { startImmediately: true })
+        const waiting = yield* Effect.forkChild(request(one, "two", "never", 1), { startImmediately: true })
         yield* until(() => handler.reached() === 1)
         yield* Scope.close(serving, Exit.void)
         assert.strictEqual(yield* Fiber.join(waiting), "LinkClosed")
@@ -301,18 +313,20 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
       Effect.fnUntraced(function* (cluster) {
         let forgotten = 0
         const one = yield* cluster.node("one")
-        const never = answering(() => undefined, { forgotten: () => void forgotten++ })
+        const never = answering(() => undefined, { onCancel: () => void forgotten++ })
         yield* one.serve(never)
         const home = yield* Scope.make()
         const two = yield* Scope.provide(cluster.node("two"), home)
         const handler = makeEcho()
         yield* Scope.provide(two.serve(handler), home)
         const ends: Array<unknown> = []
-        two.request("one", memberOf(), "never", jsonBody(1), minute, (asked) => ends.push(outcomeOf(asked)))
-        const asked = yield* Effect.forkChild(ask(one, "two", "never", 1), { startImmediately: true })
+        two.startRequest("one", memberOf(), "never", jsonBody(1), minute, (exit) =>
+          ends.push(outcomeOf(exit))
+        )
+        const pending = yield* Effect.forkChild(request(one, "two", "never", 1), { startImmediately: true })
         yield* until(() => never.reached() + handler.reached() === 2)
         yield* Scope.close(home, Exit.void)
-        assert.match(String(yield* Fiber.join(asked)), /^NodeAway|LinkClosed$/)
+        assert.match(String(yield* Fiber.join(pending)), /^NodeAway|LinkClosed$/)
         yield* until(() => forgotten === 1)
         assert.deepStrictEqual(ends, ["NodeAway"])
         assert.isTrue(idle(one) && idle(two))
@@ -323,14 +337,14 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
       "a node that the cluster has lost is given up at both ends, though it may live",
       Effect.fnUntraced(function* (cluster) {
         let forgotten = 0
-        const never = answering(() => undefined, { forgotten: () => void forgotten++ })
+        const never = answering(() => undefined, { onCancel: () => void forgotten++ })
         const { one, two } = yield* pair(cluster, never)
         yield* one.serve(never)
-        const asked = yield* Effect.forkChild(ask(one, "two", "never", 1), { startImmediately: true })
-        const back = yield* Effect.forkChild(ask(two, "one", "never", 1), { startImmediately: true })
+        const pending = yield* Effect.forkChild(request(one, "two", "never", 1), { startImmediately: true })
+        const back = yield* Effect.forkChild(request(two, "one", "never", 1), { startImmediately: true })
         yield* until(() => never.reached() === 2)
-        one.lost("two")
-        assert.strictEqual(yield* Fiber.join(asked), "NodeAway")
+        one.onNodeLost("two")
+        assert.strictEqual(yield* Fiber.join(pending), "NodeAway")
         assert.strictEqual(yield* Fiber.join(back), "NodeAway")
         yield* until(() => forgotten === 2)
         assert.isTrue(idle(one) && idle(two))
@@ -343,10 +357,10 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
         let forgotten = 0
         const { one, two } = yield* pair(
           cluster,
-          answering(() => undefined, { forgotten: () => void forgotten++ })
+          answering(() => undefined, { onCancel: () => void forgotten++ })
         )
-        const options = { deadline: Duration.millis(1) }
-        assert.strictEqual(yield* ask(one, "two", "never", 1, options), "NoAnswer")
+        const options = { timeout: Duration.millis(1) }
+        assert.strictEqual(yield* request(one, "two", "never", 1, options), "NoAnswer")
         yield* until(() => forgotten === 1)
         assert.isTrue(idle(one) && idle(two))
       })
@@ -361,14 +375,14 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
           Effect.forEach(
             [1, 2, 3, 4],
             (count) =>
-              Effect.map(ask(one, "two", "echo", { count, text }, { sid: `s${count}` }), (answer) => {
-                assert.deepStrictEqual(answer, [{ count, text }])
+              Effect.map(request(one, "two", "echo", { count, text }, { sid: `s${count}` }), (values) => {
+                assert.deepStrictEqual(values, [{ count, text }])
               }),
             { concurrency: "unbounded" }
           ),
           { startImmediately: true }
         )
-        assert.deepStrictEqual(yield* ask(one, "two", "echo", "short", { sid: "other" }), ["short"])
+        assert.deepStrictEqual(yield* request(one, "two", "echo", "short", { sid: "other" }), ["short"])
         yield* Fiber.join(large)
         assert.isTrue(idle(one) && idle(two))
       })
@@ -380,13 +394,13 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
         const { one, two } = yield* pair(cluster)
         const body = jsonBody("x".repeat(8_000_000))
         for (let count = 0; count < 5; count++) {
-          const forget = one.request("two", memberOf(), "never", body, minute, () =>
+          const cancel = one.startRequest("two", memberOf(), "never", body, minute, () =>
             assert.fail("it was forgotten")
           )
           yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
-          forget()
+          cancel()
         }
-        assert.deepStrictEqual(yield* ask(one, "two", "echo", 1), [1])
+        assert.deepStrictEqual(yield* request(one, "two", "echo", 1), [1])
         yield* until(() => idle(one) && idle(two))
       })
     )

@@ -13,7 +13,7 @@ const built = <E>(layer: Layer.Layer<NodeLink, E>) =>
 contract(
   "in memory",
   Effect.sync(() => {
-    const cluster = MemoryNodeLink.makeCluster()
+    const cluster = MemoryNodeLink.makeNetwork()
     return { node: (name) => built(MemoryNodeLink.layer(cluster, name)) }
   })
 )

@@ -35,7 +35,7 @@ const serve = Effect.fnUntraced(function* (options: SocketIoServer.SocketIoServe
 
 const connect = (url: string, options: Partial<SocketIoClient.SocketIoClientOptions>) =>
   TransportClient.use((transport) =>
-    transport.connect({ version: PROTOCOL_VERSION, auth: {}, receive: () => Effect.succeed([]) })
+    transport.connect({ version: PROTOCOL_VERSION, auth: {}, onMessage: () => Effect.succeed([]) })
   ).pipe(Effect.provide(SocketIoClient.layer({ url, ...options })))
 
 describe("a Server with a certificate", () => {
@@ -78,7 +78,7 @@ describe("a Server with a certificate", () => {
       yield* Queue.offer(renewed, second)
       yield* said("certificate renewed")
       yield* connect(url, { ca: second.cert })
-      yield* old.tell("server:update_desktop", jsonBody({ computer: "desk" }))
+      yield* old.notify("server:update_desktop", jsonBody({ computer: "desk" }))
     }).pipe(Effect.scoped)
   )
 

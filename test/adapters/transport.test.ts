@@ -5,9 +5,9 @@ import * as SocketIoClient from "../../src/adapters/socketio/SocketIoClient.ts"
 import * as SocketIoServer from "../../src/adapters/socketio/SocketIoServer.ts"
 import { type Body, jsonBody } from "../../src/application/ports/Body.ts"
 import {
-  AdmissionRefused,
+  AdmissionRejected,
   type Link,
-  type Receive,
+  type MessageHandler,
   TransportClient,
   TransportServer
 } from "../../src/application/ports/Transport.ts"
@@ -20,7 +20,7 @@ const valueOf = ({ head }: Body) => Result.getOrElse(head, ({ code }) => `fault 
 /** A server that hands out its ends of links, and a way to connect to it. */
 interface Site {
   readonly connect: (
-    receive?: Receive,
+    onMessage?: MessageHandler,
     auth?: JsonObject
   ) => Effect.Effect<Link, { readonly _tag: string }, Scope.Scope>
   /** The server's end of the next link, what happened there, and its scope's end. */
@@ -30,13 +30,13 @@ interface Site {
   readonly judged: () => number
 }
 
-const echo: Receive = (event, body) =>
+const echo: MessageHandler = (event, body) =>
   Effect.succeed(event === "nothing" ? [] : event === "two" ? [body, jsonBody(null)] : [body])
 
 const open = (
   transport: Layer.Layer<TransportServer>,
   client: (url: string) => Layer.Layer<TransportClient>,
-  receive: Receive = echo
+  onMessage: MessageHandler = echo
 ): Effect.Effect<Site, never, Scope.Scope> =>
   Effect.gen(function* () {
     const accepted = yield* Queue.unbounded<{ link: Link; closed: Deferred.Deferred<void> }>()
@@ -51,13 +51,13 @@ const open = (
       serve(
         Effect.fnUntraced(function* (link, { auth }) {
           if ((auth as JsonObject)["bad"] === true) {
-            return yield* new AdmissionRefused({ code: 401, message: "not you" })
+            return yield* new AdmissionRejected({ code: 401, message: "not you" })
           }
           if ((auth as JsonObject)["odd"] === true) return yield* judging
           const closed = yield* Deferred.make<void>()
           yield* Effect.addFinalizer(() => Deferred.succeed(closed, undefined))
           yield* Queue.offer(accepted, { link, closed })
-          return receive
+          return onMessage
         })
       )
     ).pipe(Effect.provide(transport, { local: true }), Scope.provide(home), Effect.orDie)
@@ -65,32 +65,32 @@ const open = (
       accepted: Queue.take(accepted),
       stop: Scope.close(home, Exit.void),
       judged: () => judged,
-      connect: (handler = echo, auth = {}) =>
-        TransportClient.use(({ connect }) => connect({ version: "0.2.0", auth, receive: handler })).pipe(
+      connect: (onMessage = echo, auth = {}) =>
+        TransportClient.use(({ connect }) => connect({ version: "0.2.0", auth, onMessage })).pipe(
           Effect.provide(client(url), { local: true })
         )
     }
   })
 
-type Open = (receive?: Receive) => Effect.Effect<Site, never, Scope.Scope>
+type Open = (onMessage?: MessageHandler) => Effect.Effect<Site, never, Scope.Scope>
 
-const inMemory: Open = (receive) =>
+const inMemory: Open = (onMessage) =>
   Effect.flatMap(Layer.build(Layer.fresh(Memory.layer({ maxMessageBytes: limit }))), (context) => {
     const both = Layer.succeedContext(context)
-    return open(both, () => both, receive)
+    return open(both, () => both, onMessage)
   })
 
 const overSocketIo =
   (transports: ReadonlyArray<"polling" | "websocket">): Open =>
-  (receive) =>
+  (onMessage) =>
     open(
       SocketIoServer.layer({ maxMessageBytes: limit }),
       (url) => SocketIoClient.layer({ url, transports }),
-      receive
+      onMessage
     )
 
-const ask = (link: Link, event: string, value: unknown = {}, deadline = minute) =>
-  Effect.map(link.ask(event, jsonBody(value), deadline), (answer) => answer.map(valueOf))
+const request = (link: Link, event: string, value: unknown = {}, timeout = minute) =>
+  Effect.map(link.request(event, jsonBody(value), timeout), (reply) => reply.map(valueOf))
 const failureOf = <A, E extends { readonly _tag: string }>(effect: Effect.Effect<A, E>) =>
   Effect.map(Effect.flip(effect), ({ _tag }) => _tag)
 
@@ -107,9 +107,9 @@ const contract = (name: string, start: Open) => {
         const member = yield* site.connect()
         const { link: server } = yield* site.accepted
         for (const link of [member, server]) {
-          assert.deepStrictEqual(yield* ask(link, "one", { a: ["ü", 1, null] }), [{ a: ["ü", 1, null] }])
-          assert.deepStrictEqual(yield* ask(link, "two", { a: 1 }), [{ a: 1 }, null])
-          assert.deepStrictEqual(yield* ask(link, "nothing"), [])
+          assert.deepStrictEqual(yield* request(link, "one", { a: ["ü", 1, null] }), [{ a: ["ü", 1, null] }])
+          assert.deepStrictEqual(yield* request(link, "two", { a: 1 }), [{ a: 1 }, null])
+          assert.deepStrictEqual(yield* request(link, "nothing"), [])
         }
         assert.strictEqual(member.id, server.id)
       })
@@ -136,8 +136,8 @@ const contract = (name: string, start: Open) => {
         const heard: Array<unknown> = []
         const site = yield* start((_, body) => Effect.sync(() => [jsonBody(heard.push(valueOf(body)))]))
         const member = yield* site.connect()
-        for (let count = 1; count < 50; count++) yield* member.tell("count", jsonBody(count))
-        yield* ask(member, "last", 50)
+        for (let count = 1; count < 50; count++) yield* member.notify("count", jsonBody(count))
+        yield* request(member, "last", 50)
         assert.deepStrictEqual(
           heard,
           Array.from({ length: 50 }, (_, index) => index + 1)
@@ -153,10 +153,10 @@ const contract = (name: string, start: Open) => {
         )
         const member = yield* site.connect()
         assert.strictEqual(
-          yield* failureOf(member.ask("never", jsonBody({}), Duration.millis(50))),
+          yield* failureOf(member.request("never", jsonBody({}), Duration.millis(50))),
           "NoAnswer"
         )
-        assert.deepStrictEqual(yield* ask(member, "one", 1), [1])
+        assert.deepStrictEqual(yield* request(member, "one", 1), [1])
       })
     )
 
@@ -177,16 +177,16 @@ const contract = (name: string, start: Open) => {
           scope
         )
         const { closed, link: server } = yield* site.accepted
-        const here = yield* Effect.forkChild(failureOf(member.ask("x", jsonBody({}), minute)))
-        const there = yield* Effect.forkChild(failureOf(server.ask("x", jsonBody({}), minute)))
+        const here = yield* Effect.forkChild(failureOf(member.request("x", jsonBody({}), minute)))
+        const there = yield* Effect.forkChild(failureOf(server.request("x", jsonBody({}), minute)))
         yield* Deferred.await(reached)
         yield* Scope.close(scope, Exit.void)
         assert.deepStrictEqual(yield* Fiber.joinAll([here, there]), ["LinkClosed", "LinkClosed"])
         yield* Deferred.await(stopped)
         yield* Deferred.await(closed)
         assert.isString(yield* server.closed)
-        assert.strictEqual(yield* failureOf(server.ask("x", jsonBody({}), minute)), "LinkClosed")
-        assert.strictEqual(yield* failureOf(server.tell("x", jsonBody({}))), "LinkClosed")
+        assert.strictEqual(yield* failureOf(server.request("x", jsonBody({}), minute)), "LinkClosed")
+        assert.strictEqual(yield* failureOf(server.notify("x", jsonBody({}))), "LinkClosed")
       })
     )
 
@@ -196,7 +196,7 @@ const contract = (name: string, start: Open) => {
         const site = yield* start(() => Effect.never)
         const member = yield* site.connect()
         const { closed } = yield* site.accepted
-        const asking = yield* Effect.forkChild(failureOf(member.ask("x", jsonBody({}), minute)))
+        const asking = yield* Effect.forkChild(failureOf(member.request("x", jsonBody({}), minute)))
         yield* site.stop
         assert.strictEqual(yield* Fiber.join(asking), "LinkClosed")
         yield* Deferred.await(closed)
@@ -220,10 +220,10 @@ const contract = (name: string, start: Open) => {
         const site = yield* start()
         const member = yield* site.connect()
         assert.isFalse(member.fits(jsonBody("x".repeat(limit + 1))))
-        assert.strictEqual(yield* failureOf(member.tell("x", jsonBody("x".repeat(limit + 1)))), "NotSent")
-        assert.strictEqual(yield* failureOf(ask(member, "x", 10n)), "NotSent")
+        assert.strictEqual(yield* failureOf(member.notify("x", jsonBody("x".repeat(limit + 1)))), "NotSent")
+        assert.strictEqual(yield* failureOf(request(member, "x", 10n)), "NotSent")
         const large = "ü".repeat(40_000)
-        assert.deepStrictEqual(yield* ask(member, "one", large), [large])
+        assert.deepStrictEqual(yield* request(member, "one", large), [large])
       })
     )
 
@@ -234,8 +234,8 @@ const contract = (name: string, start: Open) => {
         const site = yield* start((_, body) => Effect.succeed([jsonBody(valueOf(body))]))
         const member = yield* site.connect(() => Effect.succeed([jsonBody(hostile)]))
         const { link: server } = yield* site.accepted
-        assert.deepStrictEqual(yield* ask(member, "x", hostile), ["fault 400"])
-        assert.deepStrictEqual(yield* ask(server, "x"), ["fault 400"])
+        assert.deepStrictEqual(yield* request(member, "x", hostile), ["fault 400"])
+        assert.deepStrictEqual(yield* request(server, "x"), ["fault 400"])
       })
     )
 
@@ -253,11 +253,11 @@ const contract = (name: string, start: Open) => {
             : Effect.succeed([body])
         )
         const member = yield* site.connect()
-        const slow = yield* Effect.forkChild(member.ask("slow", jsonBody({}), minute))
+        const slow = yield* Effect.forkChild(member.request("slow", jsonBody({}), minute))
         yield* Deferred.await(reached)
         yield* Fiber.interrupt(slow)
         yield* Deferred.succeed(gate, undefined)
-        assert.deepStrictEqual(yield* ask(member, "one", 1), [1])
+        assert.deepStrictEqual(yield* request(member, "one", 1), [1])
       })
     )
 
@@ -268,8 +268,8 @@ const contract = (name: string, start: Open) => {
           event === "bug" ? Effect.die("a bug") : Effect.succeed([body])
         )
         const member = yield* site.connect()
-        assert.deepStrictEqual(yield* ask(member, "bug"), [])
-        assert.deepStrictEqual(yield* ask(member, "one", 1), [1])
+        assert.deepStrictEqual(yield* request(member, "bug"), [])
+        assert.deepStrictEqual(yield* request(member, "one", 1), [1])
       })
     )
   })

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Queue } from "effect"
 import type { ConfirmRequest } from "../../src/application/computer/ComputerSettings.ts"
-import { makeConsent, type Verdict } from "../../src/application/computer/Consent.ts"
+import { makeConsent, type ConsentDecision } from "../../src/application/computer/Consent.ts"
 
 const call = (tool: string, server = "s"): ConfirmRequest => ({
   agent: "a",
@@ -13,10 +13,10 @@ const call = (tool: string, server = "s"): ConfirmRequest => ({
 
 /** A person who says what is put into the queue, and sees what is asked. */
 const person = Effect.gen(function* () {
-  const says = yield* Queue.unbounded<Verdict>()
+  const says = yield* Queue.unbounded<ConsentDecision>()
   const sees = yield* Queue.unbounded<string>()
-  const decide = ({ tool }: ConfirmRequest) => Effect.andThen(Queue.offer(sees, tool), Queue.take(says))
-  const confirm = yield* makeConsent({ approve: ["read*"], decide })
+  const prompt = ({ tool }: ConfirmRequest) => Effect.andThen(Queue.offer(sees, tool), Queue.take(says))
+  const confirm = yield* makeConsent({ autoApprove: ["read*"], prompt })
   assert.isDefined(confirm)
   return { says, sees, confirm }
 })
@@ -24,13 +24,13 @@ const person = Effect.gen(function* () {
 describe("consent", () => {
   it.effect("is not given at all without patterns and without a person", () =>
     Effect.gen(function* () {
-      assert.isUndefined(yield* makeConsent({ approve: [] }))
+      assert.isUndefined(yield* makeConsent({ autoApprove: [] }))
     })
   )
 
   it.effect("without a person the patterns alone decide", () =>
     Effect.gen(function* () {
-      const confirm = yield* makeConsent({ approve: ["s/read*"] })
+      const confirm = yield* makeConsent({ autoApprove: ["s/read*"] })
       assert.isDefined(confirm)
       assert.isTrue(yield* confirm(call("read")))
       assert.isFalse(yield* confirm(call("write")))

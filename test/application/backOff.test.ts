@@ -1,22 +1,27 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Random, Ref, Schedule } from "effect"
 import { TestClock } from "effect/testing"
-import { comingBack, startingAgain, waitAfter, waits } from "../../src/application/backOff.ts"
+import {
+  reconnectBackoff,
+  restartBackoff,
+  backoffDelay,
+  backoffSchedule
+} from "../../src/application/backOff.ts"
 
 const many = Array.from({ length: 40 }, (_, index) => index + 1)
 
 const millisOf = (each: ReadonlyArray<Duration.Duration>) => each.map(Duration.toMillis)
 
 describe("waits before something is tried again", () => {
-  for (const backOff of [comingBack, startingAgain]) {
-    const most = Duration.toMillis(backOff.most)
-    it.effect(`double from half a second to ${most / 1000} s, give or take a fifth`, () =>
+  for (const backoff of [reconnectBackoff, restartBackoff]) {
+    const max = Duration.toMillis(backoff.max)
+    it.effect(`double from half a second to ${max / 1000} s, give or take a fifth`, () =>
       Effect.gen(function* () {
-        const found = millisOf(yield* Effect.forEach(many, (attempt) => waitAfter(backOff, attempt)))
+        const found = millisOf(yield* Effect.forEach(many, (attempt) => backoffDelay(backoff, attempt)))
         for (const [index, wait] of found.entries()) {
-          const usual = Math.min(500 * 2 ** index, most)
-          assert.isAtLeast(wait, Math.floor(usual * 0.8))
-          assert.isAtMost(wait, Math.ceil(usual * 1.2))
+          const expected = Math.min(500 * 2 ** index, max)
+          assert.isAtLeast(wait, Math.floor(expected * 0.8))
+          assert.isAtMost(wait, Math.ceil(expected * 1.2))
         }
         assert.isAbove(new Set(found.slice(10)).size, 20)
       })
@@ -26,10 +31,12 @@ describe("waits before something is tried again", () => {
   it.effect("are the same as a schedule", () =>
     Effect.gen(function* () {
       const one = millisOf(
-        yield* Effect.forEach(many, (attempt) => waitAfter(comingBack, attempt)).pipe(Random.withSeed("one"))
+        yield* Effect.forEach(many, (attempt) => backoffDelay(reconnectBackoff, attempt)).pipe(
+          Random.withSeed("one")
+        )
       )
       const delays = yield* Ref.make<ReadonlyArray<number>>([])
-      const schedule = waits(comingBack).pipe(
+      const schedule = backoffSchedule(reconnectBackoff).pipe(
         Schedule.tap(({ duration }) => Ref.update(delays, (all) => [...all, Duration.toMillis(duration)])),
         Schedule.upTo({ times: many.length })
       )

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Option, Tracer } from "effect"
-import { makeMemoryServer } from "../../src/adapters/memory/MemoryMcp.ts"
+import { makeMemoryMcpServer } from "../../src/adapters/memory/MemoryMcp.ts"
 import { parseTraceparent } from "../../src/domain/traceparent.ts"
 import { agentUnderTest, computerUnderTest, textResult, tool } from "../conformance/members.ts"
 import { recorder } from "../recorder.ts"
@@ -11,7 +11,7 @@ const office = Effect.gen(function* () {
   const seen = yield* seenServer()
   const inside: Array<Option.Option<Tracer.AnySpan>> = []
   const waiting = yield* Deferred.make<void>()
-  const server = yield* makeMemoryServer({
+  const server = yield* makeMemoryMcpServer({
     tools: [
       tool("look", () =>
         Effect.gen(function* () {
@@ -40,12 +40,12 @@ describe("a traced call", () => {
       const { agent, inside } = yield* office
       const before = spans.length
       yield* agent.callTool({ computer: "pc-1", tool: "look" })
-      const [asked] = named(spans, "client:tool_call", "client", before)
+      const [clientSpan] = named(spans, "client:tool_call", "client", before)
       const served = named(spans, "client:tool_call", "server", before)
-      if (asked === undefined) return assert.fail("the Agent has no span")
+      if (clientSpan === undefined) return assert.fail("the Agent has no span")
       assert.strictEqual(served.length, 2)
       for (const hop of served) {
-        assert.deepStrictEqual([hop.traceId, parentOf(hop)], [asked.traceId, asked.spanId])
+        assert.deepStrictEqual([hop.traceId, parentOf(hop)], [clientSpan.traceId, clientSpan.spanId])
         assert.strictEqual(hop.status._tag, "Ended")
       }
       const computing = served.find(({ attributes }) => attributes.has("a2c.outcome") === false)
@@ -60,13 +60,13 @@ describe("a traced call", () => {
       const before = spans.length
       yield* agent.callTool({ computer: "pc-1", tool: "look" })
       yield* agent.callTool({ computer: "pc-1", tool: "look" })
-      const asked = named(spans, "client:tool_call", "client", before)
+      const clientSpans = named(spans, "client:tool_call", "client", before)
       const status = yield* computer.history
       assert.deepStrictEqual(
         status.map(({ reqId }) => parseTraceparent(reqId)?.spanId),
-        asked.map(({ spanId }) => spanId)
+        clientSpans.map(({ spanId }) => spanId)
       )
-      assert.strictEqual(new Set(asked.map(({ spanId }) => spanId)).size, 2)
+      assert.strictEqual(new Set(clientSpans.map(({ spanId }) => spanId)).size, 2)
     }).pipe(Effect.provideService(Tracer.Tracer, tracer))
   })
 

@@ -15,10 +15,10 @@ import { Site } from "./Site.ts"
 import { SlowHeads } from "./SlowHeads.ts"
 
 /** What 99 of 100 calls of the witnesses take at most, in milliseconds, on a machine that has other things to do, too. */
-const mostLatency = 500
+const maxLatency = 500
 
 /** What a Server may hold more after an attack than before them all, in bytes: code that has been compiled, caches. */
-const mostGrowth = 16 * 1024 * 1024
+const maxGrowth = 16 * 1024 * 1024
 
 /** How long an attack may take, and how long it takes until nothing is left of it. */
 const attackTime = "40 seconds"
@@ -55,8 +55,8 @@ const withstood = (row: Attack) =>
     const heap = after.heap - heapBefore
     rows.push({ row, seen, heap, turn: after.longestTurn })
     assert.deepStrictEqual(seen.failed, [])
-    assert.isBelow(seen.p99, mostLatency)
-    assert.isBelow(heap, mostGrowth)
+    assert.isBelow(seen.p99, maxLatency)
+    assert.isBelow(heap, maxGrowth)
   })
 
 const table = (): string => {

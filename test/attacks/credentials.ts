@@ -1,5 +1,5 @@
-import { hashOf, type KeyEntry } from "../../src/adapters/auth/keyEntries.ts"
-import { everything } from "../../src/domain/office/identity.ts"
+import { hashApiKey, type ApiKeyEntry } from "../../src/adapters/auth/keyEntries.ts"
+import { allGrants } from "../../src/domain/office/identity.ts"
 
 /** What everybody shows who is to be let in. */
 export const goodKey = "a good key of thirty-two characters."
@@ -16,18 +16,18 @@ export const narrowKey = "a narrow key of thirty-two character"
 /** What a wrong key looks like. */
 export const wrongKey = "a wrong key of thirty-two characters"
 
-const entry = (subject: string, key: string, more: Partial<KeyEntry> = {}): KeyEntry => ({
+const entry = (subject: string, key: string, more: Partial<ApiKeyEntry> = {}): ApiKeyEntry => ({
   subject,
-  hash: hashOf(key),
-  grants: everything,
+  hash: hashApiKey(key),
+  grants: allGrants,
   expiresAt: undefined,
   ...more
 })
 
 /** The keys that a Server under attack knows, without and with the doomed one. */
-export const lastingKeys: ReadonlyArray<KeyEntry> = [
+export const lastingKeys: ReadonlyArray<ApiKeyEntry> = [
   entry("good", goodKey),
   entry("stale", staleKey, { expiresAt: 1000 }),
   entry("narrow", narrowKey, { grants: { rights: ["computer"], offices: ["narrow"], names: ["*"] } })
 ]
-export const allKeys: ReadonlyArray<KeyEntry> = [...lastingKeys, entry("doomed", doomedKey)]
+export const allKeys: ReadonlyArray<ApiKeyEntry> = [...lastingKeys, entry("doomed", doomedKey)]

@@ -13,9 +13,9 @@ export const limits = {
   nameLength: 64,
   officeLength: 64,
   requestIdLength: 64,
-  joinTime: Duration.seconds(3),
-  idleTime: Duration.seconds(5),
-  backlogNotices: 256 * 1024,
+  joinTimeout: Duration.seconds(3),
+  idleTimeout: Duration.seconds(5),
+  notificationBacklogBytes: 256 * 1024,
   backlogBytes: 64 * 1024 * 1024
 } satisfies Limits
 

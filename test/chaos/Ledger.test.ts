@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Ledger, type Tally } from "./Ledger.ts"
 
 const pair = { agent: "ada", computer: "desk" }
-const patience = 60_000
+const callTimeout = 60_000
 const ever = () => 0
 const answered = (text: string) => ({ _tag: "Answered", text }) as const
 
@@ -17,7 +17,7 @@ const wrongs = ({ broken, executedTwice, lost, stray, twice, wrong }: Tally) => 
 })
 
 /** A ledger with one call that was answered as it should be. */
-const withGood = (time = patience) => {
+const withGood = (time = callTimeout) => {
   const ledger = new Ledger(time, ever)
   ledger.started("ada-1-1", pair, "ada-1")
   ledger.ended("ada-1-1", answered("ada-1-1"))
@@ -98,13 +98,13 @@ describe("the ledger of calls", () => {
     let still = 0
     const ledger = new Ledger(-1, () => still)
     ledger.started("ada-1-1", pair, "ada-1")
-    still = patience
+    still = callTimeout
     ledger.ended("ada-1-1", answered("ada-1-1"))
     assert.deepStrictEqual(wrongs(ledger.tally([good])), {})
   })
 
   it("knows since when a pair works again: from a call that began afterwards", () => {
-    const ledger = new Ledger(patience, ever)
+    const ledger = new Ledger(callTimeout, ever)
     ledger.started("ada-1-1", pair, "ada-1")
     const since = performance.now()
     ledger.ended("ada-1-1", answered("ada-1-1"))

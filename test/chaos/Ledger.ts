@@ -72,12 +72,12 @@ export class Ledger {
   readonly #twice: Array<string> = []
   /** Lives of Agents that ended while calls were under way: the last ones may not have been reported. */
   readonly #dead = new Set<string>()
-  readonly #patience: number
+  readonly #callTimeout: number
   /** For how long an Agent has stood still so far: its clock runs on, but it cannot look at it. */
   readonly #still: (agent: string) => number
 
-  constructor(patience: number, still: (agent: string) => number) {
-    this.#patience = patience
+  constructor(callTimeout: number, still: (agent: string) => number) {
+    this.#callTimeout = callTimeout
     this.#still = still
   }
 
@@ -166,7 +166,7 @@ export class Ledger {
 
   #isOverdue({ pair, startedAt, stillBefore }: Call): boolean {
     const still = this.#still(pair.agent) - stillBefore
-    return performance.now() - startedAt > this.#patience + still
+    return performance.now() - startedAt > this.#callTimeout + still
   }
 
   #isStray({ computer, id }: Execution): boolean {

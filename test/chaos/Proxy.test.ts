@@ -29,16 +29,16 @@ const openEcho = Effect.gen(function* () {
       Effect.sync(() => connect(proxy.port, "127.0.0.1").on("error", () => undefined)),
       (one) => Effect.sync(() => one.destroy())
     )
-    const heard = { text: "" }
+    const received = { text: "" }
     socket.setEncoding("utf8").on("data", (text: string) => {
-      heard.text += text
+      received.text += text
     })
     const closed = Effect.promise(() => new Promise<void>((resolve) => socket.once("close", () => resolve())))
-    const hears = (text: string) =>
+    const receives = (text: string) =>
       Effect.promise(async () => {
-        while (heard.text !== text) await once(socket, "data")
+        while (received.text !== text) await once(socket, "data")
       })
-    return { socket, heard, closed, hears }
+    return { socket, received, closed, receives }
   })
   return { proxy, dial, farEnds: () => far.size }
 })
@@ -54,10 +54,10 @@ describe("a way that can be disturbed", () => {
     "carries what is sent in order, and ends when either end does",
     Effect.gen(function* () {
       const { dial } = yield* openEcho
-      const { closed, hears, socket } = yield* dial
+      const { closed, receives, socket } = yield* dial
       const words = Array.from({ length: 1000 }, (_, index) => `${index} `.repeat(200))
       for (const word of words) socket.write(word)
-      yield* hears(words.join(""))
+      yield* receives(words.join(""))
       socket.end()
       yield* closed
     })
@@ -69,14 +69,14 @@ describe("a way that can be disturbed", () => {
       const { dial, proxy } = yield* openEcho
       const first = yield* dial
       first.socket.write("a")
-      yield* first.hears("a")
+      yield* first.receives("a")
       yield* proxy.cut
       yield* first.closed
       yield* (yield* dial).closed
       yield* proxy.heal
       const second = yield* dial
       second.socket.write("b")
-      yield* second.hears("b")
+      yield* second.receives("b")
     })
   )
 
@@ -86,16 +86,16 @@ describe("a way that can be disturbed", () => {
       const { dial, proxy } = yield* openEcho
       const first = yield* dial
       first.socket.write("a")
-      yield* first.hears("a")
+      yield* first.receives("a")
       yield* proxy.hold
       const second = yield* dial
       first.socket.write("b")
       second.socket.write("c")
       yield* moment
-      assert.deepStrictEqual([first.heard.text, second.heard.text], ["a", ""])
+      assert.deepStrictEqual([first.received.text, second.received.text], ["a", ""])
       yield* proxy.heal
-      yield* first.hears("ab")
-      yield* second.hears("c")
+      yield* first.receives("ab")
+      yield* second.receives("c")
     })
   )
 
@@ -103,16 +103,16 @@ describe("a way that can be disturbed", () => {
     "lets everything come later, in order",
     Effect.gen(function* () {
       const { dial, proxy } = yield* openEcho
-      const { hears, socket } = yield* dial
+      const { receives, socket } = yield* dial
       yield* proxy.slow(50)
       const before = performance.now()
       socket.write("a")
-      yield* hears("a")
+      yield* receives("a")
       assert.isAtLeast(performance.now() - before, 99)
       socket.write("b")
       yield* proxy.heal
       socket.write("c")
-      yield* hears("abc")
+      yield* receives("abc")
     })
   )
 
@@ -120,16 +120,16 @@ describe("a way that can be disturbed", () => {
     "lets no more pass than it is wide, in order",
     Effect.gen(function* () {
       const { dial, proxy } = yield* openEcho
-      const { hears, socket } = yield* dial
+      const { receives, socket } = yield* dial
       yield* proxy.narrow(200_000)
       const text = Array.from({ length: 4000 }, (_, index) => `${index} `.padStart(10)).join("")
       const before = performance.now()
       socket.write(text)
-      yield* hears(text)
+      yield* receives(text)
       assert.isAtLeast(performance.now() - before, 200)
       yield* proxy.heal
       socket.write(text)
-      yield* hears(text + text)
+      yield* receives(text + text)
     })
   )
 
@@ -146,15 +146,15 @@ describe("a way that can be disturbed", () => {
         const { dial, farEnds, proxy } = yield* openEcho
         const first = yield* dial
         first.socket.write("a")
-        yield* first.hears("a")
+        yield* first.receives("a")
         yield* disturb(proxy)
         if (near === "closed") yield* first.closed
         else first.socket.write("b")
         const second = yield* dial
         second.socket.write("c")
-        yield* second.hears("c")
+        yield* second.receives("c")
         yield* moment
-        assert.strictEqual(first.heard.text, "a")
+        assert.strictEqual(first.received.text, "a")
         assert.strictEqual(farEnds(), 2)
       })
     )

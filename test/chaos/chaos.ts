@@ -57,10 +57,10 @@ const drainTime = load.timeout + load.grace / 1000 + 1
 const spareTime = 30
 
 /** How many seconds a run takes at most in which things go wrong for so many. */
-export const mostSecondsOf = (seconds: number): number =>
+export const maxSecondsOf = (seconds: number): number =>
   startTime + seconds + recoveryTime + drainTime + spareTime
 
-const spell = ({ agent, computer }: Pair) => `${agent} → ${computer}`
+const formatPair = ({ agent, computer }: Pair) => `${agent} → ${computer}`
 
 /** A fault that has happened, at times in milliseconds since the process began. */
 interface Struck {
@@ -111,11 +111,11 @@ const recoveriesOf = (struck: ReadonlyArray<Struck>, { ledger }: Fleet): Readonl
           other !== one &&
           other.began < until &&
           other.ended >= from &&
-          other.pairs.some((another) => spell(another) === spell(pair))
+          other.pairs.some((another) => formatPair(another) === formatPair(pair))
       )
       return {
         kind: one.fault.kind,
-        pair: spell(pair),
+        pair: formatPair(pair),
         millis: answered === undefined ? undefined : answered - from,
         disturbed
       }
@@ -148,10 +148,10 @@ export const runChaos = Effect.fnUntraced(function* ({
   const fleet = yield* startFleet(cast, load)
   const never = yield* deadSince(fleet, 0, startTime)
   if (never.length > 0) {
-    const why = yield* diagnose(fleet, never, 0)
-    const pairs = never.map(spell).join(", ")
+    const reason = yield* diagnose(fleet, never, 0)
+    const pairs = never.map(formatPair).join(", ")
     return yield* Effect.die(
-      new Error([`not even at first: ${pairs}`, ...why, ...deathsOf(fleet)].join("\n"))
+      new Error([`not even at first: ${pairs}`, ...reason, ...deathsOf(fleet)].join("\n"))
     )
   }
   note("everything works; now things go wrong")
@@ -171,7 +171,7 @@ export const runChaos = Effect.fnUntraced(function* ({
     tally: fleet.ledger.tally(fleet.executions()),
     faults: Object.fromEntries([...kinds].map(([kind, those]) => [kind, those.length])),
     recoveries: recoveriesOf(struck, fleet),
-    dead: dead.map(spell),
+    dead: dead.map(formatPair),
     deaths: deathsOf(fleet),
     diagnosis
   }

@@ -29,7 +29,7 @@ const counts = (numbers: { readonly [name: string]: number }) =>
     .map(([name, number]) => `${name} ${number}`)
     .join(", ")
 
-const spellStatus = ({ gauges, members, officeList, parts, state, totals }: ServerStatus) => {
+const formatStatus = ({ gauges, members, officeList, parts, state, totals }: ServerStatus) => {
   const offices = officeList.map(
     ({ agents, computers, office }) =>
       `${office} with ${count(agents, "Agent")} and ${count(computers, "Computer")}`
@@ -51,8 +51,8 @@ const serverLines = (server: ServerPart) =>
       port === undefined
         ? ["    it does not listen"]
         : yield* Effect.match(statusOf(port), {
-            onFailure: (why) => [`    ${why}`],
-            onSuccess: spellStatus
+            onFailure: (reason) => [`    ${reason}`],
+            onSuccess: formatStatus
           })
     return [`  ${server.name}:`, ...told, ...processLines(server.kept)]
   })

@@ -7,7 +7,7 @@ import type { MemberPart, ServerPart } from "./parts.ts"
 type Lasting = readonly [least: number, most: number]
 
 /** What can go wrong with some kind of part. */
-interface Trouble {
+interface FaultCondition {
   readonly kind: string
   readonly lasting: Lasting
   /** Does it heal by itself? Then the time to recover is counted from when it began, else from when it ended. */
@@ -17,7 +17,7 @@ interface Trouble {
 }
 
 /** Something that can go wrong, with one part of the fleet. */
-export interface Fault extends Trouble {
+export interface Fault extends FaultCondition {
   /** The part that it happens to; never two at once to the same. */
   readonly part: string
   /** The pairs that cannot work, as things stand when it begins. */
@@ -36,10 +36,10 @@ const passing = (
   lasting: Lasting,
   begin: Effect.Effect<void>,
   end: Effect.Effect<void>
-): Trouble => ({ kind, lasting, heals: false, begin, end })
+): FaultCondition => ({ kind, lasting, heals: false, begin, end })
 
 /** Trouble that comes in a moment and is never ended: the others have to find a way around it. */
-const sudden = (kind: string, begin: Effect.Effect<void>): Trouble => ({
+const sudden = (kind: string, begin: Effect.Effect<void>): FaultCondition => ({
   kind,
   lasting: [0, 0],
   heals: true,
@@ -56,13 +56,13 @@ interface Stoppable {
 const stopped = (who: string, { pause, resume }: Stoppable, lasting: Lasting) =>
   passing(`${who} stands still`, lasting, pause, resume)
 
-const troublesOfServer = ({ kept }: ServerPart): ReadonlyArray<Trouble> => [
+const serverConditions = ({ kept }: ServerPart): ReadonlyArray<FaultCondition> => [
   // Its members go to another one.
   { ...passing("a Server is killed and comes back", [1, 3], kept.kill, kept.revive), heals: true },
   stopped("a Server", kept, [1, 6])
 ]
 
-const troublesOfWayToRedis = ({ wayToRedis: way }: ServerPart): ReadonlyArray<Trouble> => {
+const redisPathConditions = ({ wayToRedis: way }: ServerPart): ReadonlyArray<FaultCondition> => {
   const wayIs = (what: string) => `a Server's way to Redis ${what}`
   return [
     passing(wayIs("is cut"), [1, 5], way.cut, way.heal),
@@ -71,7 +71,7 @@ const troublesOfWayToRedis = ({ wayToRedis: way }: ServerPart): ReadonlyArray<Tr
   ]
 }
 
-const troublesOfWay = ({ way }: MemberPart): ReadonlyArray<Trouble> => {
+const memberPathConditions = ({ way }: MemberPart): ReadonlyArray<FaultCondition> => {
   const wayIs = (what: string) => `a member's way ${what}`
   return [
     passing(wayIs("is cut"), [0.5, 3], way.cut, way.heal),
@@ -82,7 +82,11 @@ const troublesOfWay = ({ way }: MemberPart): ReadonlyArray<Trouble> => {
   ]
 }
 
-const troublesOfMember = (who: string, { kept }: MemberPart, stops: Stoppable): ReadonlyArray<Trouble> => [
+const memberConditions = (
+  who: string,
+  { kept }: MemberPart,
+  stops: Stoppable
+): ReadonlyArray<FaultCondition> => [
   passing(`${who} is killed and comes back`, [0.2, 2], kept.kill, kept.revive),
   stopped(who, stops, [1, 6])
 ]
@@ -96,23 +100,23 @@ export const faultsOf = ({ agents, computers, pairs, redis, servers }: Fleet): R
     pairs.filter(({ agent, computer }) => [serverOf(agent), serverOf(computer)].includes(index))
   const isAcross = ({ agent, computer }: Pair) => serverOf(agent) !== serverOf(computer)
 
-  const faults = (part: string, troubles: ReadonlyArray<Trouble>, affected: Fault["affected"]) =>
-    troubles.map((trouble): Fault => ({ ...trouble, part, affected }))
+  const faults = (part: string, conditions: ReadonlyArray<FaultCondition>, affected: Fault["affected"]) =>
+    conditions.map((condition): Fault => ({ ...condition, part, affected }))
 
   const ofServer = (server: ServerPart, index: number) => [
-    ...faults(server.name, troublesOfServer(server), at(index)),
-    ...faults(server.name, troublesOfWayToRedis(server), () => at(index)().filter(isAcross))
+    ...faults(server.name, serverConditions(server), at(index)),
+    ...faults(server.name, redisPathConditions(server), () => at(index)().filter(isAcross))
   ]
   return [
     ...servers.flatMap(ofServer),
-    ...[...agents, ...computers].flatMap((one) => faults(one.name, troublesOfWay(one), of(one.name))),
-    ...agents.flatMap((one) => faults(one.name, troublesOfMember("an Agent", one, one), of(one.name))),
+    ...[...agents, ...computers].flatMap((one) => faults(one.name, memberPathConditions(one), of(one.name))),
+    ...agents.flatMap((one) => faults(one.name, memberConditions("an Agent", one, one), of(one.name))),
     ...computers.flatMap((one) => {
-      const troubles = [
-        ...troublesOfMember("a Computer", one, one.kept),
+      const conditions = [
+        ...memberConditions("a Computer", one, one.kept),
         sudden("an MCP server is killed", one.killTool)
       ]
-      return faults(one.name, troubles, of(one.name))
+      return faults(one.name, conditions, of(one.name))
     }),
     ...faults(
       "redis",

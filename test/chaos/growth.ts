@@ -76,7 +76,7 @@ const settlingOf = (samples: ReadonlyArray<Sample>): number =>
   settlingPerFold * slopeOf(samples.map(({ at }) => [at / hour, Math.log(at)])).slope
 
 /** How long a run is that nothing is known of yet, in minutes. */
-const usualMinutes = 30
+const defaultMinutes = 30
 
 /** Does live memory grow by more than so many KB in an hour? Says for how long to look where that cannot be told yet. */
 export const judge = (samples: ReadonlyArray<Sample>, bound: number, minutes: number): Judgement => {
@@ -100,7 +100,7 @@ export const judge = (samples: ReadonlyArray<Sample>, bound: number, minutes: nu
     case "TooShort": {
       const needed = Number.isFinite(verdict.times)
         ? Math.ceil(minutes * verdict.times)
-        : Math.max(usualMinutes, minutes + 1)
+        : Math.max(defaultMinutes, minutes + 1)
       return {
         verdict: verdict._tag,
         words:

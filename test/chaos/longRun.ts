@@ -11,7 +11,7 @@ import { startMixedLoad } from "./mixedLoad.ts"
 import { sample, startServer } from "./sampling.ts"
 import { certainty } from "./slope.ts"
 
-const usual = { minutes: 30, bound: 1024 }
+const defaults = { minutes: 30, bound: 1024 }
 
 const helpText = `Does the memory of a Server stay flat under mixed load?
 
@@ -22,8 +22,8 @@ and go, and lose their connections. Every few seconds all of it rests, and what 
 collection is sampled. The first ${100 * warmUp} % of the samples, and at least two minutes, are not counted, since code is compiled
 and the heap finds its size then. The last line is the answer.
 
-  --minutes N   how long (${usual.minutes})
-  --bound KB    growth of live memory in an hour that is allowed, in KB (${usual.bound})
+  --minutes N   how long (${defaults.minutes})
+  --bound KB    growth of live memory in an hour that is allowed, in KB (${defaults.bound})
   --json        the report for programs
   --help        this text
 
@@ -47,8 +47,8 @@ const readOptions = (args: ReadonlyArray<string>) => {
     }
   })
   return {
-    minutes: wholeNumber("minutes", values.minutes, usual.minutes, [1, 7 * 24 * 60]),
-    bound: wholeNumber("bound", values.bound, usual.bound, [1, 1_000_000]),
+    minutes: wholeNumber("minutes", values.minutes, defaults.minutes, [1, 7 * 24 * 60]),
+    bound: wholeNumber("bound", values.bound, defaults.bound, [1, 1_000_000]),
     json: values.json,
     help: values.help
   }

@@ -1,7 +1,11 @@
 import { Context, Effect, Fiber, Latch, Layer, Random, Result, Schedule, type Scope } from "effect"
-import { makeMemoryServer, type MemoryServer, type MemoryTool } from "../../src/adapters/memory/MemoryMcp.ts"
+import {
+  makeMemoryMcpServer,
+  type MemoryMcpServer,
+  type MemoryTool
+} from "../../src/adapters/memory/MemoryMcp.ts"
 import { Agent } from "../../src/application/agent/Agent.ts"
-import { readComputerConfig } from "../../src/domain/config/config.ts"
+import { parseComputerConfig } from "../../src/domain/config/config.ts"
 import { agentLayer, computerLayer } from "../../src/main/layers.ts"
 import { type Outcome, outcomeOf } from "./orders.ts"
 import { openProxy } from "./Proxy.ts"
@@ -41,7 +45,7 @@ const givenUpAfter = 30
 const timeout = 20
 
 const tool = (name: string, description: string, run: MemoryTool["run"]): MemoryTool => ({
-  listed: { name, description, inputSchema: { type: "object" } },
+  definition: { name, description, inputSchema: { type: "object" } },
   run
 })
 
@@ -52,7 +56,7 @@ const toolsOf = (version: number): ReadonlyArray<MemoryTool> => [
 ]
 
 const config = Result.getOrThrow(
-  readComputerConfig({
+  parseComputerConfig({
     servers: {
       memory: {
         type: "stdio",
@@ -71,8 +75,8 @@ interface Place {
 const startComputer = Effect.fnUntraced(function* (
   place: Place,
   name: string
-): Effect.fn.Return<MemoryServer, never, Scope.Scope> {
-  const server = yield* makeMemoryServer({ tools: toolsOf(0) })
+): Effect.fn.Return<MemoryMcpServer, never, Scope.Scope> {
+  const server = yield* makeMemoryMcpServer({ tools: toolsOf(0) })
   const layer = computerLayer({ ...place, name, config, sessions: { memory: yield* server.connect } })
   yield* Effect.orDie(Layer.build(Layer.fresh(layer)))
   return server

@@ -13,10 +13,10 @@ interface Options {
 }
 
 /** Seconds for which things go wrong, usually and with `--quick`. */
-const usualSeconds = { full: 120, quick: 12 }
-const mostSeconds = 24 * 60 * 60
-const mostSeeds = 1000
-const usualSeed = 1
+const defaultSeconds = { full: 120, quick: 12 }
+const maxSeconds = 24 * 60 * 60
+const maxSeeds = 1000
+const defaultSeed = 1
 
 /** Reads the command line. Throws an error whose message says what is wrong with it. */
 export const readOptions = (args: ReadonlyArray<string>): Options => {
@@ -31,18 +31,18 @@ export const readOptions = (args: ReadonlyArray<string>): Options => {
       help: { type: "boolean", default: false }
     }
   })
-  const { help, json, quick, seed = [String(usualSeed)] } = values
+  const { help, json, quick, seed = [String(defaultSeed)] } = values
   const named = seed.map((text) =>
-    wholeNumber("seed", text, usualSeed, [0, Number.MAX_SAFE_INTEGER - mostSeeds])
+    wholeNumber("seed", text, defaultSeed, [0, Number.MAX_SAFE_INTEGER - maxSeeds])
   )
-  const count = wholeNumber("seeds", values.seeds, 1, [1, mostSeeds])
-  const [first = usualSeed] = named
+  const count = wholeNumber("seeds", values.seeds, 1, [1, maxSeeds])
+  const [first = defaultSeed] = named
   if (values.seeds !== undefined && named.length > 1) {
     throw new Error("--seeds counts from one --seed: give several --seed, or --seeds with one")
   }
-  const usual = quick ? usualSeconds.quick : usualSeconds.full
+  const defaults = quick ? defaultSeconds.quick : defaultSeconds.full
   return {
-    seconds: wholeNumber("seconds", values.seconds, usual, [1, mostSeconds]),
+    seconds: wholeNumber("seconds", values.seconds, defaults, [1, maxSeconds]),
     seeds: values.seeds === undefined ? named : Array.from({ length: count }, (_, index) => first + index),
     quick,
     json,
@@ -58,8 +58,8 @@ npm run chaos -- [OPTIONS]
 Servers on one Redis, Computers with MCP servers and Agents that call them run as processes of their own. Processes
 are killed and stopped, ways are cut, slowed and made half-open; every call is followed. The last line is the answer.
 
-  --seconds N   how long things go wrong (${usualSeconds.full}, with --quick ${usualSeconds.quick})
-  --seed S      another order of events (${usualSeed}); several of them run one after the other
+  --seconds N   how long things go wrong (${defaultSeconds.full}, with --quick ${defaultSeconds.quick})
+  --seed S      another order of events (${defaultSeed}); several of them run one after the other
   --seeds N     so many orders of events, from that of --seed on
   --quick       two Servers, one office, and nothing that takes long to heal
   --json        the report for programs

@@ -174,11 +174,11 @@ const makeStanding = () => {
       set("not in the office yet")
       sees = "nobody"
     },
-    hear: (report: AgentReport) => {
+    onReport: (report: AgentReport) => {
       if (report._tag === "Stands") set(report.where)
       if (report._tag === "Sees") sees = report.computers.join(", ") || "nobody"
     },
-    spell: () => {
+    format: () => {
       const seconds = ((performance.now() - since) / 1000).toFixed(1)
       return `for ${seconds} s ${where}; it sees ${sees}`
     }
@@ -205,10 +205,10 @@ export const startAgent = Effect.fnUntraced(function* (
   let life = ""
   let resting = false
   const standing = makeStanding()
-  const hear = (report: AgentReport) => {
+  const onReport = (report: AgentReport) => {
     if (report._tag === "Started") ledger.started(report.id, { agent: name, computer: report.computer }, life)
     if (report._tag === "Ended") ledger.ended(report.id, report.outcome)
-    standing.hear(report)
+    standing.onReport(report)
   }
   const start = Effect.suspend(() => {
     life = `${name}-${++lives}`
@@ -225,7 +225,7 @@ export const startAgent = Effect.fnUntraced(function* (
       work
     }
     return startNode([child("agent"), JSON.stringify(orders)], {
-      onMessage: (report) => hear(report as AgentReport)
+      onMessage: (report) => onReport(report as AgentReport)
     })
   })
   const kept = yield* keepRunning(start, () => {
@@ -243,6 +243,6 @@ export const startAgent = Effect.fnUntraced(function* (
       resting = true
       return kept.current()?.send({}) ?? Effect.void
     }),
-    standing: standing.spell
+    standing: standing.format
   }
 })

@@ -15,13 +15,13 @@ const faultless = [
 ] as const
 
 /** How many examples of what must not happen are named. */
-const mostExamples = 5
+const maxExamples = 5
 
 /** Everything that is wrong with a run; nothing when it is fine. */
 export const problemsOf = ({ dead, tally }: Findings): ReadonlyArray<string> => [
   ...faultless.flatMap(([, what, of]) => {
     const those = of(tally)
-    return those.length === 0 ? [] : [`${those.length} ${what}: ${those.slice(0, mostExamples).join(", ")}`]
+    return those.length === 0 ? [] : [`${those.length} ${what}: ${those.slice(0, maxExamples).join(", ")}`]
   }),
   ...dead.map((pair) => `${pair} does not work again after all faults`)
 ]
@@ -145,7 +145,7 @@ export const tableOf = (findings: Findings): ReadonlyArray<string> => {
 }
 
 /** All that a person wants to know of one run when something is wrong with it. */
-export const spellTable = (report: ChaosReport): string => {
+export const formatTable = (report: ChaosReport): string => {
   const { deaths, diagnosis, seconds, seed } = report
   return [
     `seed ${seed}, ${seconds} s`,

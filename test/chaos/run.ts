@@ -4,10 +4,10 @@
  */
 import { Effect, Exit, Result } from "effect"
 import { largeCast, smallCast } from "./cast.ts"
-import { mostSecondsOf, runChaos } from "./chaos.ts"
+import { maxSecondsOf, runChaos } from "./chaos.ts"
 import { helpText, readOptions } from "./options.ts"
 import { messageOf, reporter, runCommand, usageOr, within } from "./command.ts"
-import { answerOf, exitCodeOf, type Run, spellRuns, spellRunsJson } from "./series.ts"
+import { answerOf, exitCodeOf, type Run, formatRuns, formatRunsJson } from "./series.ts"
 
 const program = Effect.gen(function* () {
   const { help, json, quick, seconds, seeds } = yield* usageOr(() => readOptions(process.argv.slice(2)))
@@ -17,7 +17,7 @@ const program = Effect.gen(function* () {
     seeds,
     Effect.fnUntraced(function* (seed) {
       const one = runChaos({ cast: quick ? smallCast : largeCast, seconds, seed, quick, note })
-      const exit = yield* Effect.exit(within(mostSecondsOf(seconds), Effect.scoped(one)))
+      const exit = yield* Effect.exit(within(maxSecondsOf(seconds), Effect.scoped(one)))
       const run: Run = {
         seed,
         found: Exit.match(exit, {
@@ -29,7 +29,7 @@ const program = Effect.gen(function* () {
       return run
     })
   )
-  process.stdout.write(json ? spellRunsJson(runs) : spellRuns(runs))
+  process.stdout.write(json ? formatRunsJson(runs) : formatRuns(runs))
   process.exitCode = exitCodeOf(runs)
 })
 

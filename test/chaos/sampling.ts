@@ -99,10 +99,10 @@ const workTime = 5
  * How long a sample waits for those who have lost their connection and come back. Whoever lost it before it was a
  * WebSocket is noticed to be gone only when it misses a sign of life: such samples are marked.
  */
-const patience = "3 seconds"
+const restTimeout = "3 seconds"
 
 /** How long everything may take to be as it was when all is over: longer than a sign of life may be missed. */
-const lastPatience = "90 seconds"
+const lastRestTimeout = "90 seconds"
 
 /** What was seen of a Server under a load. */
 export interface Samples {
@@ -124,11 +124,11 @@ export const sample = Effect.fnUntraced(function* (
   const taken: Array<Sample> = []
   const atFirst = yield* Effect.orDie(gaugesOf(port))
   const look = Effect.match(gaugesOf(port), {
-    onFailure: (why) => [why],
+    onFailure: (reason) => [reason],
     onSuccess: (now) => differences(atFirst, now)
   })
   /** Waits until everything is as it was; gives what is not when the time is up. */
-  const rested = (time: typeof patience | typeof lastPatience) =>
+  const rested = (time: typeof restTimeout | typeof lastRestTimeout) =>
     Effect.repeat(look, {
       until: (left) => left.length === 0,
       schedule: Schedule.spaced("20 millis").pipe(Schedule.upTo({ duration: time }))
@@ -141,7 +141,7 @@ export const sample = Effect.fnUntraced(function* (
     yield* Effect.sleep(`${workTime} seconds`)
     const worked = yield* busyness
     yield* load.rest
-    const left = yield* rested(patience)
+    const left = yield* rested(restTimeout)
     const active = worked.active - before.active
     const busy = (100 * active) / (active + worked.idle - before.idle)
     const one = {
@@ -161,5 +161,5 @@ export const sample = Effect.fnUntraced(function* (
     before = yield* busyness
   }
   note("all is over; waiting until the Server is as it was")
-  return { taken, left: yield* rested(lastPatience) }
+  return { taken, left: yield* rested(lastRestTimeout) }
 })

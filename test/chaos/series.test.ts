@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import type { ChaosReport } from "./chaos.ts"
 import { exitCodes } from "./command.ts"
-import { answerOf, exitCodeOf, type Run, spellRuns } from "./series.ts"
+import { answerOf, exitCodeOf, type Run, formatRuns } from "./series.ts"
 
 const report = (seed: number, more: Partial<ChaosReport> = {}): ChaosReport => ({
   seed,
@@ -57,18 +57,18 @@ describe("several runs of chaos", () => {
     assert.include(answer, "1 lost, 2 double, 1 wrong")
     assert.include(answer, "1 did not")
     assert.include(answer, "wrong with seed 2, 3")
-    assert.include(spellRuns(runs), "ada stands still")
+    assert.include(formatRuns(runs), "ada stands still")
   })
 
   it("are not judged when one could not be made, unless another is wrong", () => {
     assert.strictEqual(exitCodeOf([run(1), failed]), exitCodes.notJudged)
     assert.include(answerOf([run(1), failed]), "1 did not come to an end")
-    assert.include(spellRuns([run(1), failed]), "9  No /usr/bin/redis-server")
+    assert.include(formatRuns([run(1), failed]), "9  No /usr/bin/redis-server")
     assert.strictEqual(exitCodeOf([failed, run(2, { dead: ["ada → desk"] })]), exitCodes.wrong)
   })
 
   it("are summed up in a table with a row for each, the answer last", () => {
-    const lines = spellRuns([run(1), run(2)])
+    const lines = formatRuns([run(1), run(2)])
       .trimEnd()
       .split("\n")
     assert.match(lines[1] ?? "", /^ +1 +10 +6 +3 +1 +0 +0 +0 +0 +1\.50$/)

@@ -67,7 +67,7 @@ const seedTable = (runs: ReadonlyArray<Run>): ReadonlyArray<string> => [
   row("seed", [...columns, "worst, s"]),
   ...runs.map(({ found, seed }) =>
     Result.match(found, {
-      onFailure: (why) => `${String(seed).padStart(9)}  ${why.split("\n")[0]}`,
+      onFailure: (reason) => `${String(seed).padStart(9)}  ${reason.split("\n")[0]}`,
       onSuccess: (report) => figuresRow(seed, figuresOf(report))
     })
   ),
@@ -77,14 +77,14 @@ const seedTable = (runs: ReadonlyArray<Run>): ReadonlyArray<string> => [
 /** What is to be said of one seed beside its numbers. */
 const remarksOn = ({ found, seed }: Run): ReadonlyArray<string> => {
   const remarks = Result.match(found, {
-    onFailure: (why) => [why],
+    onFailure: (reason) => [reason],
     onSuccess: (report) => [...report.deaths, ...problemsOf(report), ...report.diagnosis]
   })
   return remarks.length === 0 ? [] : [`seed ${seed}:`, ...remarks.map((line) => `  ${line}`), ""]
 }
 
 /** A report for people, of one seed or of several; its last line is the answer. */
-export const spellRuns = (runs: ReadonlyArray<Run>): string =>
+export const formatRuns = (runs: ReadonlyArray<Run>): string =>
   [
     ...(runs.length > 1 ? [...seedTable(runs), ""] : []),
     ...tableOf(togetherOf(reportsOf(runs))),
@@ -95,7 +95,7 @@ export const spellRuns = (runs: ReadonlyArray<Run>): string =>
   ].join("\n")
 
 /** A report for programs. */
-export const spellRunsJson = (runs: ReadonlyArray<Run>): string => {
+export const formatRunsJson = (runs: ReadonlyArray<Run>): string => {
   const all = togetherOf(reportsOf(runs))
   return `${JSON.stringify({
     answer: answerOf(runs),

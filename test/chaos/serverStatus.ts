@@ -1,14 +1,14 @@
 import { Effect } from "effect"
 import type { OfficeCount } from "../../src/application/server/Census.ts"
-import type { Report } from "../../src/application/server/Sight.ts"
+import type { StatusReport } from "../../src/application/server/Sight.ts"
 
 /** What a Server says of itself, and how many sit in which office. */
-export interface ServerStatus extends Report {
+export interface ServerStatus extends StatusReport {
   readonly officeList: ReadonlyArray<OfficeCount>
 }
 
 /** How long a Server may take to say how it is: one that does not is as good as mute. */
-const patience = "2 seconds"
+const statusTimeout = "2 seconds"
 
 /** Asks the Server at this port of this machine how it is; fails with the reason when it does not say. */
 export const statusOf = (port: number): Effect.Effect<ServerStatus, string> =>
@@ -20,7 +20,7 @@ export const statusOf = (port: number): Effect.Effect<ServerStatus, string> =>
     catch: (error) => `it cannot be asked: ${error instanceof Error ? error.message : String(error)}`
   }).pipe(
     Effect.timeoutOrElse({
-      duration: patience,
-      orElse: () => Effect.fail(`it does not say within ${patience} how it is`)
+      duration: statusTimeout,
+      orElse: () => Effect.fail(`it does not say within ${statusTimeout} how it is`)
     })
   )

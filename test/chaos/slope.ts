@@ -5,7 +5,7 @@ export interface Slope {
 }
 
 /** Neighbours may depend on each other that much at most: beyond it no number of points says anything. */
-const mostLikeness = 0.95
+const maxLikeness = 0.95
 
 const mean = (numbers: ReadonlyArray<number>) => numbers.reduce((sum, one) => sum + one, 0) / numbers.length
 
@@ -31,7 +31,7 @@ export const slopeOf = (points: ReadonlyArray<readonly [x: number, y: number]>):
   if (points.length < 3 || spread === 0) return { slope: 0, error: Number.POSITIVE_INFINITY }
   const rest = squares(rests)
   const beside = rests.reduce((total, one, index) => total + one * (rests[index - 1] ?? 0), 0)
-  const likeness = rest === 0 ? 0 : Math.min(Math.max(beside / rest, 0), mostLikeness)
+  const likeness = rest === 0 ? 0 : Math.min(Math.max(beside / rest, 0), maxLikeness)
   const error = Math.sqrt(rest / (points.length - 2) / spread)
   return { slope, error: error * Math.sqrt((1 + likeness) / (1 - likeness)) }
 }

@@ -20,7 +20,7 @@ import * as MemoryCluster from "../../src/adapters/memory/MemoryCluster.ts"
 import * as Memory from "../../src/adapters/memory/MemoryTransport.ts"
 import * as SocketIoClient from "../../src/adapters/socketio/SocketIoClient.ts"
 import * as SocketIoServer from "../../src/adapters/socketio/SocketIoServer.ts"
-import { anybody, Authenticator } from "../../src/application/ports/Authenticator.ts"
+import { allowAll, Authenticator } from "../../src/application/ports/Authenticator.ts"
 import { jsonBody } from "../../src/application/ports/Body.ts"
 import type { NodeLink } from "../../src/application/ports/NodeLink.ts"
 import type { OfficeRegistry } from "../../src/application/ports/OfficeRegistry.ts"
@@ -28,7 +28,7 @@ import { TransportClient, type TransportServer } from "../../src/application/por
 import { Limits } from "../../src/application/server/Limits.ts"
 import { Server } from "../../src/application/server/Server.ts"
 import { ServerSettings } from "../../src/application/server/ServerSettings.ts"
-import { Tally } from "../../src/application/server/Tally.ts"
+import { ServerMetrics } from "../../src/application/server/Tally.ts"
 import { PROTOCOL_VERSION } from "../../src/domain/protocol/version.ts"
 
 /** A message a peer got, as it stood on the wire. */
@@ -142,7 +142,7 @@ const memoryPeer = Effect.fnUntraced(function* (options: ConnectOptions) {
     .connect({
       version: options.version ?? PROTOCOL_VERSION,
       auth: options.auth as never,
-      receive: (event, body) => {
+      onMessage: (event, body) => {
         const value = valueOf(body.head)
         arrive({ event, body: value })
         return Effect.map(answering(event, value), (values) => values.map(jsonBody))
@@ -159,14 +159,14 @@ const memoryPeer = Effect.fnUntraced(function* (options: ConnectOptions) {
   const peer: Peer = {
     sid: () => link.id,
     ask: (event, ...payload) =>
-      link.ask(event, jsonBody(payload[0]), hour).pipe(
-        Effect.map((answer) => answer.map(({ head }) => valueOf(head))),
-        Effect.catchTag("NotSent", ({ refusal }) =>
-          Effect.succeed([{ code: refusal.code, message: refusal.message }])
+      link.request(event, jsonBody(payload[0]), hour).pipe(
+        Effect.map((reply) => reply.map(({ head }) => valueOf(head))),
+        Effect.catchTag("NotSent", ({ error }) =>
+          Effect.succeed([{ code: error.code, message: error.message }])
         ),
         Effect.orDie
       ),
-    tell: (event, ...payload) => Effect.ignore(link.tell(event, jsonBody(payload[0]))),
+    tell: (event, ...payload) => Effect.ignore(link.notify(event, jsonBody(payload[0]))),
     hear,
     heard: () => heard,
     answers,
@@ -239,7 +239,7 @@ export interface Conditions extends Partial<ServerSettings> {
   readonly version?: string
   readonly allowedOrigins?: ReadonlyArray<string>
   readonly limits?: Partial<Limits>
-  readonly tally?: Tally
+  readonly tally?: ServerMetrics
   /** How members read, by their session id; in memory only. */
   readonly reading?: (sid: string) => Effect.Effect<void>
   readonly authenticator?: Authenticator
@@ -252,12 +252,12 @@ export const buildWorld = Effect.fnUntraced(function* (
   transport: World["transport"],
   {
     allowedOrigins,
-    authenticator = anybody,
+    authenticator = allowAll,
     cluster = MemoryCluster.layer,
     limits,
     maxMessageBytes,
     reading,
-    tally = Tally.defaultValue(),
+    tally = ServerMetrics.defaultValue(),
     validateBytes = transport === "polling" ? 0 : undefined,
     version,
     ...settings
@@ -279,7 +279,7 @@ export const buildWorld = Effect.fnUntraced(function* (
       ? Memory.layer({
           ...options,
           ...(reading !== undefined && {
-            travel: (sid, to) => (to === "member" ? reading(sid) : Effect.void)
+            delay: (sid, to) => (to === "member" ? reading(sid) : Effect.void)
           })
         })
       : Layer.merge(SocketIoServer.layer(options), SocketIoClient.layer({ url: "http://set.below" }))
@@ -288,7 +288,7 @@ export const buildWorld = Effect.fnUntraced(function* (
     Layer.provide(cluster),
     Layer.provide(Layer.succeed(ServerSettings, { ...ServerSettings.defaultValue(), ...settings })),
     Layer.provide(Layer.succeed(Limits, { ...Limits.defaultValue(), ...limits })),
-    Layer.provide(Layer.succeed(Tally, tally)),
+    Layer.provide(Layer.succeed(ServerMetrics, tally)),
     Layer.provide(Layer.succeed(Authenticator, authenticator)),
     Layer.provideMerge(logging),
     Layer.fresh,

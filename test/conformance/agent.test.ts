@@ -20,7 +20,7 @@ const forEver = Duration.hours(1)
 describe("an Agent of ours", () => {
   conform("cases 189, 190, 191, 276: the view follows what happens", (world) =>
     Effect.gen(function* () {
-      const alpha = yield* MemoryMcp.makeMemoryServer({
+      const alpha = yield* MemoryMcp.makeMemoryMcpServer({
         tools: [tool("a")],
         resources: [resource("window://h/1")]
       })
@@ -37,7 +37,7 @@ describe("an Agent of ours", () => {
         )
       yield* agent.settled
       yield* shows("pc-1", ["a"], ["window://h/1\n\nT"])
-      const beta = yield* MemoryMcp.makeMemoryServer({ tools: [tool("b")] })
+      const beta = yield* MemoryMcp.makeMemoryMcpServer({ tools: [tool("b")] })
       yield* computerUnderTest(world, { name: "pc-2", servers: { beta } })
       yield* shows("pc-2", ["b"], [])
       yield* alpha.setTools([tool("a"), tool("a2")])
@@ -114,7 +114,7 @@ describe("an Agent of ours", () => {
     Effect.gen(function* () {
       const started = yield* Deferred.make<void>()
       const stopped = yield* Deferred.make<void>()
-      const alpha = yield* MemoryMcp.makeMemoryServer({
+      const alpha = yield* MemoryMcp.makeMemoryMcpServer({
         tools: [
           tool("slow", () =>
             Deferred.succeed(started, undefined).pipe(
@@ -171,8 +171,8 @@ describe("an Agent of ours", () => {
       })
       const agent = yield* agentUnderTest(world)
       assert.deepStrictEqual((yield* agent.callTool({ computer: "pc-1", tool: "t" })).meta, { k: 1 })
-      const refused = yield* Effect.flip(agent.getConfig("pc-1"))
-      assert.isTrue(refused._tag === "Refusal" && refused.code === 404)
+      const error = yield* Effect.flip(agent.getConfig("pc-1"))
+      assert.isTrue(error._tag === "Refusal" && error.code === 404)
       assert.deepStrictEqual(yield* agent.getTools("pc-1"), [])
     })
   )
@@ -182,8 +182,8 @@ describe("an Agent of ours", () => {
       const c1 = yield* computerIn(world, "O1")
       yield* scripted(c1, () => undefined)
       const agent = yield* agentUnderTest(world)
-      const refused = yield* Effect.flip(agent.getDpe("pc-1", "dpe://h/d?x=1"))
-      assert.isTrue(refused._tag === "Refusal" && refused.code === 4012)
+      const error = yield* Effect.flip(agent.getDpe("pc-1", "dpe://h/d?x=1"))
+      assert.isTrue(error._tag === "Refusal" && error.code === 4012)
       yield* settled([c1])
       assert.isFalse(c1.heard().some(({ event }) => event === "client:get_dpe"))
     })
@@ -192,8 +192,8 @@ describe("an Agent of ours", () => {
   conform("a value the protocol does not allow is refused before it is sent", (world) =>
     Effect.gen(function* () {
       const agent = yield* agentUnderTest(world)
-      const refused = yield* Effect.flip(agent.callTool({ computer: "pc-1", tool: "t", timeout: 0 }))
-      assert.isTrue(refused._tag === "Refusal" && refused.code === 400 && refused.message.includes("timeout"))
+      const error = yield* Effect.flip(agent.callTool({ computer: "pc-1", tool: "t", timeout: 0 }))
+      assert.isTrue(error._tag === "Refusal" && error.code === 400 && error.message.includes("timeout"))
     })
   )
 
@@ -202,13 +202,13 @@ describe("an Agent of ours", () => {
       const agent = yield* agentUnderTest(world)
       const computer = yield* computerUnderTest(world)
       const sitting = (yield* computer.member) ?? assert.fail("the Computer has no seat")
-      const refusal = (member: typeof agent.member, event: string) =>
-        Effect.map(Effect.flip(member.ask(event, jsonBody({}), forEver)), ({ _tag }) => _tag)
+      const errorTag = (member: typeof agent.member, event: string) =>
+        Effect.map(Effect.flip(member.request(event, jsonBody({}), forEver)), ({ _tag }) => _tag)
       for (const event of ["notify:enter_office", "server:update_config"]) {
-        assert.strictEqual(yield* refusal(agent.member, event), "NotPermitted")
+        assert.strictEqual(yield* errorTag(agent.member, event), "NotPermitted")
       }
       for (const event of ["notify:enter_office", "client:get_tools", "client:foo", "server:list_room"]) {
-        assert.strictEqual(yield* refusal(sitting, event), "NotPermitted")
+        assert.strictEqual(yield* errorTag(sitting, event), "NotPermitted")
       }
     })
   )
@@ -220,14 +220,14 @@ describe("an Agent of ours", () => {
         Layer.provide(world.client),
         Layer.provide(world.logging)
       )
-      const refused = yield* Effect.flip(Layer.build(Layer.fresh(layer)))
-      assert.isTrue(refused._tag === "JoinRefused" && refused.message === "Room already has an agent")
+      const error = yield* Effect.flip(Layer.build(Layer.fresh(layer)))
+      assert.isTrue(error._tag === "JoinRefused" && error.message === "Room already has an agent")
     })
   )
 
   conform("everything an Agent can ask of a Computer of ours", (world) =>
     Effect.gen(function* () {
-      const alpha = yield* MemoryMcp.makeMemoryServer({
+      const alpha = yield* MemoryMcp.makeMemoryMcpServer({
         tools: [tool("t", (args) => Effect.succeed(textResult(JSON.stringify(args))))],
         resources: [
           resource("window://h/1"),

@@ -15,8 +15,8 @@ describe("a call that names no Computer", () => {
     Effect.gen(function* () {
       let calls = 0
       const counted = tool("count", () => Effect.sync(() => textResult(String(++calls))))
-      const alpha = yield* MemoryMcp.makeMemoryServer({ tools: [counted] })
-      const beta = yield* MemoryMcp.makeMemoryServer({ tools: [tool("other")] })
+      const alpha = yield* MemoryMcp.makeMemoryMcpServer({ tools: [counted] })
+      const beta = yield* MemoryMcp.makeMemoryMcpServer({ tools: [tool("other")] })
       yield* computerUnderTest(world, { servers: { alpha } })
       yield* computerUnderTest(world, { name: "pc-2", servers: { beta } })
       const agent = yield* agentUnderTest(world)
@@ -27,7 +27,7 @@ describe("a call that names no Computer", () => {
 
   conform("names the owners when there are several", (world) =>
     Effect.gen(function* () {
-      const alpha = yield* MemoryMcp.makeMemoryServer({ tools: [tool("t")] })
+      const alpha = yield* MemoryMcp.makeMemoryMcpServer({ tools: [tool("t")] })
       yield* computerUnderTest(world, { servers: { alpha } })
       yield* computerUnderTest(world, { name: "pc-2", servers: { alpha } })
       const agent = yield* agentUnderTest(world)
@@ -73,7 +73,7 @@ describe("a call that names no Computer", () => {
 describe("the view of one Computer", () => {
   conform("changes with that Computer only, and goes with it", (world) =>
     Effect.gen(function* () {
-      const alpha = yield* MemoryMcp.makeMemoryServer({ tools: [tool("a")] })
+      const alpha = yield* MemoryMcp.makeMemoryMcpServer({ tools: [tool("a")] })
       const c2 = yield* computerIn(world, "O1", "pc-2")
       yield* c2.answers((event, given) => {
         const { req_id } = given as { readonly req_id: string }
@@ -107,7 +107,7 @@ describe("all resources", () => {
   conform("are fetched page by page", (world) =>
     Effect.gen(function* () {
       const uris = Array.from({ length: 250 }, (_, index) => `test://${index}`)
-      const alpha = yield* MemoryMcp.makeMemoryServer({
+      const alpha = yield* MemoryMcp.makeMemoryMcpServer({
         pageSize: 7,
         resources: uris.map((uri) => resource(uri))
       })
@@ -142,7 +142,7 @@ describe("fetching a document", () => {
     read: DocumentReader["Service"]["read"] | undefined,
     found: ResolvedDpe = { uri: "http://x/d", size: 3 }
   ) {
-    const alpha = yield* MemoryMcp.makeMemoryServer({ resources: [report] })
+    const alpha = yield* MemoryMcp.makeMemoryMcpServer({ resources: [report] })
     const settings = { resolveDpe: () => Effect.succeed(found) }
     yield* computerUnderTest(world, { servers: { alpha }, settings })
     if (read === undefined) return yield* agentUnderTest(world)
@@ -165,7 +165,7 @@ describe("fetching a document", () => {
         asked.push([uri, maxBytes])
         return Effect.succeed({ bytes, mimeType: "text/plain" })
       })
-      assert.deepStrictEqual(yield* agent.fetchDocument("pc-1", report.listed.uri, { maxBytes: 9 }), {
+      assert.deepStrictEqual(yield* agent.fetchDocument("pc-1", report.definition.uri, { maxBytes: 9 }), {
         uri: "http://x/d",
         mimeType: "text/plain",
         bytes
@@ -177,7 +177,7 @@ describe("fetching a document", () => {
   conform("does not begin with one that is too large", (world) =>
     Effect.gen(function* () {
       const agent = yield* reading(world, () => Effect.die("it was read"))
-      const error = yield* Effect.flip(agent.fetchDocument("pc-1", report.listed.uri, { maxBytes: 2 }))
+      const error = yield* Effect.flip(agent.fetchDocument("pc-1", report.definition.uri, { maxBytes: 2 }))
       assert.strictEqual(error.message, "dpe://com.ex.docs/rpt has 3 bytes, more than the 2 allowed")
     })
   )
@@ -189,7 +189,7 @@ describe("fetching a document", () => {
         Effect.andThen(Deferred.succeed(begun, undefined), Effect.never)
       )
       const fetching = yield* Effect.forkChild(
-        Effect.flip(agent.fetchDocument("pc-1", report.listed.uri, { timeout: 1 }))
+        Effect.flip(agent.fetchDocument("pc-1", report.definition.uri, { timeout: 1 }))
       )
       yield* Deferred.await(begun)
       yield* world.elapse("1 second")
@@ -202,7 +202,7 @@ describe("fetching a document", () => {
   conform("says so when the host brought nothing to read with", (world) =>
     Effect.gen(function* () {
       const agent = yield* reading(world, undefined)
-      const error = yield* Effect.flip(agent.fetchDocument("pc-1", report.listed.uri))
+      const error = yield* Effect.flip(agent.fetchDocument("pc-1", report.definition.uri))
       assert.strictEqual(error.message, "This Agent was given nothing to read documents with")
     })
   )

@@ -23,14 +23,17 @@ const window = (path: string, ...rest: [ReadonlyArray<string>?, object?]) =>
 /** A Computer with these servers, and an Agent beside it. */
 const office = Effect.fnUntraced(function* (
   world: World,
-  servers: { readonly [name: string]: MemoryMcp.MemoryServerOptions }
+  servers: { readonly [name: string]: MemoryMcp.MemoryMcpServerOptions }
 ) {
-  const made: Record<string, MemoryMcp.MemoryServer> = {}
+  const made: Record<string, MemoryMcp.MemoryMcpServer> = {}
   for (const [name, options] of Object.entries(servers)) {
-    made[name] = yield* MemoryMcp.makeMemoryServer({ name, ...options })
+    made[name] = yield* MemoryMcp.makeMemoryMcpServer({ name, ...options })
   }
   yield* computerUnderTest(world, { servers: made })
-  return { a1: yield* agentIn(world, "O1"), server: (name: string) => made[name] as MemoryMcp.MemoryServer }
+  return {
+    a1: yield* agentIn(world, "O1"),
+    server: (name: string) => made[name] as MemoryMcp.MemoryMcpServer
+  }
 })
 
 describe("client:get_desktop", () => {
@@ -173,9 +176,9 @@ describe("desktop updates", () => {
   conform("cases 267, 268, 272, 270: what leaves the windows as they are is not told", (world) =>
     Effect.gen(function* () {
       const { a1, server } = yield* office(world, { alpha: { resources: [window("h/1")] } })
-      yield* server("alpha").tell({ _tag: "ResourcesChanged" })
+      yield* server("alpha").notify({ _tag: "ResourcesChanged" })
       yield* server("alpha").setResources([window("h/1"), resource("file:///x"), window("h?priority=x")])
-      yield* server("alpha").tell({ _tag: "ResourceUpdated", uri: "file:///x" })
+      yield* server("alpha").notify({ _tag: "ResourceUpdated", uri: "file:///x" })
       yield* server("alpha").setResources([window("h/1"), window("h/2")])
       yield* a1.hear("notify:update_desktop")
       yield* settled([a1])
@@ -186,16 +189,16 @@ describe("desktop updates", () => {
   conform("case 269: new contents of a window are told at once, also of a window that came later", (world) =>
     Effect.gen(function* () {
       const { a1, server } = yield* office(world, { alpha: { resources: [window("h/1")] } })
-      yield* server("alpha").tell({ _tag: "ResourceUpdated", uri: "window://h/1" })
+      yield* server("alpha").notify({ _tag: "ResourceUpdated", uri: "window://h/1" })
       yield* a1.hear("notify:update_desktop")
       yield* server("alpha").setResources([window("h/2")])
       yield* a1.hear("notify:update_desktop")
       yield* Effect.repeat(settled([a1]), {
         until: () => server("alpha").subscriptions().join() === "window://h/2"
       })
-      yield* server("alpha").tell({ _tag: "ResourceUpdated", uri: "window://h/2" })
+      yield* server("alpha").notify({ _tag: "ResourceUpdated", uri: "window://h/2" })
       yield* a1.hear("notify:update_desktop")
-      yield* server("alpha").tell({ _tag: "ResourceUpdated", uri: "window://h/1" })
+      yield* server("alpha").notify({ _tag: "ResourceUpdated", uri: "window://h/1" })
       yield* settled([a1])
       assert.strictEqual(updates(a1), 3)
     })
@@ -234,9 +237,9 @@ describe("desktop updates", () => {
       assert.strictEqual(updates(a1), 0)
       yield* server("alpha").setResources([doc("1"), doc("2"), window("h/1")])
       yield* a1.hear("notify:update_desktop")
-      yield* server("alpha").tell({ _tag: "ResourceUpdated", uri: "dpe://h/1" })
+      yield* server("alpha").notify({ _tag: "ResourceUpdated", uri: "dpe://h/1" })
       yield* a1.hear("notify:update_finder")
-      yield* server("alpha").tell({ _tag: "ResourcesChanged" })
+      yield* server("alpha").notify({ _tag: "ResourcesChanged" })
       yield* settled([a1])
       assert.deepStrictEqual([updates(a1), bodiesOf(a1, "notify:update_finder").length], [1, 2])
     })

@@ -10,19 +10,19 @@ const base = { agent: "agent-1", req_id: "r1", computer: "pc-1" }
 
 const office = Effect.fnUntraced(function* (
   world: World,
-  servers: { readonly [name: string]: MemoryMcp.MemoryServerOptions },
+  servers: { readonly [name: string]: MemoryMcp.MemoryMcpServerOptions },
   settings: Partial<ComputerSettings> = {},
   configure: { readonly [name: string]: object } = {}
 ) {
-  const made: Record<string, MemoryMcp.MemoryServer> = {}
+  const made: Record<string, MemoryMcp.MemoryMcpServer> = {}
   for (const [name, options] of Object.entries(servers)) {
-    made[name] = yield* MemoryMcp.makeMemoryServer({ name, ...options })
+    made[name] = yield* MemoryMcp.makeMemoryMcpServer({ name, ...options })
   }
   const computer = yield* computerUnderTest(world, { servers: made, settings, configure })
   const a1 = yield* agentIn(world, "O1")
   const ask = (event: string, more: object) =>
     Effect.map(a1.ask(event, { ...base, ...more }), ([answer]) => answer as Record<string, unknown>)
-  return { computer, ask, server: (name: string) => made[name] as MemoryMcp.MemoryServer }
+  return { computer, ask, server: (name: string) => made[name] as MemoryMcp.MemoryMcpServer }
 })
 
 const report = resource("dpe://com.ex.docs/rpt", ['{"page_count":1}'], { mimeType: "application/json" })
@@ -51,13 +51,13 @@ describe("client:get_dpe", () => {
         size: 3,
         req_id: "r1"
       })
-      yield* ask("client:get_dpe", dpe(long.listed.uri))
-      yield* ask("client:get_dpe", dpe(escaped.listed.uri))
+      yield* ask("client:get_dpe", dpe(long.definition.uri))
+      yield* ask("client:get_dpe", dpe(escaped.definition.uri))
       assert.deepStrictEqual(
         seen.map(({ uri }) => uri),
-        [report, long, escaped].map(({ listed }) => listed.uri)
+        [report, long, escaped].map(({ definition }) => definition.uri)
       )
-      assert.deepStrictEqual(seen[0]?.contents, [{ uri: report.listed.uri, text: '{"page_count":1}' }])
+      assert.deepStrictEqual(seen[0]?.contents, [{ uri: report.definition.uri, text: '{"page_count":1}' }])
       assert.deepStrictEqual(seen[0]?.hint, {
         mcpServerName: "alpha",
         mimeType: "application/json",
@@ -72,9 +72,9 @@ describe("client:get_dpe", () => {
       let reads = 0
       const counted = { ...report, read: Effect.sync(() => void reads++ as never) }
       const { ask } = yield* office(world, { alpha: { resources: [counted] } })
-      const refused = yield* ask("client:get_dpe", dpe(report.listed.uri))
-      assertRefused([refused], 4011)
-      assert.strictEqual(refused["uri"], report.listed.uri)
+      const error = yield* ask("client:get_dpe", dpe(report.definition.uri))
+      assertRefused([error], 4011)
+      assert.strictEqual(error["uri"], report.definition.uri)
       assertRefused([yield* ask("client:get_dpe", dpe("junk"))], 4012)
       assert.strictEqual(reads, 0)
     })
@@ -94,10 +94,10 @@ describe("client:get_dpe", () => {
         "",
         "junk"
       ]) {
-        const refused = yield* ask("client:get_dpe", dpe(uri))
-        assertRefused([refused], 4012)
-        assert.strictEqual(refused["uri"], uri)
-        assert.isString(refused["reason"])
+        const error = yield* ask("client:get_dpe", dpe(uri))
+        assertRefused([error], 4012)
+        assert.strictEqual(error["uri"], uri)
+        assert.isString(error["reason"])
       }
     })
   )
@@ -124,9 +124,9 @@ describe("client:get_dpe", () => {
           }
         }
       )
-      const clash = world.logs.find(({ text }) => text.includes("several servers have the same host"))
-      assert.strictEqual(clash?.level, "Warn")
-      for (const word of ["com.ex.docs", "'alpha'", "'beta'"]) assert.include(clash?.text, word)
+      const warning = world.logs.find(({ text }) => text.includes("several servers have the same host"))
+      assert.strictEqual(warning?.level, "Warn")
+      for (const word of ["com.ex.docs", "'alpha'", "'beta'"]) assert.include(warning?.text, word)
       assert.deepStrictEqual(
         [...(yield* computer.servers).values()].map(({ _tag }) => _tag),
         ["Ready", "Ready"]
@@ -165,7 +165,7 @@ describe("client:get_dpe", () => {
       assert.strictEqual(unread["category"], "upstream_unavailable")
       const categories = []
       for (let count = 0; count < 4; count++) {
-        const failed = yield* ask("client:get_dpe", dpe(report.listed.uri))
+        const failed = yield* ask("client:get_dpe", dpe(report.definition.uri))
         assertRefused([failed], 4013)
         assert.notInclude(JSON.stringify(failed), "s3cret")
         categories.push(failed["category"])
@@ -176,7 +176,7 @@ describe("client:get_dpe", () => {
         "resolver_returned_invalid",
         "resolver_returned_invalid"
       ])
-      assert.strictEqual((yield* ask("client:get_dpe", dpe(report.listed.uri)))["uri"], "https://late")
+      assert.strictEqual((yield* ask("client:get_dpe", dpe(report.definition.uri)))["uri"], "https://late")
     })
   )
 
@@ -188,7 +188,9 @@ describe("client:get_dpe", () => {
         { alpha: { resources: [report] } },
         { resolveDpe: () => Effect.andThen(Deferred.succeed(asked, undefined), Effect.never) }
       )
-      const asking = yield* Effect.forkChild(ask("client:get_dpe", { uri: report.listed.uri, timeout: 1 }))
+      const asking = yield* Effect.forkChild(
+        ask("client:get_dpe", { uri: report.definition.uri, timeout: 1 })
+      )
       yield* Deferred.await(asked)
       yield* world.elapse("1 second")
       assertRefused([yield* Fiber.join(asking)], 4013)
@@ -221,7 +223,7 @@ describe("client:get_resources", () => {
       const { ask } = yield* office(world, {
         alpha: { resources: five, capabilities: { subscribe: false } }
       })
-      const all = { resources: five.map(({ listed }) => listed), req_id: "r1" }
+      const all = { resources: five.map(({ definition }) => definition), req_id: "r1" }
       assert.deepStrictEqual(yield* ask("client:get_resources", listing({})), all)
       assert.deepStrictEqual(yield* ask("client:get_resources", listing({ cursor: null })), all)
     })
@@ -230,7 +232,7 @@ describe("client:get_resources", () => {
   conform("case 297: page by page, each asked for once", (world) =>
     Effect.gen(function* () {
       const listed: Array<string | undefined> = []
-      const memory = yield* MemoryMcp.makeMemoryServer({ resources: five, pageSize: 2 })
+      const memory = yield* MemoryMcp.makeMemoryMcpServer({ resources: five, pageSize: 2 })
       const alpha = {
         ...memory,
         connect: Effect.map(memory.connect, (session) => ({

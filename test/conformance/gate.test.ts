@@ -5,8 +5,8 @@ import { io, Manager } from "socket.io-client"
 import * as SocketIoClient from "../../src/adapters/socketio/SocketIoClient.ts"
 import * as MemoryCluster from "../../src/adapters/memory/MemoryCluster.ts"
 import * as SocketIoServer from "../../src/adapters/socketio/SocketIoServer.ts"
-import { anybody, Authenticator } from "../../src/application/ports/Authenticator.ts"
-import { AdmissionRefused, TransportClient } from "../../src/application/ports/Transport.ts"
+import { allowAll, Authenticator } from "../../src/application/ports/Authenticator.ts"
+import { AdmissionRejected, TransportClient } from "../../src/application/ports/Transport.ts"
 import { Server } from "../../src/application/server/Server.ts"
 import { computerUnderTest, agentUnderTest } from "./members.ts"
 import { conform, type World } from "./World.ts"
@@ -19,7 +19,7 @@ interface HttpAnswer {
 
 const serve = (
   options: SocketIoServer.SocketIoServerOptions = {},
-  authenticator: Authenticator = anybody
+  authenticator: Authenticator = allowAll
 ): Effect.Effect<string, never, Scope.Scope> =>
   Server.layer.pipe(
     Layer.provide(SocketIoServer.layer(options)),
@@ -177,11 +177,11 @@ describe("version gate over HTTP", () => {
 
   it.live("cases 020, 021: a failing connect handler neither weakens the gate nor ends the process", () =>
     Effect.gen(function* () {
-      const url = yield* serve({}, { ...anybody, authenticate: () => Effect.die("broken") })
+      const url = yield* serve({}, { ...allowAll, authenticate: () => Effect.die("broken") })
       assert.deepStrictEqual(bodyOf(yield* polling(url, "&a2c_version=0.3.0")), mismatch("0.3.0"))
       assert.strictEqual((yield* polling(url, "&a2c_version=0.2.0")).status, 200)
-      const refused = yield* Effect.flip(connectWith(url, {}))
-      assert.isTrue(refused._tag === "AdmissionRefused" && refused.code === 500)
+      const error = yield* Effect.flip(connectWith(url, {}))
+      assert.isTrue(error._tag === "AdmissionRefused" && error.code === 500)
       assert.strictEqual((yield* polling(url, "&a2c_version=0.2.0")).status, 200)
     }).pipe(Effect.scoped)
   )
@@ -221,9 +221,9 @@ describe("version gate over HTTP", () => {
       })
       assert.strictEqual(preflight.status, 204)
       assert.strictEqual(preflight.headers["access-control-allow-origin"], origin)
-      const refused = yield* get(path, { headers: { Origin: origin } })
-      assert.strictEqual(refused.status, 400)
-      assert.strictEqual(refused.headers["access-control-allow-origin"], origin)
+      const response = yield* get(path, { headers: { Origin: origin } })
+      assert.strictEqual(response.status, 400)
+      assert.strictEqual(response.headers["access-control-allow-origin"], origin)
       const foreign = yield* get(`${path}&a2c_version=0.2.0`, { headers: { Origin: "https://evil.example" } })
       assert.strictEqual(foreign.status, 403)
       assert.isUndefined(foreign.headers["access-control-allow-origin"])
@@ -263,7 +263,7 @@ describe("pages and the names of Servers", () => {
 const connectWith = (url: string, options: Partial<SocketIoClient.SocketIoClientOptions>) =>
   TransportClient.pipe(
     Effect.flatMap((transport) =>
-      transport.connect({ version: "0.2.0", auth: { role: "agent" }, receive: () => Effect.succeed([]) })
+      transport.connect({ version: "0.2.0", auth: { role: "agent" }, onMessage: () => Effect.succeed([]) })
     ),
     Effect.provide(SocketIoClient.layer({ url, ...options }), { local: true })
   )
@@ -301,10 +301,10 @@ describe("clients at a gate that refuses them", () => {
         400,
         JSON.stringify({ ...mismatch("0.2.0"), server_version: "0.3.0" })
       )
-      const refused = yield* Effect.flip(connectWith(url, {}))
-      assert.isTrue(refused._tag === "VersionRefused")
-      assert.include(refused.message, "0.3.0")
-      assert.include(refused.message, "0.2.0")
+      const error = yield* Effect.flip(connectWith(url, {}))
+      assert.isTrue(error._tag === "VersionRefused")
+      assert.include(error.message, "0.3.0")
+      assert.include(error.message, "0.2.0")
       assert.strictEqual(urls.length, 1)
     }).pipe(Effect.scoped)
   )
@@ -312,8 +312,8 @@ describe("clients at a gate that refuses them", () => {
   it.live("case 339: a WebSocket client asks once over HTTP why", () =>
     Effect.gen(function* () {
       const url = yield* serve({ version: "0.3.0" })
-      const refused = yield* Effect.flip(connectWith(url, { transports: ["websocket"] }))
-      assert.isTrue(refused._tag === "VersionRefused" && refused.mismatch?.server_version === "0.3.0")
+      const error = yield* Effect.flip(connectWith(url, { transports: ["websocket"] }))
+      assert.isTrue(error._tag === "VersionRefused" && error.mismatch?.server_version === "0.3.0")
     }).pipe(Effect.scoped)
   )
 
@@ -322,8 +322,8 @@ describe("clients at a gate that refuses them", () => {
       const junk = yield* refusing(400, "not json")
       assert.strictEqual((yield* Effect.flip(connectWith(junk.url, {})))._tag, "AdmissionRefused")
       const stripped = yield* refusing(400, JSON.stringify(missing))
-      const refused = yield* Effect.flip(connectWith(stripped.url, {}))
-      assert.isTrue(refused._tag === "AdmissionRefused" && refused.message.includes("a2c_version"))
+      const error = yield* Effect.flip(connectWith(stripped.url, {}))
+      assert.isTrue(error._tag === "AdmissionRefused" && error.message.includes("a2c_version"))
     }).pipe(Effect.scoped)
   )
 
@@ -398,10 +398,10 @@ describe("clients at a gate that refuses them", () => {
           (one) => Effect.sync(() => one.disconnect())
         )
       const nowhere = yield* socket("/nope")
-      const refused = yield* Effect.callback<string>((resume) => {
+      const message = yield* Effect.callback<string>((resume) => {
         nowhere.once("connect_error", ({ message }) => resume(Effect.succeed(message)))
       })
-      assert.strictEqual(refused, "Invalid namespace")
+      assert.strictEqual(message, "Invalid namespace")
       // Both namespaces share one connection, which keeps order: what went to "/" has been handled long ago.
       const [common, smcp] = [yield* socket("/"), yield* socket("/smcp")]
       common.emit("server:join_office", { role: "computer", name: "ghost", office_id: "O1" })
@@ -417,19 +417,19 @@ describe("clients at a gate that refuses them", () => {
 describe("authentication by the host", () => {
   const wrongToken = { code: 401, message: "Wrong token" }
   const authenticator: Authenticator = {
-    ...anybody,
+    ...allowAll,
     authenticate: (handshake) =>
       (handshake.auth as { readonly token?: unknown }).token === "good"
-        ? anybody.authenticate(handshake)
-        : Effect.fail(new AdmissionRefused(wrongToken))
+        ? allowAll.authenticate(handshake)
+        : Effect.fail(new AdmissionRejected(wrongToken))
   }
 
   conform(
     "cases 031, 032, 360: a wrong token is refused and logged, the right one is not",
     (world) =>
       Effect.gen(function* () {
-        const refused = yield* Effect.flip(world.connect({ auth: { role: "agent", token: "bad-s3cret" } }))
-        assert.strictEqual(refused.code, 401)
+        const error = yield* Effect.flip(world.connect({ auth: { role: "agent", token: "bad-s3cret" } }))
+        assert.strictEqual(error.code, 401)
         yield* world.connect({ auth: { role: "agent", token: "good" } })
         assert.isTrue(world.logs.some(({ level, text }) => level === "Warn" && text.includes("401")))
         assert.notInclude(JSON.stringify(world.logs), "bad-s3cret")

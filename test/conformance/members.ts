@@ -6,8 +6,8 @@ import { Agent } from "../../src/application/agent/Agent.ts"
 import { Computer } from "../../src/application/computer/Computer.ts"
 import { ComputerSettings } from "../../src/application/computer/ComputerSettings.ts"
 import { Inputs } from "../../src/application/computer/Inputs.ts"
-import { McpFailure } from "../../src/application/ports/McpSession.ts"
-import { readComputerConfig } from "../../src/domain/config/config.ts"
+import { McpSessionError } from "../../src/application/ports/McpSession.ts"
+import { parseComputerConfig } from "../../src/domain/config/config.ts"
 import type { JsonObject } from "../../src/domain/json.ts"
 import type { World } from "./World.ts"
 
@@ -20,7 +20,7 @@ export const tool = (
   run: MemoryMcp.MemoryTool["run"] = () => Effect.succeed(textResult(name)),
   more: JsonObject = {}
 ): MemoryMcp.MemoryTool => ({
-  listed: { name, description: `does ${name}`, inputSchema: { type: "object" }, ...more },
+  definition: { name, description: `does ${name}`, inputSchema: { type: "object" }, ...more },
   run
 })
 
@@ -35,14 +35,14 @@ export const resource = (
   texts: ReadonlyArray<string> = ["T"],
   more: JsonObject = {}
 ): MemoryMcp.MemoryResource => ({
-  listed: { uri, name: uri, ...more },
+  definition: { uri, name: uri, ...more },
   read: Effect.succeed(texts.map((text) => ({ uri, text })))
 })
 
 /** A resource that cannot be read. */
 export const unreadable = (uri: string): MemoryMcp.MemoryResource => ({
-  listed: { uri, name: uri },
-  read: Effect.fail(new McpFailure({ kind: "protocol", message: "cannot be read" }))
+  definition: { uri, name: uri },
+  read: Effect.fail(new McpSessionError({ reason: "protocol", message: "cannot be read" }))
 })
 
 /** What a Computer under test is made of. */
@@ -50,7 +50,7 @@ export interface Cut {
   readonly name?: string
   readonly office?: string
   /** MCP servers by name, in configuration order. */
-  readonly servers?: { readonly [name: string]: MemoryMcp.MemoryServer }
+  readonly servers?: { readonly [name: string]: MemoryMcp.MemoryMcpServer }
   /** Settings of single servers beside their parameters; tools need no confirmation unless set here. */
   readonly configure?: { readonly [name: string]: object }
   /** Parts of the configuration beside the servers. */
@@ -89,7 +89,7 @@ export const computerUnderTest = Effect.fnUntraced(function* (
   const context = yield* Computer.layer({
     name,
     office,
-    config: Result.getOrThrow(readComputerConfig(given))
+    config: Result.getOrThrow(parseComputerConfig(given))
   }).pipe(
     Layer.provide(MemoryMcp.layer(new Map(Object.entries(servers)))),
     Layer.provide(Inputs.layer()),
@@ -99,7 +99,7 @@ export const computerUnderTest = Effect.fnUntraced(function* (
     Layer.provide(
       Layer.succeed(ComputerSettings, {
         ...ComputerSettings.defaultValue(),
-        changePause: Duration.zero,
+        changeThrottle: Duration.zero,
         ...settings
       })
     ),

@@ -1,7 +1,7 @@
 import { assert, describe } from "@effect/vitest"
 import { Effect, Result } from "effect"
 import * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
-import { readComputerConfig } from "../../src/domain/config/config.ts"
+import { parseComputerConfig } from "../../src/domain/config/config.ts"
 import { agentIn, bodiesOf, settled } from "./cast.ts"
 import { computerUnderTest, tool } from "./members.ts"
 import { conform } from "./World.ts"
@@ -9,7 +9,7 @@ import { conform } from "./World.ts"
 const setup = (servers: { readonly [name: string]: object }) => ({
   variables: {},
   config: Result.getOrThrow(
-    readComputerConfig({
+    parseComputerConfig({
       servers: Object.fromEntries(
         Object.entries(servers).map(([name, more]) => [
           name,
@@ -28,8 +28,8 @@ const setup = (servers: { readonly [name: string]: object }) => ({
 describe("changing the configuration at run time", () => {
   conform("case 217: servers that come, change and go are announced once each", (world) =>
     Effect.gen(function* () {
-      const alpha = yield* MemoryMcp.makeMemoryServer({ tools: [tool("a")] })
-      const beta = yield* MemoryMcp.makeMemoryServer({ tools: [tool("b")] })
+      const alpha = yield* MemoryMcp.makeMemoryMcpServer({ tools: [tool("a")] })
+      const beta = yield* MemoryMcp.makeMemoryMcpServer({ tools: [tool("b")] })
       const computer = yield* computerUnderTest(world, { servers: { alpha, beta } })
       yield* computer.reconfigure(setup({ alpha: {} }))
       const a1 = yield* agentIn(world, "O1")
@@ -60,7 +60,7 @@ describe("changing the configuration at run time", () => {
     "case 146: a script that does not compile keeps its server from starting, and says where",
     (world) =>
       Effect.gen(function* () {
-        const alpha = yield* MemoryMcp.makeMemoryServer({ tools: [tool("a")] })
+        const alpha = yield* MemoryMcp.makeMemoryMcpServer({ tools: [tool("a")] })
         const computer = yield* computerUnderTest(world, {
           servers: { alpha },
           configure: { alpha: { vrl: ".processed = " } }

@@ -71,7 +71,7 @@ const onSocketIo = Effect.gen(function* () {
 })
 
 const scenario = Effect.fnUntraced(function* ({ elapse, start, stop, world }: Restartable) {
-  const alpha = yield* MemoryMcp.makeMemoryServer({ tools: [tool("t")] })
+  const alpha = yield* MemoryMcp.makeMemoryMcpServer({ tools: [tool("t")] })
   yield* start
   const computer = yield* computerUnderTest(world, { servers: { alpha } })
   const agent = yield* agentUnderTest(world)

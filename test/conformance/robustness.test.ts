@@ -1,10 +1,10 @@
 import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
-import { calls, cancel, offices, reports } from "../../src/domain/protocol/v0_2/events.ts"
+import { calls, cancel, serverRequests, updates } from "../../src/domain/protocol/v0_2/events.ts"
 import { agent, agentIn, assertRefused, computerIn, newsSince, settled } from "./cast.ts"
 import { conform } from "./World.ts"
 
-const everyEvent = [calls, offices, reports, { cancel }]
+const everyEvent = [calls, serverRequests, updates, { cancel }]
   .flatMap((group) => Object.values(group))
   .map(({ event }) => event)
 

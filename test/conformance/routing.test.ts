@@ -176,7 +176,7 @@ for (const { event, more } of routed) {
           if (world.transport !== "memory") assert.isAtLeast(performance.now() - began, 900)
           assert.strictEqual(world.server.load().calls, 0)
         }),
-      { routingTimeout: oneSecond, grace: zero }
+      { routingTimeout: oneSecond, timeoutGrace: zero }
     )
 
     conform("case 115: an Agent that goes leaves no trace", (world) =>
@@ -308,7 +308,7 @@ describe("client:tool_call, its fields", () => {
         assertRefused(yield* Fiber.join(asking), 408)
         assert.deepStrictEqual(yield* c1.hear("notify:tool_call_cancel"), { agent: "agent-1", req_id: "r1" })
       }),
-    { grace: zero }
+    { timeoutGrace: zero }
   )
 
   conform("an Agent that leaves gives up its calls", (world) =>

@@ -10,7 +10,7 @@ const request = { agent: "agent-1", computer: "pc-1" }
 describe("joining and leaving at run time", () => {
   conform("a Computer leaves its office and joins another one, its servers run on", (world) =>
     Effect.gen(function* () {
-      const alpha = yield* MemoryMcp.makeMemoryServer({ tools: [tool("t")] })
+      const alpha = yield* MemoryMcp.makeMemoryMcpServer({ tools: [tool("t")] })
       let starts = 0
       const counted = { ...alpha, connect: Effect.suspend(() => (starts++, alpha.connect)) }
       const computer = yield* computerUnderTest(world, { servers: { alpha: counted } })
@@ -30,8 +30,8 @@ describe("joining and leaving at run time", () => {
   conform("a Computer joins one office at a time", (world) =>
     Effect.gen(function* () {
       const computer = yield* computerUnderTest(world)
-      const refused = yield* Effect.flip(computer.join({ office: "O2" }))
-      assert.strictEqual(refused.message, "Already in office 'O1': leave it first")
+      const error = yield* Effect.flip(computer.join({ office: "O2" }))
+      assert.strictEqual(error.message, "Already in office 'O1': leave it first")
     })
   )
 
@@ -57,7 +57,7 @@ describe("joining and leaving at run time", () => {
           Effect.as(textResult("never"))
         )
       )
-      const alpha = yield* MemoryMcp.makeMemoryServer({ tools: [hang] })
+      const alpha = yield* MemoryMcp.makeMemoryMcpServer({ tools: [hang] })
       const computer = yield* computerUnderTest(world, { servers: { alpha } })
       const a1 = yield* agentIn(world, "O1")
       const call = { ...request, req_id: "r1", tool_name: "hang", params: {}, timeout: 60 }
@@ -71,7 +71,7 @@ describe("joining and leaving at run time", () => {
 
   conform("while a Computer is away nobody hears of its changes", (world) =>
     Effect.gen(function* () {
-      const alpha = yield* MemoryMcp.makeMemoryServer({ tools: [tool("t")] })
+      const alpha = yield* MemoryMcp.makeMemoryMcpServer({ tools: [tool("t")] })
       const computer = yield* computerUnderTest(world, { servers: { alpha } })
       const a1 = yield* agentIn(world, "O1")
       yield* computer.leave

@@ -1,7 +1,7 @@
 import { assert, describe } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Ref } from "effect"
 import * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
-import { McpFailure } from "../../src/application/ports/McpSession.ts"
+import { McpSessionError } from "../../src/application/ports/McpSession.ts"
 import type { ConfirmRequest } from "../../src/application/computer/ComputerSettings.ts"
 import { agentIn, assertRefused, settled } from "./cast.ts"
 import { type Cut, computerUnderTest, textResult, tool } from "./members.ts"
@@ -52,7 +52,7 @@ const office = Effect.fnUntraced(function* (
   tools: ReadonlyArray<MemoryMcp.MemoryTool>,
   cut: Omit<Cut, "servers"> = {}
 ) {
-  const alpha = yield* MemoryMcp.makeMemoryServer({ name: "alpha", tools })
+  const alpha = yield* MemoryMcp.makeMemoryMcpServer({ name: "alpha", tools })
   const computer = yield* computerUnderTest(world, { ...cut, servers: { alpha } })
   const a1 = yield* agentIn(world, "O1")
   return { a1, alpha, computer }
@@ -110,7 +110,9 @@ describe("calling tools of a Computer", () => {
       const hang = slowTool("hang")
       const { a1, alpha, computer } = yield* office(world, [
         hang.tool,
-        tool("fail", () => Effect.fail(new McpFailure({ kind: "protocol", code: -32000, message: "boom" })))
+        tool("fail", () =>
+          Effect.fail(new McpSessionError({ reason: "protocol", code: -32000, message: "boom" }))
+        )
       ])
       const failed = yield* ask(a1, "fail")
       assertFailed(failed, 4003)
@@ -274,8 +276,8 @@ describe("calling tools of a Computer", () => {
 
   conform("cases 147, 149, 150, 151: an upstream that refuses us", (world) =>
     Effect.gen(function* () {
-      const refusing = (kind: "unauthorized" | "forbidden" | "unavailable") =>
-        tool(kind, () => Effect.fail(new McpFailure({ kind, message: "HTTP" })))
+      const refusing = (reason: "unauthorized" | "forbidden" | "unavailable") =>
+        tool(reason, () => Effect.fail(new McpSessionError({ reason, message: "HTTP" })))
       const { a1 } = yield* office(world, [
         refusing("unauthorized"),
         refusing("forbidden"),
@@ -351,7 +353,7 @@ describe("cancelling calls of a Computer", () => {
       const here = slowTool("here")
       const { a1 } = yield* office(world, [here.tool])
       const there = slowTool("there")
-      const beta = yield* MemoryMcp.makeMemoryServer({ tools: [there.tool] })
+      const beta = yield* MemoryMcp.makeMemoryMcpServer({ tools: [there.tool] })
       yield* computerUnderTest(world, { name: "pc-2", servers: { beta } })
       const first = yield* Effect.forkChild(ask(a1, "here", { req_id: "r1" }))
       const second = yield* Effect.forkChild(ask(a1, "there", { req_id: "r2", computer: "pc-2" }))

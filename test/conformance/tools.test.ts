@@ -34,8 +34,8 @@ const named = (name: string) => tool("read", () => Effect.succeed(textResult(nam
 describe("client:get_tools", () => {
   conform("cases 165, 178, 179, 174: a tool without anything beside its name", (world) =>
     Effect.gen(function* () {
-      const alpha = yield* MemoryMcp.makeMemoryServer({
-        tools: [tool("one"), { listed: { name: "two" }, run: () => Effect.succeed({}) }]
+      const alpha = yield* MemoryMcp.makeMemoryMcpServer({
+        tools: [tool("one"), { definition: { name: "two" }, run: () => Effect.succeed({}) }]
       })
       yield* computerUnderTest(world, {
         servers: { alpha },
@@ -59,10 +59,10 @@ describe("client:get_tools", () => {
     (world) =>
       Effect.gen(function* () {
         const description = "x".repeat(10_000)
-        const large = yield* MemoryMcp.makeMemoryServer({
+        const large = yield* MemoryMcp.makeMemoryMcpServer({
           tools: Array.from({ length: 20 }, (_, index) => tool(`large-${index}`, undefined, { description }))
         })
-        const small = yield* MemoryMcp.makeMemoryServer({
+        const small = yield* MemoryMcp.makeMemoryMcpServer({
           tools: [tool("small", undefined, { description })]
         })
         yield* computerUnderTest(world, { servers: { large, small } })
@@ -85,7 +85,7 @@ describe("client:get_tools", () => {
     "a list that no message holds is refused",
     (world) =>
       Effect.gen(function* () {
-        const huge = yield* MemoryMcp.makeMemoryServer({
+        const huge = yield* MemoryMcp.makeMemoryMcpServer({
           tools: [tool("huge", undefined, { description: "x".repeat(200_000) })]
         })
         yield* computerUnderTest(world, { servers: { huge } })
@@ -97,7 +97,7 @@ describe("client:get_tools", () => {
 
   conform("cases 166, 167, 171, 173, 175, 176: meta is serialized as the seed says", (world) =>
     Effect.gen(function* () {
-      const alpha = yield* MemoryMcp.makeMemoryServer({
+      const alpha = yield* MemoryMcp.makeMemoryMcpServer({
         tools: [
           tool("hello", undefined, {
             annotations: { readOnlyHint: true },
@@ -124,7 +124,7 @@ describe("client:get_tools", () => {
 
   conform("case 176: a server that forges the key gains nothing", (world) =>
     Effect.gen(function* () {
-      const alpha = yield* MemoryMcp.makeMemoryServer({
+      const alpha = yield* MemoryMcp.makeMemoryMcpServer({
         tools: [tool("t", undefined, { _meta: { a2c_tool_meta: '{"auto_apply":true}' } })]
       })
       yield* computerUnderTest(world, {
@@ -141,8 +141,8 @@ describe("client:get_tools", () => {
   conform("cases 180, 181: aliases lead to the right server under the original name", (world) =>
     Effect.gen(function* () {
       const search = (where: string) => tool("search", () => Effect.succeed(textResult(where)))
-      const alpha = yield* MemoryMcp.makeMemoryServer({ tools: [search("web")] })
-      const beta = yield* MemoryMcp.makeMemoryServer({ tools: [search("docs")] })
+      const alpha = yield* MemoryMcp.makeMemoryMcpServer({ tools: [search("web")] })
+      const beta = yield* MemoryMcp.makeMemoryMcpServer({ tools: [search("docs")] })
       yield* computerUnderTest(world, {
         servers: { alpha, beta },
         configure: {
@@ -164,8 +164,8 @@ describe("client:get_tools", () => {
 
   conform("case 182: two tools of one name, always the first", (world) =>
     Effect.gen(function* () {
-      const alpha = yield* MemoryMcp.makeMemoryServer({ tools: [named("alpha")] })
-      const beta = yield* MemoryMcp.makeMemoryServer({ tools: [named("beta")] })
+      const alpha = yield* MemoryMcp.makeMemoryMcpServer({ tools: [named("alpha")] })
+      const beta = yield* MemoryMcp.makeMemoryMcpServer({ tools: [named("beta")] })
       yield* computerUnderTest(world, { servers: { alpha, beta } })
       const a1 = yield* agentIn(world, "O1")
       assert.deepStrictEqual(
@@ -181,11 +181,11 @@ describe("client:get_tools", () => {
 
   conform("cases 183, 185, 186, 188: forbidden and disabled ones are absent, all pages are read", (world) =>
     Effect.gen(function* () {
-      const alpha = yield* MemoryMcp.makeMemoryServer({
+      const alpha = yield* MemoryMcp.makeMemoryMcpServer({
         tools: ["a", "b", "c", "d", "e"].map((name) => tool(name)),
         pageSize: 2
       })
-      const beta = yield* MemoryMcp.makeMemoryServer({ tools: [tool("hidden")] })
+      const beta = yield* MemoryMcp.makeMemoryMcpServer({ tools: [tool("hidden")] })
       yield* computerUnderTest(world, {
         servers: { alpha, beta },
         configure: { alpha: { forbidden_tools: ["b"] }, beta: { disabled: true } }
@@ -204,7 +204,7 @@ describe("client:get_tools", () => {
 
   conform("case 187: a new tool is announced and listed", (world) =>
     Effect.gen(function* () {
-      const alpha = yield* MemoryMcp.makeMemoryServer({ tools: [tool("a")] })
+      const alpha = yield* MemoryMcp.makeMemoryMcpServer({ tools: [tool("a")] })
       yield* computerUnderTest(world, { servers: { alpha } })
       const a1 = yield* agentIn(world, "O1")
       yield* alpha.setTools([tool("a"), tool("b")])
@@ -218,7 +218,7 @@ describe("client:get_tools", () => {
 
   conform("case 139: a request for another Computer is not run", (world) =>
     Effect.gen(function* () {
-      const alpha = yield* MemoryMcp.makeMemoryServer({ tools: [tool("t")] })
+      const alpha = yield* MemoryMcp.makeMemoryMcpServer({ tools: [tool("t")] })
       const computer = yield* computerUnderTest(world, { servers: { alpha } })
       assert.strictEqual((yield* computer.catalogue).entries.size, 1)
       const a1 = yield* agentIn(world, "O1")
@@ -228,7 +228,7 @@ describe("client:get_tools", () => {
 
   conform("one server that cannot start stops no other", (world) =>
     Effect.gen(function* () {
-      const alpha = yield* MemoryMcp.makeMemoryServer({ tools: [tool("t")] })
+      const alpha = yield* MemoryMcp.makeMemoryMcpServer({ tools: [tool("t")] })
       const broken = { ...alpha, connect: Effect.die("cannot start") }
       const computer = yield* computerUnderTest(world, { servers: { broken, alpha } })
       assert.strictEqual((yield* computer.servers).get("alpha")?._tag, "Ready")
@@ -243,7 +243,7 @@ describe("client:get_config", () => {
 
   conform("cases 193, 194, 201, 204, 215: the whole configuration, and no secret in it", (world) =>
     Effect.gen(function* () {
-      const alpha = yield* MemoryMcp.makeMemoryServer({ tools: [tool("t")] })
+      const alpha = yield* MemoryMcp.makeMemoryMcpServer({ tools: [tool("t")] })
       const inputs = [
         { type: "promptString", id: "t", description: "a token", password: true },
         { type: "pickString", id: "p", description: "", options: ["a", "b"], default: "a" },
@@ -322,7 +322,7 @@ describe("client:get_config", () => {
 
   conform("cases 210, 211, 214: an input without a value stops its server only", (world) =>
     Effect.gen(function* () {
-      const alpha = yield* MemoryMcp.makeMemoryServer()
+      const alpha = yield* MemoryMcp.makeMemoryMcpServer()
       const uses = (id: string) => ({ type: "stdio", server_parameters: { command: `\${input:${id}}` } })
       const prompt = (id: string, more: object = {}) => ({
         type: "promptString",

@@ -1,15 +1,15 @@
 import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
-import { reports } from "../../src/domain/protocol/v0_2/events.ts"
+import { updates } from "../../src/domain/protocol/v0_2/events.ts"
 import { agent, agentIn, bodiesOf, computer, computerIn, malformed, newsSince, settled } from "./cast.ts"
 import { conform, type World } from "./World.ts"
 
-const updates = [
-  { row: reports.config, title: "case 086: a new configuration is told to the office, once" },
-  { row: reports.toolList, title: "case 087: a new tool list is told to the office, once" },
-  { row: reports.desktop, title: "case 088: a new desktop is told to the office, once" },
-  { row: reports.finder, title: "case 089: new documents are told to the office, once" }
-].map(({ row: { event }, title }) => ({
+const updateEvents = [
+  { definition: updates.config, title: "case 086: a new configuration is told to the office, once" },
+  { definition: updates.toolList, title: "case 087: a new tool list is told to the office, once" },
+  { definition: updates.desktop, title: "case 088: a new desktop is told to the office, once" },
+  { definition: updates.finder, title: "case 089: new documents are told to the office, once" }
+].map(({ definition: { event }, title }) => ({
   event,
   title,
   notification: event.replace("server:", "notify:")
@@ -29,7 +29,7 @@ const office = Effect.fnUntraced(function* (world: World) {
 })
 
 describe("update_* → notify:update_*", () => {
-  for (const { event, notification, title } of updates) {
+  for (const { event, notification, title } of updateEvents) {
     conform(title, (world) =>
       Effect.gen(function* () {
         const { c1, news } = yield* office(world)
@@ -45,7 +45,7 @@ describe("update_* → notify:update_*", () => {
     Effect.gen(function* () {
       const { a1, news } = yield* office(world)
       const stranger = yield* computer(world)
-      for (const { event } of updates) {
+      for (const { event } of updateEvents) {
         yield* a1.tell(event, { computer: "pc-1" })
         yield* stranger.tell(event, { computer: "pc-1" })
       }
@@ -65,12 +65,15 @@ describe("update_* → notify:update_*", () => {
         [{ computer: null }],
         [{ computer: "" }]
       ]
-      for (const { event } of updates) for (const payload of bad) yield* c1.tell(event, ...payload)
+      for (const { event } of updateEvents) for (const payload of bad) yield* c1.tell(event, ...payload)
       yield* settled([c1])
       assert.deepStrictEqual(yield* news, [[], [], [], []])
-      for (const { event } of updates) yield* c1.tell(event, { computer: "pc-1" })
+      for (const { event } of updateEvents) yield* c1.tell(event, { computer: "pc-1" })
       yield* settled([c1])
-      const told = updates.map(({ notification }) => ({ event: notification, body: { computer: "pc-1" } }))
+      const told = updateEvents.map(({ notification }) => ({
+        event: notification,
+        body: { computer: "pc-1" }
+      }))
       assert.deepStrictEqual(yield* news, [told, [], told, []])
     })
   )

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { bodyFault, maxDepth, spacedJson } from "../../src/domain/json.ts"
+import { checkJsonBody, maxJsonDepth, formatSpacedJson } from "../../src/domain/json.ts"
 
 const nested = (depth: number): unknown => {
   let value: unknown = 1
@@ -11,39 +11,39 @@ const nested = (depth: number): unknown => {
 describe("bodyFault", () => {
   it.prop("accepts whatever JSON can say, but for one name", [Schema.Json], ([value]) => {
     const text = JSON.stringify(value)
-    assert.strictEqual(bodyFault(JSON.parse(text)) === undefined, !text.includes('"__proto__":'))
+    assert.strictEqual(checkJsonBody(JSON.parse(text)) === undefined, !text.includes('"__proto__":'))
   })
 
   it("accepts nesting up to the limit and no further", () => {
-    assert.strictEqual(bodyFault(nested(maxDepth)), undefined)
-    assert.match(bodyFault(nested(maxDepth + 1)) ?? "", /nested deeper/)
+    assert.strictEqual(checkJsonBody(nested(maxJsonDepth)), undefined)
+    assert.match(checkJsonBody(nested(maxJsonDepth + 1)) ?? "", /nested deeper/)
   })
 
   it("answers hostile nesting without exhausting the stack", () => {
-    assert.match(bodyFault(nested(1_000_000)) ?? "", /nested deeper/)
+    assert.match(checkJsonBody(nested(1_000_000)) ?? "", /nested deeper/)
   })
 
   it("refuses binary, wherever it stands", () => {
     for (const binary of [new Uint8Array(3), new ArrayBuffer(3), Buffer.from("x")]) {
-      assert.match(bodyFault(binary) ?? "", /binary/)
-      assert.match(bodyFault({ params: [binary] }) ?? "", /binary/)
+      assert.match(checkJsonBody(binary) ?? "", /binary/)
+      assert.match(checkJsonBody({ params: [binary] }) ?? "", /binary/)
     }
   })
 
   it("refuses a member named __proto__, and only as a name", () => {
-    assert.match(bodyFault(JSON.parse('{"a":[{"__proto__":{"x":1}}]}')) ?? "", /__proto__/)
-    assert.strictEqual(bodyFault({ name: "__proto__", constructor: 1 }), undefined)
+    assert.match(checkJsonBody(JSON.parse('{"a":[{"__proto__":{"x":1}}]}')) ?? "", /__proto__/)
+    assert.strictEqual(checkJsonBody({ name: "__proto__", constructor: 1 }), undefined)
   })
 })
 
 describe("spacedJson", () => {
   it.prop("says the same as JSON.stringify", [Schema.Json], ([value]) => {
-    assert.deepStrictEqual(JSON.parse(spacedJson(value)), JSON.parse(JSON.stringify(value)))
+    assert.deepStrictEqual(JSON.parse(formatSpacedJson(value)), JSON.parse(JSON.stringify(value)))
   })
 
   it("has the seed's separators and escapes", () => {
     assert.strictEqual(
-      spacedJson({ a: [1, true, null], ü: "電\n\u007f" }),
+      formatSpacedJson({ a: [1, true, null], ü: "電\n\u007f" }),
       String.raw`{"a": [1, true, null], "\u00fc": "\u96fb\n\u007f"}`
     )
   })

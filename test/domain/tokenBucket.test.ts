@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { fullBucket, noteRefusal, type Rate, take } from "../../src/domain/tokenBucket.ts"
+import { makeTokenBucket, recordRejection, type RateLimit, takeToken } from "../../src/domain/tokenBucket.ts"
 
 const between = (minimum: number, maximum: number) => Schema.Int.check(Schema.isBetween({ minimum, maximum }))
 const Rates = Schema.Struct({ perSecond: between(1, 100_000), burst: between(1, 1000) })
@@ -8,13 +8,13 @@ const Pauses = Schema.Array(between(0, 3000))
 const wide = { arbitrary: { runs: 300, size: 300 } }
 
 /** How many of some attempts succeed, with these pauses before each, and how long it all took. */
-const attempt = (rate: Rate, pauses: ReadonlyArray<number>) => {
-  const bucket = fullBucket(rate, 0)
+const attempt = (rate: RateLimit, pauses: ReadonlyArray<number>) => {
+  const bucket = makeTokenBucket(rate, 0)
   let now = 0
   let taken = 0
   for (const pause of pauses) {
     now += pause
-    if (take(bucket, rate, now) === 0) taken += 1
+    if (takeToken(bucket, rate, now) === 0) taken += 1
   }
   return { taken, now, bucket }
 }
@@ -34,19 +34,19 @@ describe("a token bucket", () => {
     "gives exactly the burst at once, however long nobody has asked",
     [Rates, between(0, 1_000_000)],
     ([rate, pause]) => {
-      const bucket = fullBucket(rate, 0)
-      const given = Array.from({ length: rate.burst + 1 }, () => take(bucket, rate, pause))
+      const bucket = makeTokenBucket(rate, 0)
+      const given = Array.from({ length: rate.burst + 1 }, () => takeToken(bucket, rate, pause))
       assert.strictEqual(given.filter((wait) => wait === 0).length, rate.burst)
     },
     wide
   )
 
   it("loses nothing to fractions when it is asked in vain", () => {
-    const rate: Rate = { perSecond: 10, burst: 1 }
-    const bucket = fullBucket(rate, 0)
-    take(bucket, rate, 0)
-    for (let now = 10; now < 100; now += 10) assert.isAbove(take(bucket, rate, now), 0)
-    assert.strictEqual(take(bucket, rate, 100), 0)
+    const rate: RateLimit = { perSecond: 10, burst: 1 }
+    const bucket = makeTokenBucket(rate, 0)
+    takeToken(bucket, rate, 0)
+    for (let now = 10; now < 100; now += 10) assert.isAbove(takeToken(bucket, rate, now), 0)
+    assert.strictEqual(takeToken(bucket, rate, 100), 0)
   })
 
   it.prop(
@@ -68,10 +68,10 @@ describe("a token bucket", () => {
     [Rates, Pauses],
     ([rate, pauses]) => {
       const { bucket, now } = attempt(rate, pauses)
-      const wait = take(bucket, rate, now)
+      const wait = takeToken(bucket, rate, now)
       if (wait === 0) return
-      assert.isAbove(take(bucket, rate, now + Math.max(0, Math.floor(wait - 1e-6))), 0)
-      assert.strictEqual(take(bucket, rate, now + Math.ceil(wait)), 0)
+      assert.isAbove(takeToken(bucket, rate, now + Math.max(0, Math.floor(wait - 1e-6))), 0)
+      assert.strictEqual(takeToken(bucket, rate, now + Math.ceil(wait)), 0)
     },
     wide
   )
@@ -80,9 +80,9 @@ describe("a token bucket", () => {
     "a clock that goes back brings nothing",
     [Rates, between(1, 10_000)],
     ([rate, back]) => {
-      const bucket = fullBucket(rate, back)
-      for (let token = 0; token < rate.burst; token++) take(bucket, rate, back)
-      assert.isAbove(take(bucket, rate, 0), 0)
+      const bucket = makeTokenBucket(rate, back)
+      for (let token = 0; token < rate.burst; token++) takeToken(bucket, rate, back)
+      assert.isAbove(takeToken(bucket, rate, 0), 0)
     },
     wide
   )
@@ -94,17 +94,17 @@ describe("a token bucket", () => {
 })
 
 describe("who goes on asking", () => {
-  const rate: Rate = { perSecond: 10, burst: 5 }
+  const rate: RateLimit = { perSecond: 10, burst: 5 }
 
   it("is a flood after more than the burst within a refill", () => {
-    const bucket = fullBucket(rate, 0)
-    const notes = Array.from({ length: 6 }, (_, index) => noteRefusal(bucket, rate, 1000 + index))
+    const bucket = makeTokenBucket(rate, 0)
+    const notes = Array.from({ length: 6 }, (_, index) => recordRejection(bucket, rate, 1000 + index))
     assert.deepStrictEqual(notes, ["first", "again", "again", "again", "again", "flood"])
   })
 
   it("is none while the refusals are further apart", () => {
-    const bucket = fullBucket(rate, 0)
-    const notes = Array.from({ length: 20 }, (_, index) => noteRefusal(bucket, rate, index * 100))
+    const bucket = makeTokenBucket(rate, 0)
+    const notes = Array.from({ length: 20 }, (_, index) => recordRejection(bucket, rate, index * 100))
     assert.notInclude(notes, "flood")
     assert.deepStrictEqual(notes.slice(0, 6), ["first", "again", "again", "again", "again", "first"])
   })

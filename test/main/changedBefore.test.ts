@@ -3,8 +3,8 @@ import { join } from "node:path"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Stream } from "effect"
-import { keyFileUpdates, readKeyFile } from "../../src/main/config/keyFile.ts"
-import { tlsFrom } from "../../src/main/config/tlsFiles.ts"
+import { watchKeyFile, readKeyFile } from "../../src/main/config/keyFile.ts"
+import { watchTlsFiles } from "../../src/main/config/tlsFiles.ts"
 import { temporaryFolder } from "../adapters/packs/packs.ts"
 
 const keysOf = (...subjects: ReadonlyArray<string>): string =>
@@ -26,7 +26,7 @@ describe("files that were changed before they were watched", () => {
       writeFileSync(file, keysOf("anna", "bert"))
       const known = yield* readKeyFile(file)
       writeFileSync(file, keysOf("anna"))
-      const [entries] = yield* Stream.runCollect(Stream.take(keyFileUpdates(file, known), 1))
+      const [entries] = yield* Stream.runCollect(Stream.take(watchKeyFile(file, known), 1))
       assert.deepStrictEqual(
         entries?.map(({ subject }) => subject),
         ["anna"]
@@ -40,7 +40,7 @@ describe("files that were changed before they were watched", () => {
       const files = { cert: join(folder, "cert.pem"), key: join(folder, "key.pem") }
       writeFileSync(files.cert, "old")
       writeFileSync(files.key, "key")
-      const { updates = Stream.empty } = yield* tlsFrom(files)
+      const { updates = Stream.empty } = yield* watchTlsFiles(files)
       writeFileSync(files.cert, "new")
       assert.deepStrictEqual(yield* Stream.runCollect(Stream.take(updates, 1)), [{ cert: "new", key: "key" }])
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
@@ -50,7 +50,7 @@ describe("files that were changed before they were watched", () => {
     Effect.gen(function* () {
       const file = join(yield* temporaryFolder, "keys.json")
       writeFileSync(file, keysOf("anna"))
-      const updates = keyFileUpdates(file, yield* readKeyFile(file))
+      const updates = watchKeyFile(file, yield* readKeyFile(file))
       const first = yield* Effect.forkChild(Stream.runCollect(Stream.take(updates, 1)))
       // Longer than it takes until the file is looked at.
       yield* Effect.sleep("400 millis")

@@ -18,10 +18,10 @@ const stdio = (...args: ReadonlyArray<string>) => ({
 })
 
 /** A minute: the processes of a test start slowly on a machine that is busy with others. */
-const patience = 60_000
+const testTimeout = 60_000
 
 const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.live(title, () => Effect.scoped(body), patience)
+  it.live(title, () => Effect.scoped(body), testTimeout)
 
 /** A Server process, and how to reach it. */
 const server = Effect.gen(function* () {

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs"
 import { afterAll, assert, beforeAll, describe } from "@effect/vitest"
 import { Context, Deferred, Effect, Exit, Fiber, Layer, Scope } from "effect"
 import { createClient } from "redis"
-import { makeMemoryServer, type MemoryTool } from "../../src/adapters/memory/MemoryMcp.ts"
+import { makeMemoryMcpServer, type MemoryTool } from "../../src/adapters/memory/MemoryMcp.ts"
 import { Agent } from "../../src/application/agent/Agent.ts"
 import { agentLayer, computerLayer } from "../../src/main/layers.ts"
 import { startRedis } from "../fixtures/redis.ts"
@@ -18,7 +18,7 @@ import {
   type Node,
   type Peer,
   room,
-  seat,
+  joinOffice,
   startNode,
   startNodes,
   tally,
@@ -26,7 +26,7 @@ import {
 } from "./nodes.ts"
 
 const tool = (name: string, run: MemoryTool["run"]): MemoryTool => ({
-  listed: { name, description: name, inputSchema: { type: "object" } },
+  definition: { name, description: name, inputSchema: { type: "object" } },
   run
 })
 
@@ -34,7 +34,7 @@ const text = (words: string) => ({ content: [{ type: "text", text: words }] })
 
 /** A Computer of ours whose only server is one in memory, with these tools. */
 const computer = Effect.fnUntraced(function* ({ url }: Node, name: string, tools: ReadonlyArray<MemoryTool>) {
-  const server = yield* makeMemoryServer({ tools })
+  const server = yield* makeMemoryMcpServer({ tools })
   const config = configOf({
     memory: { type: "stdio", server_parameters: { command: "-" }, default_tool_meta: { auto_apply: true } }
   })
@@ -133,20 +133,20 @@ describe("three Servers on one Redis", () => {
     "what happens in an office is told to its members on all of them once, and to nobody else",
     Effect.gen(function* () {
       const [a, b, c] = nodes
-      const agent = yield* seat(a, "agent", "thinker", "told")
-      const desk = yield* seat(b, "computer", "desk", "told")
-      const shelf = yield* seat(c, "computer", "shelf", "told")
-      const other = yield* seat(b, "computer", "desk", "elsewhere")
+      const agent = yield* joinOffice(a, "agent", "thinker", "told")
+      const desk = yield* joinOffice(b, "computer", "desk", "told")
+      const shelf = yield* joinOffice(c, "computer", "shelf", "told")
+      const other = yield* joinOffice(b, "computer", "desk", "elsewhere")
       const parts = ["config", "tool_list", "desktop"]
-      for (const part of parts) yield* desk.tell(`server:update_${part}`, { computer: "desk" })
-      yield* desk.ask("server:leave_office", { office_id: "told" })
-      yield* agent.tell("server:tool_call_cancel", { agent: "thinker", req_id: "42" })
+      for (const part of parts) yield* desk.notify(`server:update_${part}`, { computer: "desk" })
+      yield* desk.request("server:leave_office", { office_id: "told" })
+      yield* agent.notify("server:tool_call_cancel", { agent: "thinker", req_id: "42" })
       yield* until(
-        Effect.sync(() => [agent.heard.length, shelf.heard.length]),
+        Effect.sync(() => [agent.received.length, shelf.received.length]),
         ([byAgent = 0, byShelf = 0]) => byAgent >= 6 && byShelf >= 5
       )
       const names = (peer: Peer, what: string) =>
-        peer.heard.filter(({ event }) => event.includes(what)).map(({ body, event }) => [event, body])
+        peer.received.filter(({ event }) => event.includes(what)).map(({ body, event }) => [event, body])
       const desks = { office_id: "told", computer: "desk" }
       const updates = parts.map((part) => [`notify:update_${part}`, { computer: "desk" }])
       const cancelled = [["notify:tool_call_cancel", { agent: "thinker", req_id: "42" }]]
@@ -159,7 +159,7 @@ describe("three Servers on one Redis", () => {
       const kinds = (peer: Peer) => ["enter", "update", "leave", "cancel"].map((what) => names(peer, what))
       assert.deepStrictEqual(kinds(agent), [entered, updates, left, []])
       assert.deepStrictEqual(kinds(shelf), [[], updates, left, cancelled])
-      assert.deepStrictEqual(other.heard, [])
+      assert.deepStrictEqual(other.received, [])
       assert.deepStrictEqual(yield* room(agent, "thinker", "told"), ["agent thinker", "computer shelf"])
     })
   )
@@ -168,8 +168,8 @@ describe("three Servers on one Redis", () => {
     "the deadline of a call goes along, and the Computer is told that it is over",
     Effect.gen(function* () {
       const [a, b] = nodes
-      const agent = yield* seat(a, "agent", "thinker", "late")
-      const desk = yield* seat(b, "computer", "desk", "late")
+      const agent = yield* joinOffice(a, "agent", "thinker", "late")
+      const desk = yield* joinOffice(b, "computer", "desk", "late")
       yield* meets(agent, "desk")
       const { end, millis } = yield* call(agent, "thinker", "desk", "never", 1)
       assert.strictEqual(end, "408")
@@ -199,10 +199,10 @@ describe("three Servers on one Redis", () => {
           (racer, index) => racer.join(role === "agent" ? `a${index}` : "desk", `race for ${what}`),
           { concurrency: "unbounded" }
         )
-        const refusals = outcomes.filter((why) => why !== undefined)
-        assert.strictEqual(refusals.length, many - 1)
+        const rejections = outcomes.filter((reason) => reason !== undefined)
+        assert.strictEqual(rejections.length, many - 1)
         const words = role === "agent" ? /already has an agent/ : /already exists/
-        for (const why of refusals) assert.match(why, words)
+        for (const reason of rejections) assert.match(reason, words)
       })
     )
   }
@@ -211,24 +211,27 @@ describe("three Servers on one Redis", () => {
     "a member that comes back elsewhere takes over its seat from its own stale connection",
     Effect.gen(function* () {
       const [a, b, c] = nodes
-      const agent = yield* seat(a, "agent", "thinker", "stale")
-      const stale = yield* seat(b, "computer", "desk", "stale", { instance: "secret", answers: () => {} })
+      const agent = yield* joinOffice(a, "agent", "thinker", "stale")
+      const stale = yield* joinOffice(b, "computer", "desk", "stale", {
+        instance: "secret",
+        answers: () => {}
+      })
       yield* meets(agent, "desk")
       const waiting = yield* Effect.forkChild(call(agent, "thinker", "desk"), { startImmediately: true })
       yield* until(holds(b), (gauges) => gauges['a2c_node_requests{direction="in"}'] === 1)
       const thief = yield* connect(c, "computer", { instance: "guessed" })
       assert.match(String(yield* thief.join("desk", "stale")), /already/)
-      yield* seat(c, "computer", "desk", "stale", { instance: "secret" })
+      yield* joinOffice(c, "computer", "desk", "stale", { instance: "secret" })
       yield* stale.closed
       yield* until(
-        Effect.sync(() => agent.heard.length),
+        Effect.sync(() => agent.received.length),
         (count) => count === 3
       )
       assert.strictEqual((yield* Fiber.join(waiting)).end, "404")
       assert.strictEqual((yield* call(agent, "thinker", "desk")).end, "ok")
       const desks = { office_id: "stale", computer: "desk" }
       assert.deepStrictEqual(
-        agent.heard.map(({ body, event }) => [event, body]),
+        agent.received.map(({ body, event }) => [event, body]),
         ["enter", "leave", "enter"].map((what) => [`notify:${what}_office`, desks])
       )
     })
@@ -236,14 +239,14 @@ describe("three Servers on one Redis", () => {
 
   for (const [what, go] of [
     ["is gone", ({ close }: Peer) => close],
-    ["leaves", ({ ask }: Peer) => ask("server:leave_office", { office_id: "is left" })]
+    ["leaves", ({ request }: Peer) => request("server:leave_office", { office_id: "is left" })]
   ] as const) {
     live(
       `calls to a Computer of another one end as soon as it ${what}`,
       Effect.gen(function* () {
         const [a, b] = nodes
-        const agent = yield* seat(a, "agent", "thinker", "is left")
-        const desk = yield* seat(b, "computer", "desk", "is left")
+        const agent = yield* joinOffice(a, "agent", "thinker", "is left")
+        const desk = yield* joinOffice(b, "computer", "desk", "is left")
         yield* meets(agent, "desk")
         const calls = Array.from({ length: 100 }, () => call(agent, "thinker", "desk", "never"))
         const waiting = yield* Effect.forkChild(Effect.all(calls, { concurrency: "unbounded" }), {
@@ -255,7 +258,7 @@ describe("three Servers on one Redis", () => {
         const outcomes = yield* Fiber.join(waiting)
         assert.isBelow(performance.now() - before, 500)
         assert.deepStrictEqual(tally(outcomes.map(({ end }) => end)), { 404: 100 })
-        assert.deepStrictEqual([agent.acknowledgements(), agent.asked()], [101, 101])
+        assert.deepStrictEqual([agent.acknowledgements(), agent.requestCount()], [101, 101])
       })
     )
   }
@@ -264,9 +267,9 @@ describe("three Servers on one Redis", () => {
     "what a Computer of another one answers before it leaves arrives, though the news is faster",
     Effect.gen(function* () {
       const [a, b] = nodes
-      const agent = yield* seat(a, "agent", "thinker", "in a hurry")
+      const agent = yield* joinOffice(a, "agent", "thinker", "in a hurry")
       const answers: Array<() => void> = []
-      const desk = yield* seat(b, "computer", "desk", "in a hurry", {
+      const desk = yield* joinOffice(b, "computer", "desk", "in a hurry", {
         answers: (request, answer) => answers.push(() => echo(request, answer))
       })
       for (let round = 0; round < 20; round++) {
@@ -284,7 +287,7 @@ describe("three Servers on one Redis", () => {
           (count) => count === 10
         )
         for (const answer of answers.splice(0)) answer()
-        yield* desk.ask("server:leave_office", { office_id: "in a hurry" })
+        yield* desk.request("server:leave_office", { office_id: "in a hurry" })
         const outcomes = yield* Fiber.join(waiting)
         assert.deepStrictEqual(tally(outcomes.map(({ end }) => end)), { ok: 10 })
       }
@@ -297,9 +300,9 @@ describe("three Servers on one Redis", () => {
       const [a, b, c] = nodes
       yield* Effect.scoped(
         Effect.gen(function* () {
-          const agent = yield* seat(a, "agent", "thinker", "full")
-          yield* seat(b, "computer", "desk", "full")
-          yield* seat(c, "computer", "shelf", "full")
+          const agent = yield* joinOffice(a, "agent", "thinker", "full")
+          yield* joinOffice(b, "computer", "desk", "full")
+          yield* joinOffice(c, "computer", "shelf", "full")
           yield* meets(agent, "desk")
           assert.strictEqual((yield* call(agent, "thinker", "desk")).end, "ok")
           assert.strictEqual((yield* metrics(a, "members"))['a2c_members{role="agent"}'], 1)
@@ -323,12 +326,12 @@ describe("three Servers on one Redis", () => {
     Effect.gen(function* () {
       const [a] = nodes
       const going = yield* startNode(redis, "--grace", "5")
-      const agent = yield* seat(a, "agent", "thinker", "moving")
+      const agent = yield* joinOffice(a, "agent", "thinker", "moving")
       const answers: Array<() => void> = []
-      const desk = yield* seat(going, "computer", "desk", "moving", {
+      const desk = yield* joinOffice(going, "computer", "desk", "moving", {
         answers: (request, answer) => answers.push(() => echo(request, answer))
       })
-      yield* seat(going, "computer", "shelf", "moving")
+      yield* joinOffice(going, "computer", "shelf", "moving")
       yield* Effect.all([meets(agent, "desk"), meets(agent, "shelf")])
       const waiting = yield* Effect.forkChild(call(agent, "thinker", "desk"), { startImmediately: true })
       yield* until(
@@ -341,14 +344,14 @@ describe("three Servers on one Redis", () => {
       for (const answer of answers) answer()
       assert.strictEqual((yield* Fiber.join(waiting)).end, "ok")
       yield* desk.closed
-      yield* seat(a, "computer", "desk", "moving")
+      yield* joinOffice(a, "computer", "desk", "moving")
       assert.strictEqual(yield* going.process.ended, 0)
       assert.strictEqual((yield* call(agent, "thinker", "desk")).end, "ok")
       yield* until(
         Effect.sync(() => bodies(agent, "notify:leave_office").length),
         (count) => count === 2
       )
-      const told = agent.heard.map(
+      const told = agent.received.map(
         ({ body, event }) => `${event} ${String((body as { computer?: string }).computer)}`
       )
       assert.deepStrictEqual(tally(told), {

@@ -13,7 +13,7 @@ import {
   page,
   type Peer,
   room,
-  seat,
+  joinOffice,
   startNode,
   startNodes,
   tally,
@@ -35,7 +35,7 @@ const slowest = (outcomes: ReadonlyArray<Outcome>) => Math.max(...outcomes.map((
 
 /** Asks to join until it is let in, or told something else than to try again. */
 const joinSoon = (peer: Peer, name: string, office: string) =>
-  until(peer.join(name, office), (why) => why === undefined || !why.includes("try again"))
+  until(peer.join(name, office), (reason) => reason === undefined || !reason.includes("try again"))
 
 const timed = <A, E>(effect: Effect.Effect<A, E>) =>
   Effect.map(Effect.timed(effect), ([duration, result]) => ({ millis: Duration.toMillis(duration), result }))
@@ -46,10 +46,10 @@ describe("a Server of several that is killed", () => {
     Effect.gen(function* () {
       const redis = yield* startRedis()
       const [a, b, c] = yield* startNodes(redis.url)
-      const agent = yield* seat(a, "agent", "thinker", "o")
-      yield* seat(b, "computer", "desk", "o")
-      yield* seat(b, "computer", "shelf", "o", { instance: "secret" })
-      yield* seat(c, "computer", "store", "o")
+      const agent = yield* joinOffice(a, "agent", "thinker", "o")
+      yield* joinOffice(b, "computer", "desk", "o")
+      yield* joinOffice(b, "computer", "shelf", "o", { instance: "secret" })
+      yield* joinOffice(c, "computer", "store", "o")
       yield* Effect.forEach(["desk", "shelf", "store"], (name) => meets(agent, name))
       const stuck = yield* Effect.forkChild(
         Effect.all(
@@ -61,8 +61,8 @@ describe("a Server of several that is killed", () => {
         { startImmediately: true }
       )
       // From here nothing else goes to the Server that is killed: only its silence can be noticed.
-      const lone = yield* seat(c, "agent", "lone", "p")
-      yield* seat(b, "computer", "remote", "p")
+      const lone = yield* joinOffice(c, "agent", "lone", "p")
+      yield* joinOffice(b, "computer", "remote", "p")
       yield* meets(lone, "remote")
       const waiting = yield* Effect.forkChild(call(lone, "lone", "remote", "never"), {
         startImmediately: true
@@ -77,7 +77,7 @@ describe("a Server of several that is killed", () => {
       yield* b.process.signal("SIGKILL")
 
       // Our own Computers do the same: they come back with the secret that proves who they are.
-      yield* seat(c, "computer", "shelf", "o", { instance: "secret" })
+      yield* joinOffice(c, "computer", "shelf", "o", { instance: "secret" })
       // That the old one has left comes before that the new one is there.
       yield* until(call(agent, "thinker", "shelf"), ({ end }) => end === "ok")
       assert.isBelow(performance.now() - killed, 2000)
@@ -88,7 +88,7 @@ describe("a Server of several that is killed", () => {
       assertEnds([yield* Fiber.join(waiting)], lost)
       assert.isBelow(performance.now() - killed, 4000)
       const left = (name: string) =>
-        agent.heard.filter(
+        agent.received.filter(
           ({ body, event }) =>
             event === "notify:leave_office" && (body as { computer?: string }).computer === name
         )
@@ -98,7 +98,7 @@ describe("a Server of several that is killed", () => {
       )
       assert.isBelow((left("desk")[0]?.at ?? Number.POSITIVE_INFINITY) - killed, 4000)
 
-      const back = yield* seat(c, "computer", "desk", "o")
+      const back = yield* joinOffice(c, "computer", "desk", "o")
       const again = toDesk.since()
       yield* until(Effect.sync(again), (those) => those.filter(({ end }) => end === "ok").length > 50)
       const outcomes = [...(yield* toDesk.stop), ...(yield* toStore.stop)]
@@ -112,8 +112,8 @@ describe("a Server of several that is killed", () => {
         "computer store"
       ])
       // One for each request, and none twice.
-      assert.isAbove(agent.asked(), ended.length + outcomes.length)
-      assert.strictEqual(agent.acknowledgements(), agent.asked())
+      assert.isAbove(agent.requestCount(), ended.length + outcomes.length)
+      assert.strictEqual(agent.acknowledgements(), agent.requestCount())
       assert.deepStrictEqual(bodies(back, "notify:leave_office"), [])
       // It is known with the next sign of life.
       yield* until(metrics(a, "nodes"), ({ a2c_nodes }) => a2c_nodes === 2)
@@ -131,9 +131,9 @@ describe("a Redis that fails several Servers", () => {
       Effect.gen(function* () {
         const redis = yield* startRedis()
         const [a, b] = yield* startNodes(redis.url)
-        const agent = yield* seat(a, "agent", "thinker", "o")
-        yield* seat(a, "computer", "near", "o")
-        yield* seat(b, "computer", "far", "o")
+        const agent = yield* joinOffice(a, "agent", "thinker", "o")
+        yield* joinOffice(a, "computer", "near", "o")
+        yield* joinOffice(b, "computer", "far", "o")
         yield* meets(agent, "far")
         const near = yield* load(agent, "thinker", "near", 4)
         const far = yield* load(agent, "thinker", "far", 4)
@@ -175,7 +175,7 @@ describe("a Redis that fails several Servers", () => {
         assertEnds(during.near(), new Set(["ok"]))
         assertEnds(during.far(), new Set(["ok", "503"]))
         assert.isBelow(slowest(during.far()), 2500)
-        const told = agent.heard.map(
+        const told = agent.received.map(
           ({ body, event }) => `${event} ${String((body as { computer?: string }).computer)}`
         )
         // What the newcomer was refused may still have been done by a Redis that goes on: then it is taken back.

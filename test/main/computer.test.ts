@@ -14,9 +14,9 @@ const node = (...args: ReadonlyArray<string>) => ({ command: process.execPath, a
 const mcp = (mcpServers: object) => JSON.stringify({ mcpServers })
 
 /** A minute: the processes of a test start slowly on a machine that is busy with others. */
-const patience = 60_000
+const testTimeout = 60_000
 const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.live(title, () => Effect.scoped(body), patience)
+  it.live(title, () => Effect.scoped(body), testTimeout)
 
 /** Runs `a2c computer` to its end. */
 const computer = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {

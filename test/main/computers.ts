@@ -27,7 +27,7 @@ import type { ServerState } from "../../src/application/computer/Offer.ts"
 import { jsonBody } from "../../src/application/ports/Body.ts"
 import { TransportClient } from "../../src/application/ports/Transport.ts"
 import { Server } from "../../src/application/server/Server.ts"
-import { readComputerConfig } from "../../src/domain/config/config.ts"
+import { parseComputerConfig } from "../../src/domain/config/config.ts"
 import { PROTOCOL_VERSION } from "../../src/domain/protocol/version.ts"
 
 /** A Server in this process, and what was logged by everybody who is there. */
@@ -70,7 +70,7 @@ export const nodeServer = (...args: ReadonlyArray<string>) => ({
 })
 
 /** A configuration with these servers. */
-export const configOf = (servers: object) => Result.getOrThrow(readComputerConfig({ servers }))
+export const configOf = (servers: object) => Result.getOrThrow(parseComputerConfig({ servers }))
 
 /** A Computer that drives real MCP servers. Without an office it stays away from all of them. */
 export const makeComputer = Effect.fnUntraced(function* (
@@ -82,13 +82,13 @@ export const makeComputer = Effect.fnUntraced(function* (
     settings = {}
   }: {
     readonly office?: string
-    readonly sessions?: InProcess.Sessions
+    readonly sessions?: InProcess.InProcessSessions
     readonly settings?: Partial<ComputerSettings>
   } = {}
 ): Effect.fn.Return<Computer["Service"], never, Scope.Scope> {
   const context = yield* Computer.layer({
     name: "pc-1",
-    config: InProcess.withSessions(configOf(servers), sessions),
+    config: InProcess.addInProcessServers(configOf(servers), sessions),
     ...(office !== undefined && { office })
   }).pipe(
     Layer.provide(InProcess.layer(sessions)),
@@ -107,13 +107,13 @@ export const makeComputer = Effect.fnUntraced(function* (
 })
 
 /** How long anything of these tests may take; all of it is over much sooner unless it never happens. */
-export const patience = Duration.seconds(15)
+export const testTimeout = Duration.seconds(15)
 
 /** Waits until this holds. */
 export const becomes = (what: string, holds: () => boolean) =>
   Effect.retry(
     Effect.suspend(() => (holds() ? Effect.void : Effect.fail(`${what} has not happened`))),
-    Schedule.spaced("10 millis").pipe(Schedule.upTo({ duration: patience }))
+    Schedule.spaced("10 millis").pipe(Schedule.upTo({ duration: testTimeout }))
   )
 
 type Tagged<T extends ServerState["_tag"]> = Extract<ServerState, { readonly _tag: T }>
@@ -130,7 +130,7 @@ export const until = <T extends ServerState["_tag"]>(
     Stream.filter((state): state is Tagged<T> => state?._tag === tag),
     Stream.filter(holds),
     Stream.runHead,
-    Effect.timeoutOption(patience),
+    Effect.timeoutOption(testTimeout),
     Effect.map(Option.flatten),
     Effect.flatMap(
       Option.match({
@@ -147,12 +147,12 @@ export const listen = Effect.fnUntraced(function* (place: Place, office: string)
   const link = yield* connect({
     version: PROTOCOL_VERSION,
     auth: { role: "agent" },
-    receive: (event) => Effect.sync(() => (heard.push(event), []))
+    onMessage: (event) => Effect.sync(() => (heard.push(event), []))
   })
-  yield* link.ask(
+  yield* link.request(
     "server:join_office",
     jsonBody({ role: "agent", name: "agent-1", office_id: office }),
-    patience
+    testTimeout
   )
   return (event: string) => heard.filter((one) => one === event).length
 })

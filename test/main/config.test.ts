@@ -4,7 +4,7 @@ import { dirname, join } from "node:path"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
-import { readConfigFiles, spellFinding } from "../../src/main/config/files.ts"
+import { readConfigFiles, formatDiagnostic } from "../../src/main/config/files.ts"
 
 /** A folder with these files, as long as the scope. */
 const folderWith = (files: { readonly [path: string]: string }) =>
@@ -21,14 +21,14 @@ const folderWith = (files: { readonly [path: string]: string }) =>
   )
 
 /** Reads files of a folder that holds them alone; findings without the folder. */
-const reading = Effect.fnUntraced(function* (files: { readonly [path: string]: string }) {
+const readFiles = Effect.fnUntraced(function* (files: { readonly [path: string]: string }) {
   const folder = yield* folderWith(files)
   const paths = Object.keys(files).filter((path) => path.endsWith(".json"))
-  const read = yield* readConfigFiles(paths.map((path) => join(folder, path)))
+  const loaded = yield* readConfigFiles(paths.map((path) => join(folder, path)))
   return {
-    ...read,
+    ...loaded,
     folder,
-    said: read.findings.map((finding) => spellFinding(finding).replaceAll(`${folder}/`, ""))
+    said: loaded.diagnostics.map((diagnostic) => formatDiagnostic(diagnostic).replaceAll(`${folder}/`, ""))
   }
 })
 
@@ -39,7 +39,7 @@ describe("configuration files", () => {
   layer(NodeServices.layer)((it) => {
     it.effect("a syntax error is told with its line and column", () =>
       Effect.gen(function* () {
-        const { said, setup } = yield* reading({ "a.json": '{\n  "servers": {\n    "x" 1\n  }\n}' })
+        const { said, setup } = yield* readFiles({ "a.json": '{\n  "servers": {\n    "x" 1\n  }\n}' })
         assert.strictEqual(said[0], "a.json:3:9: error: not JSON: colon expected")
         assert.isUndefined(setup)
       })
@@ -47,16 +47,16 @@ describe("configuration files", () => {
 
     it.effect("a text that is no JSON at all is told apart from an empty file", () =>
       Effect.gen(function* () {
-        const { said } = yield* reading({ "a.json": "servers: {}", "b.json": " \n" })
+        const { said } = yield* readFiles({ "a.json": "servers: {}", "b.json": " \n" })
         assert.deepStrictEqual(said, ["a.json:1:1: error: not JSON", "b.json:1:1: error: the file is empty"])
       })
     )
 
     it.effect("a text that ends too soon is one fault, however many levels are open", () =>
       Effect.gen(function* () {
-        const { said } = yield* reading({ "a.json": '{"servers":{' })
+        const { said } = yield* readFiles({ "a.json": '{"servers":{' })
         assert.deepStrictEqual(said, ["a.json:1:13: error: not JSON: close brace expected"])
-        const { said: afterComma } = yield* reading({ "a.json": '{"servers":{},\n' })
+        const { said: afterComma } = yield* readFiles({ "a.json": '{"servers":{},\n' })
         assert.deepStrictEqual(afterComma, ["a.json:2:1: error: not JSON: property name expected"])
       })
     )
@@ -64,7 +64,7 @@ describe("configuration files", () => {
     it.effect("a file that is nested without end is a fault like any other", () =>
       Effect.gen(function* () {
         for (const open of ["[", '{"a":', '{"servers":{"a":[']) {
-          const { said, setup } = yield* reading({ "a.json": open.repeat(20_000) })
+          const { said, setup } = yield* readFiles({ "a.json": open.repeat(20_000) })
           assert.include(said[0], "a.json:1:1: error: not JSON: nested too deep")
           assert.isUndefined(setup)
         }
@@ -73,7 +73,7 @@ describe("configuration files", () => {
 
     it.effect("faults are found in their lines, however many there are", () =>
       Effect.gen(function* () {
-        const { said } = yield* reading({ "a.json": `{\n${'  "x" 1,\n'.repeat(3000)}}` })
+        const { said } = yield* readFiles({ "a.json": `{\n${'  "x" 1,\n'.repeat(3000)}}` })
         assert.strictEqual(said[0], "a.json:2:7: error: not JSON: colon expected")
         assert.include(said, "a.json:3001:7: error: not JSON: colon expected")
       })
@@ -82,9 +82,9 @@ describe("configuration files", () => {
     it.effect("a folder is told apart from a file that cannot be read", () =>
       Effect.gen(function* () {
         const folder = yield* folderWith({})
-        const { findings } = yield* readConfigFiles([folder])
+        const { diagnostics } = yield* readConfigFiles([folder])
         assert.deepStrictEqual(
-          findings.map(({ issue }) => issue),
+          diagnostics.map(({ issue }) => issue),
           ["it is a folder"]
         )
       })
@@ -92,7 +92,7 @@ describe("configuration files", () => {
 
     it.effect("what holds no servers is in no dialect", () =>
       Effect.gen(function* () {
-        const { files } = yield* reading({ "a.json": "[]" })
+        const { files } = yield* readFiles({ "a.json": "[]" })
         assert.deepStrictEqual(
           files.map(({ dialect }) => dialect),
           [undefined]
@@ -102,7 +102,7 @@ describe("configuration files", () => {
 
     it.effect("an entry of mcpServers with nothing in it lacks a command", () =>
       Effect.gen(function* () {
-        const { said } = yield* reading({ "a.json": '{"mcpServers": {"s": {}}}' })
+        const { said } = yield* readFiles({ "a.json": '{"mcpServers": {"s": {}}}' })
         assert.deepStrictEqual(said, ["a.json:1:17: error: mcpServers.s.command: Missing key"])
       })
     )
@@ -110,21 +110,21 @@ describe("configuration files", () => {
     it.effect("comments, trailing commas and a byte order mark are fine", () =>
       Effect.gen(function* () {
         const text = `\u{feff}// mine\n{"servers": {"s": ${JSON.stringify(server)},},}`
-        const { said, setup } = yield* reading({ "a.json": text })
+        const { said, setup } = yield* readFiles({ "a.json": text })
         assert.deepStrictEqual([said, Object.keys(setup?.config.servers ?? {})], [[], ["s"]])
       })
     )
 
     it.effect("a member that stands twice is an error: one of the two would be lost", () =>
       Effect.gen(function* () {
-        const { said } = yield* reading({ "a.json": `{"servers": {\n"s": {},\n"s": {}\n}}` })
+        const { said } = yield* readFiles({ "a.json": `{"servers": {\n"s": {},\n"s": {}\n}}` })
         assert.deepStrictEqual(said, ["a.json:3:1: error: servers.s: stands here twice"])
       })
     )
 
     it.effect("a fault is told where it stands, in the words of the file's own dialect", () =>
       Effect.gen(function* () {
-        const { said } = yield* reading({
+        const { said } = yield* readFiles({
           "a.json": '{"mcpServers": {\n  "s": {"command": "x", "type": "telnet"}\n}}'
         })
         assert.match(said[0] ?? "", /^a\.json:2:25: error: mcpServers\.s\.type: /)
@@ -133,7 +133,7 @@ describe("configuration files", () => {
 
     it.effect("unknown fields are reported and do no harm", () =>
       Effect.gen(function* () {
-        const { said, setup } = yield* reading({
+        const { said, setup } = yield* readFiles({
           "a.json": '{"servers": {\n  "s": {"command": "x", "colour": 1}\n}}'
         })
         assert.deepStrictEqual(said, ["a.json:2:25: warning: servers.s.colour: unknown field, left out"])
@@ -143,14 +143,14 @@ describe("configuration files", () => {
 
     it.effect("files are put together in their order", () =>
       Effect.gen(function* () {
-        const { setup } = yield* reading({ "a.json": a2c("one"), "b.json": a2c("two") })
+        const { setup } = yield* readFiles({ "a.json": a2c("one"), "b.json": a2c("two") })
         assert.deepStrictEqual(Object.keys(setup?.config.servers ?? {}), ["one", "two"])
       })
     )
 
     it.effect("a clash names both files", () =>
       Effect.gen(function* () {
-        const { said, setup, folder } = yield* reading({ "a.json": a2c("s"), "b.json": a2c("s") })
+        const { said, setup, folder } = yield* readFiles({ "a.json": a2c("s"), "b.json": a2c("s") })
         assert.deepStrictEqual(
           said.map((text) => text.replace(folder, "")),
           ['b.json:1:13: error: servers.s: server "s" is defined in a.json too']
@@ -162,9 +162,12 @@ describe("configuration files", () => {
     it.effect("a file that is not there is an error, the others are read all the same", () =>
       Effect.gen(function* () {
         const folder = yield* folderWith({ "a.json": a2c("s") })
-        const { files, findings } = yield* readConfigFiles([join(folder, "a.json"), join(folder, "b.json")])
+        const { files, diagnostics } = yield* readConfigFiles([
+          join(folder, "a.json"),
+          join(folder, "b.json")
+        ])
         assert.deepStrictEqual(
-          findings.map(({ issue }) => issue),
+          diagnostics.map(({ issue }) => issue),
           ["there is no such file"]
         )
         assert.isDefined(files[0]?.config)
@@ -174,7 +177,7 @@ describe("configuration files", () => {
     it.effect("the workspace of an editor's file is the folder above the editor's own", () =>
       Effect.gen(function* () {
         const text = JSON.stringify({ servers: { s: { command: "x" } } })
-        const { folder, setup } = yield* reading({ ".vscode/mcp.json": text })
+        const { folder, setup } = yield* readFiles({ ".vscode/mcp.json": text })
         assert.strictEqual(setup?.variables["s"]?.["workspaceFolder"], folder)
         assert.strictEqual(setup?.variables["s"]?.["userHome"], homedir())
         assert.strictEqual(setup?.config.servers["s"]?.parameters["cwd"], "${workspaceFolder}")
@@ -186,7 +189,7 @@ describe("configuration files", () => {
         const text = JSON.stringify({
           servers: { s: { command: "x", env: { KEY: "own" }, envFile: "${workspaceFolder}/.env" } }
         })
-        const { setup, sources } = yield* reading({ "mcp.json": text, ".env": 'TOKEN="abc"\nKEY=theirs\n' })
+        const { setup, sources } = yield* readFiles({ "mcp.json": text, ".env": 'TOKEN="abc"\nKEY=theirs\n' })
         assert.deepStrictEqual(setup?.config.servers["s"]?.parameters["env"], {
           KEY: "own",
           TOKEN: "${envFile:TOKEN}"
@@ -201,7 +204,7 @@ describe("configuration files", () => {
     it.effect("a file of variables that is missing is an error at its place", () =>
       Effect.gen(function* () {
         const text = JSON.stringify({ servers: { s: { command: "x", envFile: "none.env" } } })
-        const { said } = yield* reading({ "mcp.json": text })
+        const { said } = yield* readFiles({ "mcp.json": text })
         const issue = "none.env: there is no such file"
         assert.deepStrictEqual(said, [`mcp.json:1:32: error: servers.s.envFile: ${issue}`])
       })

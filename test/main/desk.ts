@@ -7,7 +7,7 @@ import { Computer } from "../../src/application/computer/Computer.ts"
 import { ComputerSettings } from "../../src/application/computer/ComputerSettings.ts"
 import { Inputs } from "../../src/application/computer/Inputs.ts"
 import { Server } from "../../src/application/server/Server.ts"
-import { readComputerConfig } from "../../src/domain/config/config.ts"
+import { parseComputerConfig } from "../../src/domain/config/config.ts"
 import { runCommands } from "../../src/main/shell/Shell.ts"
 import { resource, textResult, tool } from "../conformance/members.ts"
 
@@ -17,7 +17,7 @@ export const desk = (
 ) =>
   Layer.unwrap(
     Effect.gen(function* () {
-      const files = yield* MemoryMcp.makeMemoryServer({
+      const files = yield* MemoryMcp.makeMemoryMcpServer({
         tools: [
           tool("read", (args) => Effect.succeed(textResult(JSON.stringify(args))), {
             inputSchema: {
@@ -31,9 +31,9 @@ export const desk = (
         ],
         resources: [resource("window://files/a?priority=9", ["A"]), resource("window://files/b", ["B"])]
       })
-      const notes = yield* MemoryMcp.makeMemoryServer({ tools: [tool("write")] })
+      const notes = yield* MemoryMcp.makeMemoryMcpServer({ tools: [tool("write")] })
       const stdio = { type: "stdio", server_parameters: { command: "memory" } }
-      const slowly = ({ connect }: MemoryMcp.MemoryServer) => ({
+      const slowly = ({ connect }: MemoryMcp.MemoryMcpServer) => ({
         connect: Effect.delay(connect, options.startsIn ?? Duration.zero)
       })
       const config = {
@@ -42,7 +42,7 @@ export const desk = (
       }
       return Computer.layer({
         name: "pc-1",
-        config: Result.getOrThrow(readComputerConfig(config)),
+        config: Result.getOrThrow(parseComputerConfig(config)),
         ...(options.office !== undefined && { office: options.office })
       }).pipe(
         Layer.provide(
@@ -58,7 +58,7 @@ export const desk = (
         Layer.provide(
           Layer.succeed(ComputerSettings, {
             ...ComputerSettings.defaultValue(),
-            changePause: Duration.zero
+            changeThrottle: Duration.zero
           })
         ),
         Layer.provide(

@@ -14,9 +14,9 @@ const growing = { command: process.execPath, args: [fromHere("../fixtures/contra
 const mcp = (mcpServers: object) => temporaryFile("mcp.json", JSON.stringify({ mcpServers }))
 
 /** Two minutes: some of these tests start many processes on a machine that is busy with others. */
-const patience = 120_000
+const testTimeout = 120_000
 const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.live(title, () => Effect.scoped(body), patience)
+  it.live(title, () => Effect.scoped(body), testTimeout)
 
 /** A Server, and what an Agent at the command line says to be in the office of the tests. */
 const office = Effect.gen(function* () {
@@ -220,16 +220,16 @@ describe("who may come in", () => {
 })
 
 /** What a gateway says when it does not start. */
-const refusal = (...args: ReadonlyArray<string>) => outcome("devices", "gateway", ...args)
-const refused = (message: string) => ({ code: 1, stdout: "", stderr: `a2c: ${message}\n` })
+const rejection = (...args: ReadonlyArray<string>) => outcome("devices", "gateway", ...args)
+const rejected = (message: string) => ({ code: 1, stdout: "", stderr: `a2c: ${message}\n` })
 
 describe("a gateway that cannot start says why", () => {
   live(
     "everybody could reach it, and no token is asked for",
     Effect.gen(function* () {
       assert.deepStrictEqual(
-        yield* refusal("--tcp", "0", "--host", "0.0.0.0"),
-        refused(
+        yield* rejection("--tcp", "0", "--host", "0.0.0.0"),
+        rejected(
           "Whatever reaches 0.0.0.0 could register services: set A2C_DEVICES_TOKEN, give --tokens FILE, " +
             "or listen on 127.0.0.1"
         )
@@ -241,8 +241,8 @@ describe("a gateway that cannot start says why", () => {
     "the token is one that no device could show",
     Effect.gen(function* () {
       assert.deepStrictEqual(
-        yield* refusal("--tcp", "0", "--host", "0.0.0.0", "--token", ""),
-        refused("The token of the devices may not be empty, hold '##', or have spaces around it")
+        yield* rejection("--tcp", "0", "--host", "0.0.0.0", "--token", ""),
+        rejected("The token of the devices may not be empty, hold '##', or have spaces around it")
       )
     })
   )
@@ -252,8 +252,8 @@ describe("a gateway that cannot start says why", () => {
     Effect.gen(function* () {
       const same = yield* temporaryFile("tokens.json", '{"lamp": "s3cret", "door": "s3cret"}')
       assert.deepStrictEqual(
-        yield* refusal("--tcp", "0", "--tokens", same),
-        refused(`The tokens in ${same} cannot be used: two devices have the same token`)
+        yield* rejection("--tcp", "0", "--tokens", same),
+        rejected(`The tokens in ${same} cannot be used: two devices have the same token`)
       )
     })
   )
@@ -263,8 +263,8 @@ describe("a gateway that cannot start says why", () => {
     Effect.gen(function* () {
       const { port } = yield* gateway("--tcp", "0")
       assert.deepStrictEqual(
-        yield* refusal("--tcp", String(port)),
-        refused(`Cannot listen on 127.0.0.1:${port}: the address is in use`)
+        yield* rejection("--tcp", String(port)),
+        rejected(`Cannot listen on 127.0.0.1:${port}: the address is in use`)
       )
     })
   )
@@ -273,8 +273,8 @@ describe("a gateway that cannot start says why", () => {
     "stdout would have two uses",
     Effect.gen(function* () {
       assert.deepStrictEqual(
-        yield* refusal("--tcp", "0", "--stdio", "--http", "0"),
-        refused("Give --stdio or --http, not both: stdout can only be one of them")
+        yield* rejection("--tcp", "0", "--stdio", "--http", "0"),
+        rejected("Give --stdio or --http, not both: stdout can only be one of them")
       )
     })
   )
@@ -284,8 +284,8 @@ describe("a gateway that cannot start says why", () => {
     Effect.gen(function* () {
       const tokens = yield* temporaryFile("tokens.json", "lamp: s3cret")
       assert.deepStrictEqual(
-        yield* refusal("--tcp", "0", "--tokens", tokens),
-        refused(`The tokens in ${tokens} are not JSON`)
+        yield* rejection("--tcp", "0", "--tokens", tokens),
+        rejected(`The tokens in ${tokens} are not JSON`)
       )
     })
   )

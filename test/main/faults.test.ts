@@ -13,7 +13,7 @@ import {
   makeComputer,
   makePlace,
   nodeServer,
-  patience,
+  testTimeout,
   type Place,
   until
 } from "./computers.ts"
@@ -57,7 +57,7 @@ const faulty = (
         const servers = { s: nodeServer(script, journal, mode, ...args) }
         const computer = yield* Scope.provide(makeComputer(place, servers, options), scope)
         const call = (tool: string) =>
-          computer.callTool({ tool, params: {}, timeout: patience }).pipe(Effect.provide(place.logging))
+          computer.callTool({ tool, params: {}, timeout: testTimeout }).pipe(Effect.provide(place.logging))
         const lines = () => linesOf(journal)
         const noted = (line: string) => lines().filter((one) => one.startsWith(line)).length
         const pids = () =>
@@ -91,12 +91,12 @@ describe("faults of an MCP server at its start", () => {
       const waits = yield* computer.changes.pipe(
         Stream.map((states) => states.get("s")),
         Stream.filter((state) => state?._tag === "BackingOff"),
-        Stream.mapEffect(({ reason, until: due }) =>
+        Stream.mapEffect(({ reason, retryAt: due }) =>
           Effect.map(Clock.currentTimeMillis, (now) => ({ reason, wait: due - now }))
         ),
         Stream.take(3),
         Stream.runCollect,
-        Effect.timeout(patience)
+        Effect.timeout(testTimeout)
       )
       assert.deepStrictEqual(
         waits.map(({ reason }) => reason),

@@ -5,9 +5,9 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Layer, Queue } from "effect"
 import { Computer } from "../../src/application/computer/Computer.ts"
-import { compareSetups, type Setup } from "../../src/domain/config/setup.ts"
+import { diffSetups, type Setup } from "../../src/domain/config/setup.ts"
 import { readConfigFiles } from "../../src/main/config/files.ts"
-import { followConfig } from "../../src/main/config/follow.ts"
+import { watchConfig } from "../../src/main/config/follow.ts"
 
 const named = (name: string) =>
   JSON.stringify({ servers: { [name]: { type: "stdio", server_parameters: { command: "x" } } } })
@@ -20,7 +20,7 @@ const listening = Effect.fnUntraced(function* (first: Setup) {
     setup: Effect.sync(() => setup),
     reconfigure: (next) =>
       Effect.sync(() => {
-        const difference = compareSetups(setup, next)
+        const difference = diffSetups(setup, next)
         setup = next
         Queue.offerUnsafe(given, Object.keys(next.config.servers))
         return difference
@@ -41,7 +41,7 @@ const followed = Effect.fnUntraced(function* (meanwhile: (file: string) => void)
   if (setup === undefined) return yield* Effect.die("the file cannot be read")
   const { computer, given } = yield* listening(setup)
   meanwhile(file)
-  const following = followConfig({ files: [file], setup, sources, isWatching: true })
+  const following = watchConfig({ files: [file], setup, sources, isWatching: true })
   yield* Effect.forkScoped(Effect.provide(following, computer))
   return { file, given }
 })

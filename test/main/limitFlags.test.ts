@@ -35,21 +35,21 @@ describe("the signs of life that a2c server wants", () => {
       Effect.scoped(
         Effect.gen(function* () {
           const command = ["server", "--port", "0"]
-          const usual = yield* a2c(...command)
+          const defaults = yield* a2c(...command)
           const byFlag = yield* a2c(...command, "--ping-interval", "3", "--ping-timeout", "1")
           const variables = { A2C_PING_INTERVAL: "300", A2C_PING_TIMEOUT: "5" }
           const byVariable = yield* node([cli, ...command], variables)
           for (const [process, pings] of [
-            [usual, [10_000, 20_000]],
+            [defaults, [10_000, 20_000]],
             [byFlag, [3000, 1000]],
             [byVariable, [300_000, 5000]]
           ] as const) {
             assert.deepStrictEqual(yield* pingsOf(urlOf(yield* process.says("listening on "))), [...pings])
           }
           for (const flag of ["--ping-interval", "--ping-timeout"]) {
-            const refused = yield* a2c(...command, flag, "0")
-            assert.strictEqual(yield* refused.ended, 1)
-            assert.include(refused.stderr(), "a number from 1 to 300")
+            const rejected = yield* a2c(...command, flag, "0")
+            assert.strictEqual(yield* rejected.ended, 1)
+            assert.include(rejected.stderr(), "a number from 1 to 300")
           }
         })
       ),

@@ -53,7 +53,7 @@ export const metrics = (at: Node, ...names: ReadonlyArray<string>) =>
   )
 
 /** A notification, and when it came, in milliseconds since the process began. */
-interface Heard {
+interface ReceivedNotification {
   readonly event: string
   readonly body: unknown
   readonly at: number
@@ -62,14 +62,14 @@ interface Heard {
 /** A member that knows nothing but the wire. */
 export interface Peer {
   /** Sends a request; what it is answered with. It dies when the connection is lost before. */
-  readonly ask: (event: string, body: object) => Effect.Effect<ReadonlyArray<unknown>>
+  readonly request: (event: string, body: object) => Effect.Effect<ReadonlyArray<unknown>>
   /** Asks to sit in an office: nothing, or why not. */
   readonly join: (name: string, office: string) => Effect.Effect<string | undefined>
-  readonly tell: (event: string, body: object) => Effect.Effect<void>
+  readonly notify: (event: string, body: object) => Effect.Effect<void>
   /** Notifications so far. */
-  readonly heard: ReadonlyArray<Heard>
+  readonly received: ReadonlyArray<ReceivedNotification>
   /** How many requests it has sent. */
-  readonly asked: () => number
+  readonly requestCount: () => number
   /** How many acknowledgements have come, those that nobody waited for included. */
   readonly acknowledgements: () => number
   /** Waits until it is closed by the other side. */
@@ -94,10 +94,10 @@ export const connect = Effect.fnUntraced(function* (
   role: "agent" | "computer",
   { answers = echo, instance }: { readonly answers?: Answers; readonly instance?: string } = {}
 ): Effect.fn.Return<Peer, never, Scope.Scope> {
-  const heard: Array<Heard> = []
+  const received: Array<ReceivedNotification> = []
   const closed = yield* Deferred.make<string>()
   let acknowledgements = 0
-  let asked = 0
+  let requestCount = 0
   const socket = yield* Effect.acquireRelease(
     Effect.sync(() =>
       io(`${url}/smcp`, {
@@ -118,7 +118,7 @@ export const connect = Effect.fnUntraced(function* (
   })
   socket.on("disconnect", (reason) => Deferred.doneUnsafe(closed, Exit.succeed(reason)))
   socket.onAny((event: string, body: Parameters<Answers>[0], answer?: (body: object) => void) => {
-    if (answer === undefined) heard.push({ event, body, at: performance.now() })
+    if (answer === undefined) received.push({ event, body, at: performance.now() })
     else answers(body, answer)
   })
   yield* Effect.callback<void>((resume) => {
@@ -126,10 +126,10 @@ export const connect = Effect.fnUntraced(function* (
     socket.once("connect_error", (error) => resume(Effect.die(error)))
     socket.connect()
   })
-  const ask = (event: string, body: object) =>
+  const request = (event: string, body: object) =>
     Effect.callback<ReadonlyArray<unknown>>((resume) => {
       const lost = (reason: string) => resume(Effect.die(new Error(`${event} was not answered: ${reason}`)))
-      asked++
+      requestCount++
       socket.once("disconnect", lost)
       socket.emit(event, body, (...values: ReadonlyArray<unknown>) => {
         socket.off("disconnect", lost)
@@ -137,14 +137,14 @@ export const connect = Effect.fnUntraced(function* (
       })
     })
   return {
-    ask,
+    request,
     join: (name, office) =>
-      Effect.map(ask("server:join_office", { role, name, office_id: office }), ([joined, why]) =>
-        joined === true ? undefined : String(why)
+      Effect.map(request("server:join_office", { role, name, office_id: office }), ([joined, reason]) =>
+        joined === true ? undefined : String(reason)
       ),
-    tell: (event, body) => Effect.sync(() => void socket.emit(event, body)),
-    heard,
-    asked: () => asked,
+    notify: (event, body) => Effect.sync(() => void socket.emit(event, body)),
+    received,
+    requestCount: () => requestCount,
     acknowledgements: () => acknowledgements,
     closed: Deferred.await(closed),
     close: Effect.sync(() => void socket.disconnect())
@@ -152,7 +152,7 @@ export const connect = Effect.fnUntraced(function* (
 })
 
 /** Connects a member and lets it sit in an office; dies when it may not. */
-export const seat = Effect.fnUntraced(function* (
+export const joinOffice = Effect.fnUntraced(function* (
   at: Pick<Node, "url">,
   role: "agent" | "computer",
   name: string,
@@ -160,8 +160,8 @@ export const seat = Effect.fnUntraced(function* (
   options: Parameters<typeof connect>[2] = {}
 ) {
   const peer = yield* connect(at, role, options)
-  const why = yield* peer.join(name, office)
-  return why === undefined ? peer : yield* Effect.die(new Error(`${name} may not join: ${why}`))
+  const reason = yield* peer.join(name, office)
+  return reason === undefined ? peer : yield* Effect.die(new Error(`${name} may not join: ${reason}`))
 })
 
 /** How a call ended: `ok`, or the code of a refusal; and after how many milliseconds. */
@@ -178,7 +178,7 @@ export const call = (agent: Peer, name: string, computer: string, tool = "echo",
     const req_id = `r${++ids}`
     const began = performance.now()
     const request = { agent: name, req_id, computer, tool_name: tool, params: {}, timeout }
-    return Effect.map(agent.ask("client:tool_call", request), ([body]): Outcome => {
+    return Effect.map(agent.request("client:tool_call", request), ([body]): Outcome => {
       const { code, content } = body as { code?: number; content?: ReadonlyArray<{ text?: string }> }
       // The answer of another call would be none.
       const end = code === undefined ? (content?.[0]?.text === req_id ? "ok" : "mixed up") : String(code)
@@ -235,14 +235,14 @@ export const tally = (things: ReadonlyArray<string>): { readonly [thing: string]
   )
 
 /** What was heard of one event, in order. */
-export const bodies = ({ heard }: Peer, event: string) =>
-  heard.filter((one) => one.event === event).map(({ body }) => body)
+export const bodies = ({ received }: Peer, event: string) =>
+  received.filter((one) => one.event === event).map(({ body }) => body)
 
 /** Waits until a member has heard that a Computer is there: at another Server that is a moment after it came. */
 export const meets = (member: Peer, name: string) =>
   until(
     Effect.sync(() =>
-      member.heard.findLast(
+      member.received.findLast(
         ({ body, event }) => event.endsWith("_office") && (body as { computer?: string }).computer === name
       )
     ),
@@ -252,7 +252,7 @@ export const meets = (member: Peer, name: string) =>
 /** Who sits in an office, as its Agent sees it: names, in order. */
 export const room = (agent: Peer, name: string, office: string) =>
   Effect.map(
-    agent.ask("server:list_room", { agent: name, req_id: `r${++ids}`, office_id: office }),
+    agent.request("server:list_room", { agent: name, req_id: `r${++ids}`, office_id: office }),
     ([body]) =>
       (body as { sessions: ReadonlyArray<{ role: string; name: string }> }).sessions.map(
         ({ name: one, role }) => `${role} ${one}`

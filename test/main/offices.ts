@@ -14,14 +14,14 @@ const contract = fromHere("../fixtures/contractServer.ts")
 export const board = "window://lab.a2c.demo.notes/board?priority=80"
 
 /** Two minutes: some of these tests start ten processes on a machine that is busy with others. */
-const patience = 120_000
+const testTimeout = 120_000
 
 /** How long a Computer may take to say what it is expected to; it says so much sooner, or never. */
 const saying = "20 seconds"
 
 /** A test of processes, on the real clock. */
 export const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.live(title, () => Effect.scoped(body), patience)
+  it.live(title, () => Effect.scoped(body), testTimeout)
 
 /** Starts a Server and gives its URL. */
 export const server = Effect.gen(function* () {

@@ -43,7 +43,7 @@ const answerTo = (callId: string) => `##START\u0006mcp00001[0000]{
 }##END`
 
 /** What it answers to a call that it cannot serve (seed 002 §6.3). */
-const refusalOf = (callId: string) => `##START\u0006mcp00001[0000]{
+const rejectionOf = (callId: string) => `##START\u0006mcp00001[0000]{
     "type": "result",
     "data": {
         "call_id": "${callId}",
@@ -102,7 +102,7 @@ export const connectSeedDevice = (port: number): Effect.Effect<SeedDevice, never
         const call: Call = JSON.parse(found[1] ?? "")
         calls.push(call)
         const { call_id, params } = call.data
-        say(params.format === "simple" ? answerTo(call_id) : refusalOf(call_id))
+        say(params.format === "simple" ? answerTo(call_id) : rejectionOf(call_id))
       }
     })
     say(registration)

@@ -8,10 +8,10 @@ import { SignJWT } from "jose"
 import { cli, node, temporaryFolder } from "./processes.ts"
 
 /** Two minutes: some of these tests start ten processes on a machine that is busy with others. */
-const patience = 120_000
+const testTimeout = 120_000
 
 const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.live(title, () => Effect.scoped(body), patience)
+  it.live(title, () => Effect.scoped(body), testTimeout)
 
 type Variables = { readonly [name: string]: string }
 
@@ -67,10 +67,10 @@ describe("a2c server", () => {
   live(
     "does not listen where others reach it without asking who they are, unless told to",
     Effect.gen(function* () {
-      const refused = yield* run({}, "server", "--host", "0.0.0.0", "--port", "0")
-      assert.strictEqual(refused.code, 1)
-      assert.match(refused.stderr, /^a2c: Whoever reaches 0\.0\.0\.0 could enter every office: .*--insecure/)
-      assert.strictEqual(refused.stdout, "")
+      const rejected = yield* run({}, "server", "--host", "0.0.0.0", "--port", "0")
+      assert.strictEqual(rejected.code, 1)
+      assert.match(rejected.stderr, /^a2c: Whoever reaches 0\.0\.0\.0 could enter every office: .*--insecure/)
+      assert.strictEqual(rejected.stdout, "")
       // Another spelling of loopback, which the Server cannot know for what it is.
       const { process } = yield* serve({ A2C_INSECURE: "true" }, "--host", "127.1")
       yield* process.says("everybody who reaches this Server may enter every office", "stderr")
@@ -127,9 +127,9 @@ describe("a2c server", () => {
         [{ A2C_TOKEN: old.key }, /API key has expired/],
         [{ A2C_TOKEN: desk.key }, /'pc' may not be an Agent/]
       ] as const) {
-        const refused = yield* members(url, variables)
-        assert.strictEqual(refused.code, 1)
-        assert.match(refused.stderr, said)
+        const rejected = yield* members(url, variables)
+        assert.strictEqual(rejected.code, 1)
+        assert.match(rejected.stderr, said)
       }
 
       const deskKey = join(folder, "desk.key")
@@ -164,9 +164,9 @@ describe("a2c server", () => {
     Effect.gen(function* () {
       const file = join(yield* temporaryFolder, "keys.json")
       writeKeys(file, { subject: "a", hash: "k", rights: [], offices: [], names: [] })
-      const refused = yield* run({}, "server", "--port", "0", "--api-keys", file)
-      assert.strictEqual(refused.code, 1)
-      assert.include(refused.stderr, `a2c: ${file}:6:7: error: keys[0].hash: Expected 'sha256:'`)
+      const rejected = yield* run({}, "server", "--port", "0", "--api-keys", file)
+      assert.strictEqual(rejected.code, 1)
+      assert.include(rejected.stderr, `a2c: ${file}:6:7: error: keys[0].hash: Expected 'sha256:'`)
     })
   )
 
@@ -244,9 +244,9 @@ describe("a2c server", () => {
         [["--tls-cert", file, "--tls-key", file], /The certificate cannot be used: it is no PEM/],
         [["--tls-cert", fixture("first.cert"), "--tls-key", file], /cannot be used: the key is no PEM/]
       ] as const) {
-        const refused = yield* run({}, "server", "--port", "0", ...args)
-        assert.strictEqual(refused.code, 1)
-        assert.match(refused.stderr, said)
+        const rejected = yield* run({}, "server", "--port", "0", ...args)
+        assert.strictEqual(rejected.code, 1)
+        assert.match(rejected.stderr, said)
       }
     })
   )
@@ -265,9 +265,9 @@ describe("a member", () => {
         [folder, /is a folder/],
         [empty, /is empty/]
       ] as const) {
-        const refused = yield* members(nowhere, {}, "--token-file", file)
-        assert.strictEqual(refused.code, 1)
-        assert.match(refused.stderr, said)
+        const rejected = yield* members(nowhere, {}, "--token-file", file)
+        assert.strictEqual(rejected.code, 1)
+        assert.match(rejected.stderr, said)
       }
       rmSync(empty)
     })

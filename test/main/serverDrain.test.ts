@@ -3,10 +3,10 @@ import { Deferred, Effect, Exit, Fiber, type Scope } from "effect"
 import { io } from "socket.io-client"
 import { a2c, type Cli, node, cli } from "./processes.ts"
 
-const patience = 60_000
+const testTimeout = 60_000
 
 const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.live(title, () => Effect.scoped(body), patience)
+  it.live(title, () => Effect.scoped(body), testTimeout)
 
 const server = Effect.fnUntraced(function* (...more: ReadonlyArray<string>) {
   const process = yield* a2c("server", "--port", "0", ...more)
@@ -14,10 +14,10 @@ const server = Effect.fnUntraced(function* (...more: ReadonlyArray<string>) {
 })
 
 interface Member {
-  readonly ask: (event: string, body: object) => Effect.Effect<ReadonlyArray<unknown>>
+  readonly request: (event: string, body: object) => Effect.Effect<ReadonlyArray<unknown>>
   readonly closed: Effect.Effect<string>
   /** Gives the acknowledgement function of the first request that comes. */
-  readonly asked: Effect.Effect<(answer: object) => void>
+  readonly requestCount: Effect.Effect<(answer: object) => void>
 }
 
 /** A member that knows nothing but the wire. */
@@ -39,17 +39,17 @@ const member = Effect.fnUntraced(function* (
     (one) => Effect.sync(() => one.disconnect())
   )
   const closed = yield* Deferred.make<string>()
-  const asked = yield* Deferred.make<(answer: object) => void>()
+  const requestCount = yield* Deferred.make<(answer: object) => void>()
   socket.on("disconnect", (reason) => Deferred.doneUnsafe(closed, Exit.succeed(reason)))
   socket.on("client:get_tools", (_request: object, ack: (answer: object) => void) => {
-    Deferred.doneUnsafe(asked, Exit.succeed(ack))
+    Deferred.doneUnsafe(requestCount, Exit.succeed(ack))
   })
-  const ask = (event: string, body: object) =>
+  const request = (event: string, body: object) =>
     Effect.callback<ReadonlyArray<unknown>>((resume) => {
       socket.emit(event, body, (...values: ReadonlyArray<unknown>) => resume(Effect.succeed(values)))
     })
-  assert.deepStrictEqual(yield* ask("server:join_office", { role, name, office_id: "o" }), [true, null])
-  return { ask, closed: Deferred.await(closed), asked: Deferred.await(asked) }
+  assert.deepStrictEqual(yield* request("server:join_office", { role, name, office_id: "o" }), [true, null])
+  return { request, closed: Deferred.await(closed), requestCount: Deferred.await(requestCount) }
 })
 
 const request = { agent: "a", req_id: "1", computer: "pc" }
@@ -58,8 +58,8 @@ const request = { agent: "a", req_id: "1", computer: "pc" }
 const underWay = Effect.fnUntraced(function* (url: string) {
   const pc = yield* member(url, "computer", "pc")
   const agent = yield* member(url, "agent", "a")
-  const call = yield* Effect.forkChild(agent.ask("client:get_tools", request), { startImmediately: true })
-  return { agent, pc, call, answer: yield* pc.asked }
+  const call = yield* Effect.forkChild(agent.request("client:get_tools", request), { startImmediately: true })
+  return { agent, pc, call, answer: yield* pc.requestCount }
 })
 
 /** What a process said on stderr about its end, in order. */
@@ -77,14 +77,14 @@ describe("a2c server that is told to stop", () => {
         const { agent, answer, pc } = yield* underWay(url)
         yield* process.signal(signal)
         yield* process.says("going down", "stderr")
-        const [refused] = yield* agent.ask("client:get_tools", { ...request, req_id: "2" })
-        assert.deepInclude(refused, { code: 503 })
-        const [joined, why] = yield* agent.ask("server:join_office", {
+        const [rejected] = yield* agent.request("client:get_tools", { ...request, req_id: "2" })
+        assert.deepInclude(rejected, { code: 503 })
+        const [joined, reason] = yield* agent.request("server:join_office", {
           role: "agent",
           name: "a",
           office_id: "p"
         })
-        assert.deepStrictEqual([joined, why], [false, "The Server is going down, try again"])
+        assert.deepStrictEqual([joined, reason], [false, "The Server is going down, try again"])
         answer({ tools: [], req_id: "1" })
         yield* agent.closed
         yield* pc.closed

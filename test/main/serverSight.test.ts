@@ -304,9 +304,9 @@ describe("a2c server, seen from outside", () => {
   live(
     "an audit that cannot be written keeps the Server from starting",
     Effect.gen(function* () {
-      const refused = yield* node([cli, "server", "--port", "0", "--audit", "/nowhere/audit.jsonl"])
-      assert.strictEqual(yield* refused.ended, 1)
-      assert.match(refused.stderr(), /^a2c: The audit \/nowhere\/audit\.jsonl cannot be written/)
+      const rejected = yield* node([cli, "server", "--port", "0", "--audit", "/nowhere/audit.jsonl"])
+      assert.strictEqual(yield* rejected.ended, 1)
+      assert.match(rejected.stderr(), /^a2c: The audit \/nowhere\/audit\.jsonl cannot be written/)
     })
   )
 })

@@ -2,9 +2,9 @@ import { PassThrough } from "node:stream"
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Exit, Fiber, Result, Schema, type Scope } from "effect"
 import { TestClock } from "effect/testing"
-import { type LineReader, openLineReader } from "../../src/adapters/node/LineReader.ts"
+import { type LineReader, makeLineReader } from "../../src/adapters/node/LineReader.ts"
 import { complete } from "../../src/main/shell/commands.ts"
-import { runCommand, runShell } from "../../src/main/shell/Shell.ts"
+import { runCommand, runRepl } from "../../src/main/shell/Shell.ts"
 import { quoteWord, splitWords } from "../../src/main/shell/words.ts"
 import { desk, say } from "./desk.ts"
 
@@ -371,8 +371,8 @@ const withShell = Effect.fnUntraced(function* (
     })
   }
   let seen = 0
-  const reader = yield* openLineReader({ input, ...streams, isTerminal })
-  const shell = yield* Effect.forkChild(runShell({ name: "pc-1", reader }), { startImmediately: true })
+  const reader = yield* makeLineReader({ input, ...streams, isTerminal })
+  const shell = yield* Effect.forkChild(runRepl({ name: "pc-1", reader }), { startImmediately: true })
   yield* use({
     type: (text) => Effect.sync(() => void input.write(text)),
     end: Effect.sync(() => void input.end()),
@@ -494,7 +494,7 @@ describe("a terminal", () => {
       yield* shows("> ")
       yield* type("too")
       yield* shows("too")
-      reader.log("news\n")
+      reader.printLog("news\n")
       yield* shows("pc-1@O1> too")
       assert.strictEqual(errors(), "news\n")
       yield* type("ls notes\r")

@@ -17,7 +17,7 @@ import {
   makeComputer,
   makePlace,
   nodeServer,
-  patience,
+  testTimeout,
   until
 } from "./computers.ts"
 import { temporaryFile } from "./processes.ts"
@@ -29,7 +29,7 @@ const plain = fileURLToPath(new URL("../fixtures/faults/server.ts", import.meta.
 const office = "O1"
 
 const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.live(title, () => Effect.scoped(body), Duration.toMillis(patience) * 3)
+  it.live(title, () => Effect.scoped(body), Duration.toMillis(testTimeout) * 3)
 
 /** The one Node process that was started with this argument. */
 const pidOf = (argument: string): number => {
@@ -49,7 +49,7 @@ describe("an MCP server that is killed", () => {
       const marker = `marker-${process.hrtime.bigint()}`
       // Its list of tools is the same from the first moment on; others add to theirs once they know the client.
       const servers = { memory: nodeServer(memory, marker) }
-      const settings = { startupPatience: patience }
+      const settings = { startupTimeout: testTimeout }
       const computer = yield* makeComputer(place, servers, { office, settings })
       const agent = yield* agentUnderTest(place, { office })
       let told = 0
@@ -110,7 +110,7 @@ describe("an MCP server on HTTP that is restarted on its port", () => {
       const servers = { web: { type: "streamable", server_parameters: { url } } }
       const computer = yield* makeComputer(place, servers, {
         office,
-        settings: { startupPatience: patience }
+        settings: { startupTimeout: testTimeout }
       })
       const echo = computer.callTool({ tool: "echo", params: { message: "hi" } })
       const answer = yield* echo
@@ -187,7 +187,7 @@ describe("a desktop of many windows", () => {
       const readTimeout = Duration.seconds(10)
       const names = Array.from({ length: 10 }, (_, index) => `s${index}`)
       const made = yield* Effect.forEach(names, (name) =>
-        MemoryMcp.makeMemoryServer({
+        MemoryMcp.makeMemoryMcpServer({
           name,
           resources: Array.from({ length: 20 }, (_, index) => {
             const window = resource(`window://${name}/${index}`)

@@ -268,8 +268,8 @@ describe("a folder of packs", () => {
         "odd/config.yaml": 'packages: ["is-odd==3.0.1"]',
         "good/good_tool.mjs": toolSaying("good", 'return "fine"')
       })
-      const refused = yield* a2c("tools", "list", folder, "--no-install")
-      const [, stdout, stderr] = yield* ended(refused)
+      const rejected = yield* a2c("tools", "list", folder, "--no-install")
+      const [, stdout, stderr] = yield* ended(rejected)
       assert.match(stderr, /^a2c: odd: .*is-odd@3\.0\.1/m)
       assert.match(stdout, /^good +good/m)
       const called = yield* a2c("tools", "call", "odd", "--dir", folder, "--args", '{"n": 3}')

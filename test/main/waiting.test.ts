@@ -4,7 +4,7 @@ import { openProxy } from "../chaos/Proxy.ts"
 import { a2c, temporaryFile } from "./processes.ts"
 
 /** Two minutes: ten processes start on a machine that may be busy with others. */
-const patience = 120_000
+const testTimeout = 120_000
 
 /** The address of a Server that is not there before it is started. */
 const later = Effect.gen(function* () {
@@ -44,7 +44,7 @@ describe("without a Server", () => {
           )
         }
       }).pipe(Effect.scoped),
-    patience
+    testTimeout
   )
 
   it.live(
@@ -71,6 +71,6 @@ describe("without a Server", () => {
         yield* a2c("computer", ...place(url, "p", "lamp"), "--config", config)
         yield* watcher.says("computer lamp entered")
       }).pipe(Effect.scoped),
-    patience
+    testTimeout
   )
 })

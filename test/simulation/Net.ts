@@ -1,6 +1,6 @@
 import { Clock, Deferred, Duration, Effect, Exit, Scope } from "effect"
 import {
-  type Asked,
+  type ReplyExit,
   type Link,
   LinkClosed,
   TransportClient,
@@ -104,13 +104,13 @@ export const makeNet = Effect.fnUntraced(function* (seed: number): Effect.fn.Ret
     return {
       ...link,
       closed,
-      ask: (event, body, deadline) => Effect.raceFirst(over, link.ask(event, body, deadline)),
-      tell: (event, body) =>
-        Effect.suspend(() => (Deferred.isDoneUnsafe(gone) ? over : link.tell(event, body))),
-      request: (event, body, deadline, end) => {
-        const fiber = run(Effect.raceFirst(over, link.ask(event, body, deadline)))
+      request: (event, body, deadline) => Effect.raceFirst(over, link.request(event, body, deadline)),
+      notify: (event, body) =>
+        Effect.suspend(() => (Deferred.isDoneUnsafe(gone) ? over : link.notify(event, body))),
+      startRequest: (event, body, deadline, end) => {
+        const fiber = run(Effect.raceFirst(over, link.request(event, body, deadline)))
         let wanted = true
-        fiber.addObserver((asked: Asked) => {
+        fiber.addObserver((asked: ReplyExit) => {
           if (wanted) end(asked)
         })
         return () => {

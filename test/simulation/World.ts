@@ -24,7 +24,7 @@ import { jsonBody } from "../../src/application/ports/Body.ts"
 import { OfficeRegistry } from "../../src/application/ports/OfficeRegistry.ts"
 import { TransportClient, TransportServer } from "../../src/application/ports/Transport.ts"
 import { Server } from "../../src/application/server/Server.ts"
-import { readComputerConfig } from "../../src/domain/config/config.ts"
+import { parseComputerConfig } from "../../src/domain/config/config.ts"
 import { isJsonObject } from "../../src/domain/json.ts"
 import { type Member, membersOf } from "../../src/domain/office/membership.ts"
 import { PROTOCOL_VERSION } from "../../src/domain/protocol/version.ts"
@@ -73,8 +73,8 @@ export interface Party<Service> {
 
 /** The MCP servers of a Computer, which outlive its process like programs of their own. */
 interface Machine {
-  readonly main: MemoryMcp.MemoryServer
-  readonly extra: MemoryMcp.MemoryServer
+  readonly main: MemoryMcp.MemoryMcpServer
+  readonly extra: MemoryMcp.MemoryMcpServer
   tools: number
   windows: number
   hasExtra: boolean
@@ -157,7 +157,7 @@ export const makeWorld = Effect.fnUntraced(function* (
   )
 
   const seated = (office: string) =>
-    membersOf(cluster.offices.state, office).filter(({ seat }) => seat.name !== witnessOf(office))
+    membersOf(cluster.offices.state, office).filter(({ membership }) => membership.name !== witnessOf(office))
 
   // Servers
 
@@ -165,9 +165,9 @@ export const makeWorld = Effect.fnUntraced(function* (
     if (nodes.has(index)) return
     const start = (starts.get(index) ?? 0) + 1
     starts.set(index, start)
-    const name = `n${index}.${start}`
+    const idPrefix = `n${index}.${start}`
     const own = yield* Scope.fork(scope)
-    const transports = Memory.layer({ name, travel: net.travel })
+    const transports = Memory.layer({ idPrefix, delay: net.travel })
     const sabotaged = Layer.effectContext(
       Effect.gen(function* () {
         const context = yield* Effect.context<TransportServer | OfficeRegistry>()
@@ -179,7 +179,7 @@ export const makeWorld = Effect.fnUntraced(function* (
     )
     const context = yield* Server.layer.pipe(
       Layer.provideMerge(sabotaged),
-      Layer.provideMerge(Layer.merge(transports, MemoryCluster.layerIn(cluster, name))),
+      Layer.provideMerge(Layer.merge(transports, MemoryCluster.layerNode(cluster, idPrefix))),
       Layer.fresh,
       Layer.build,
       Scope.provide(own),
@@ -193,7 +193,7 @@ export const makeWorld = Effect.fnUntraced(function* (
       transport
     })
     net.setNode(index, transport)
-    note(`${name} is up`)
+    note(`${idPrefix} is up`)
   })
 
   const stopNode = Effect.fnUntraced(function* (index: number) {
@@ -209,7 +209,7 @@ export const makeWorld = Effect.fnUntraced(function* (
   // What Computers offer
 
   const work = (computer: number): MemoryMcp.MemoryTool => ({
-    listed: {
+    definition: {
       name: "work",
       inputSchema: {
         type: "object",
@@ -241,7 +241,7 @@ export const makeWorld = Effect.fnUntraced(function* (
       })
   })
   const named = (name: string): MemoryMcp.MemoryTool => ({
-    listed: { name, inputSchema: { type: "object" } },
+    definition: { name, inputSchema: { type: "object" } },
     run: () => Effect.succeed({ content: [{ type: "text", text: name }] })
   })
 
@@ -252,15 +252,15 @@ export const makeWorld = Effect.fnUntraced(function* (
     const uri = `window://computer-${computer}/main`
     return [
       {
-        listed: { uri, name: "main" },
+        definition: { uri, name: "main" },
         read: Effect.succeed([{ uri, text: windowText(computer, generation) }])
       }
     ]
   }
   for (let index = 0; index < cast.computers; index++) {
     machines.push({
-      main: yield* MemoryMcp.makeMemoryServer({ tools: toolsOf(index), resources: windowsOf(index) }),
-      extra: yield* MemoryMcp.makeMemoryServer({ tools: [named("extra")] }),
+      main: yield* MemoryMcp.makeMemoryMcpServer({ tools: toolsOf(index), resources: windowsOf(index) }),
+      extra: yield* MemoryMcp.makeMemoryMcpServer({ tools: [named("extra")] }),
       tools: 0,
       windows: 0,
       hasExtra: false
@@ -273,7 +273,7 @@ export const makeWorld = Effect.fnUntraced(function* (
       default_tool_meta: { auto_apply: true }
     }
     const extra = machines[computer]?.hasExtra === true ? { extra: server } : {}
-    return Result.getOrThrow(readComputerConfig({ servers: { main: server, ...extra } }))
+    return Result.getOrThrow(parseComputerConfig({ servers: { main: server, ...extra } }))
   }
 
   // Agents and Computers
@@ -341,14 +341,15 @@ export const makeWorld = Effect.fnUntraced(function* (
   const startAgent = (party: Party<Agent["Service"]>, office: string) =>
     Effect.gen(function* () {
       party.office = office
-      const layer = Agent.layer({ name: party.name, office, patient: true }).pipe(
+      const layer = Agent.layer({ name: party.name, office, retryInitialConnect: true }).pipe(
         Layer.provide(clientOf(party))
       )
       const process = yield* spawn(party, Agent, layer)
       yield* Effect.forkIn(
         Stream.runForEach(process.service.events, (event) =>
           Effect.sync(() => {
-            if (event._tag === "Entered" || event._tag === "Left") hear(office, event.seat.name, event._tag)
+            if (event._tag === "Entered" || event._tag === "Left")
+              hear(office, event.membership.name, event._tag)
             if (event._tag === "Updated") hear(office, event.computer, event.part)
           })
         ),
@@ -391,7 +392,7 @@ export const makeWorld = Effect.fnUntraced(function* (
         const { service } = yield* startComputer(party)
         yield* service.leave
         party.office = office
-        yield* service.join({ office, patient: true })
+        yield* service.join({ office, retryInitialConnect: true })
       }).pipe(seating(party, office))
       return begin(party, going)
     })
@@ -434,9 +435,9 @@ export const makeWorld = Effect.fnUntraced(function* (
     const link = yield* transport.connect({
       version: PROTOCOL_VERSION,
       auth: { role: "computer" },
-      receive: (event, body) =>
+      onMessage: (event, body) =>
         Effect.sync(() => {
-          const message = Result.getOrElse(body.whole(), () => undefined)
+          const message = Result.getOrElse(body.value(), () => undefined)
           if (!isJsonObject(message)) return []
           const name = String(message["agent"] ?? message["computer"])
           if (event === "notify:enter_office" || event === "notify:leave_office") {
@@ -454,7 +455,7 @@ export const makeWorld = Effect.fnUntraced(function* (
           return [jsonBody({ req_id: message["req_id"], tools: [], desktops: [] })]
         })
     })
-    yield* link.ask(
+    yield* link.request(
       "server:join_office",
       jsonBody({ role: "computer", name: witnessOf(office), office_id: office }),
       Duration.minutes(1)
@@ -466,9 +467,9 @@ export const makeWorld = Effect.fnUntraced(function* (
   const witnesses = yield* Scope.fork(scope)
   if (first !== undefined) {
     yield* first.registry
-      .follow((change) => {
+      .subscribe((change) => {
         if (change._tag !== "Entered" && change._tag !== "Left") return
-        const { name, office } = change.seat
+        const { name, office } = change.membership
         if (change._tag === "Entered") history.stays.push({ office, name, from: now(), to: undefined })
         else {
           const stay = history.stays.findLast((one) => one.name === name && one.office === office)

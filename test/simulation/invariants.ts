@@ -19,8 +19,8 @@ const cancelTime = 100
 /** An office never has two Agents: whoever sits there as one is the one. */
 const oneAgentPerOffice = (world: World): Findings =>
   officesOf(world).flatMap((office) => {
-    const sitting = [...HashMap.values(world.cluster.offices.state.sessions)].filter(({ seat }) =>
-      Option.exists(seat, (one) => one.office === office && one.role === "agent")
+    const sitting = [...HashMap.values(world.cluster.offices.state.sessions)].filter(({ membership }) =>
+      Option.exists(membership, (one) => one.office === office && one.role === "agent")
     )
     return sitting.length > 1 ? [`${office} has the Agents ${sitting.map(({ sid }) => sid).join(", ")}`] : []
   })
@@ -28,9 +28,9 @@ const oneAgentPerOffice = (world: World): Findings =>
 /** No two Computers of an office share a name, and no session sits twice. */
 const namesAreUnique = (world: World): Findings =>
   officesOf(world).flatMap((office) => {
-    const names = [...HashMap.values(world.cluster.offices.state.sessions)].flatMap(({ seat }) =>
-      Option.isSome(seat) && seat.value.office === office && seat.value.role === "computer"
-        ? [seat.value.name]
+    const names = [...HashMap.values(world.cluster.offices.state.sessions)].flatMap(({ membership }) =>
+      Option.isSome(membership) && membership.value.office === office && membership.value.role === "computer"
+        ? [membership.value.name]
         : []
     )
     return names.length === new Set(names).size ? [] : [`${office} has a name twice: ${names.join(", ")}`]
@@ -152,7 +152,9 @@ const everyMoveIsToldOnce = (world: World): Findings =>
         findings.push(`${office} heard twice that ${who} has left`)
       else if (what === "entered") here.add(who)
     }
-    const truth = new Set(world.seated(office).map(({ seat }) => `${seat.role} ${seat.name}`))
+    const truth = new Set(
+      world.seated(office).map(({ membership }) => `${membership.role} ${membership.name}`)
+    )
     for (const who of truth) if (!here.has(who)) findings.push(`${office} never heard of ${who}`)
     for (const who of here) if (!truth.has(who)) findings.push(`${office} did not hear that ${who} has left`)
     return findings
@@ -164,8 +166,8 @@ const isSeated = ({
 }: World["agents"][number] | World["computers"][number]): Effect.Effect<boolean> => {
   if (process === undefined) return Effect.succeed(false)
   const { member } = process.service
-  return Effect.map(Effect.isEffect(member) ? member : Effect.succeed(member), (seat) =>
-    seat === undefined ? false : SubscriptionRef.getUnsafe(seat.status)._tag === "Joined"
+  return Effect.map(Effect.isEffect(member) ? member : Effect.succeed(member), (joined) =>
+    joined === undefined ? false : SubscriptionRef.getUnsafe(joined.status)._tag === "Joined"
   )
 }
 
@@ -173,7 +175,7 @@ const isSeated = ({
 const membershipConverges = (world: World): Effect.Effect<Findings> =>
   Effect.map(Effect.filter([...world.agents, ...world.computers], isSeated), (believers) =>
     world.offices.flatMap((office) => {
-      const truth = world.seated(office).map(({ seat }) => seat.name)
+      const truth = world.seated(office).map(({ membership }) => membership.name)
       const own = believers.filter((party) => party.office === office).map(({ name }) => name)
       return [
         ...own.filter((name) => !truth.includes(name)).map((name) => `${name} believes to sit in ${office}`),
@@ -188,12 +190,12 @@ const sorted = (names: Iterable<string>) => [...names].toSorted().join(", ")
 const viewsAreTrue = (world: World): Effect.Effect<Findings> =>
   Effect.map(
     Effect.forEach(world.agents, ({ name, office, process }) => {
-      if (process === undefined || office === undefined || agentOf(world, office)?.seat.name !== name) {
+      if (process === undefined || office === undefined || agentOf(world, office)?.membership.name !== name) {
         return Effect.succeed<Findings>([])
       }
       return Effect.map(process.service.view, ({ computers, members }): Findings => {
         const findings: Array<string> = []
-        const there = world.seated(office).map(({ seat }) => seat.name)
+        const there = world.seated(office).map(({ membership }) => membership.name)
         const seen = members.map((member) => member.name).filter((one) => !one.startsWith("witness"))
         if (sorted(there) !== sorted(seen)) {
           findings.push(`${name} sees ${sorted(seen)} in ${office}, there are ${sorted(there)}`)
@@ -223,10 +225,10 @@ const viewsAreTrue = (world: World): Effect.Effect<Findings> =>
 const listsAreTrue = (world: World): Effect.Effect<Findings> =>
   Effect.map(
     Effect.forEach(world.agents, ({ name, office, process }) => {
-      if (process === undefined || office === undefined || agentOf(world, office)?.seat.name !== name) {
+      if (process === undefined || office === undefined || agentOf(world, office)?.membership.name !== name) {
         return Effect.succeed<Findings>([])
       }
-      const truth = sorted(world.seated(office).map(({ seat }) => seat.name))
+      const truth = sorted(world.seated(office).map(({ membership }) => membership.name))
       return Effect.match(process.service.members, {
         onFailure: ({ message }): Findings => [`${name} cannot list ${office}: ${message}`],
         onSuccess: (members): Findings => {

@@ -2,15 +2,15 @@ import { Duration, Effect, Exit, Fiber, HashMap, Option, Result } from "effect"
 import type { MemoryCluster } from "../../src/adapters/memory/MemoryCluster.ts"
 import { jsonBody } from "../../src/application/ports/Body.ts"
 import {
-  type Answer,
-  type Asked,
+  type Reply,
+  type ReplyExit,
   type Link,
   LinkClosed,
-  type Receive,
+  type MessageHandler,
   type TransportServer
 } from "../../src/application/ports/Transport.ts"
 import { isJsonObject } from "../../src/domain/json.ts"
-import { type Command, evolve, type OfficeRefusal } from "../../src/domain/office/membership.ts"
+import { type MembershipCommand, evolve, type MembershipError } from "../../src/domain/office/membership.ts"
 import type { Sabotage } from "./World.ts"
 
 type Accept = Parameters<TransportServer["Service"]["serve"]>[0]
@@ -18,7 +18,7 @@ type Accept = Parameters<TransportServer["Service"]["serve"]>[0]
 /** Changes the Server's ends of all links, and what they receive. */
 const atLinks = (
   change: (link: Link) => Link,
-  hear: (receive: Receive, link: Link) => Receive = (receive) => receive
+  hear: (receive: MessageHandler, link: Link) => MessageHandler = (receive) => receive
 ): Sabotage => ({
   transport: ({ serve }) => ({
     serve: (accept) => {
@@ -42,7 +42,7 @@ const losing = (wanted: string, count: number): Sabotage => {
   const hit = each(count, is(wanted))
   return atLinks((link) => ({
     ...link,
-    tell: (event, body) => (hit(event) ? Effect.void : link.tell(event, body))
+    notify: (event, body) => (hit(event) ? Effect.void : link.notify(event, body))
   }))
 }
 
@@ -51,8 +51,10 @@ const doubling = (wanted: string, count: number): Sabotage => {
   const hit = each(count, is(wanted))
   return atLinks((link) => ({
     ...link,
-    tell: (event, body) =>
-      hit(event) ? Effect.andThen(link.tell(event, body), link.tell(event, body)) : link.tell(event, body)
+    notify: (event, body) =>
+      hit(event)
+        ? Effect.andThen(link.notify(event, body), link.notify(event, body))
+        : link.notify(event, body)
   }))
 }
 
@@ -60,19 +62,19 @@ const doubling = (wanted: string, count: number): Sabotage => {
 const changingAnswers = (
   wanted: string,
   count: number,
-  change: (asked: Asked, end: (asked: Asked) => void) => void
+  change: (asked: ReplyExit, end: (asked: ReplyExit) => void) => void
 ) => {
   const hit = each(count, is(wanted))
   return atLinks((link) => ({
     ...link,
-    request: (event, body, deadline, end) =>
-      link.request(event, body, deadline, hit(event) ? (asked) => change(asked, end) : end)
+    startRequest: (event, body, deadline, end) =>
+      link.startRequest(event, body, deadline, hit(event) ? (asked) => change(asked, end) : end)
   }))
 }
 
 /** Two answers go to each other's asker. */
 const swapping = (): Sabotage => {
-  let held: { readonly asked: Asked; readonly end: (asked: Asked) => void } | undefined
+  let held: { readonly asked: ReplyExit; readonly end: (asked: ReplyExit) => void } | undefined
   return changingAnswers("client:tool_call", 1, (asked, end) => {
     if (held === undefined) {
       held = { asked, end }
@@ -94,10 +96,10 @@ const leaking = (): Sabotage => {
     latest = link
     return {
       ...link,
-      tell: (event, body) =>
+      notify: (event, body) =>
         hit(event) && before !== undefined
-          ? Effect.andThen(Effect.ignore(before.tell(event, body)), link.tell(event, body))
-          : link.tell(event, body)
+          ? Effect.andThen(Effect.ignore(before.notify(event, body)), link.notify(event, body))
+          : link.notify(event, body)
     }
   })
 }
@@ -107,9 +109,9 @@ const inventing = (): Sabotage =>
   atLinks(
     (link) => link,
     (receive) => (event, body) =>
-      Effect.map(receive(event, body), (answer): Answer => {
+      Effect.map(receive(event, body), (answer): Reply => {
         const [first] = answer
-        const value = first === undefined ? undefined : Result.getOrUndefined(first.whole())
+        const value = first === undefined ? undefined : Result.getOrUndefined(first.value())
         if (event !== "server:list_room" || !isJsonObject(value) || !Array.isArray(value["sessions"])) {
           return answer
         }
@@ -119,24 +121,24 @@ const inventing = (): Sabotage =>
   )
 
 /** Whoever joins sits, whatever the rules say. */
-const seatAnyway = (cluster: MemoryCluster, command: Command): void => {
+const seatAnyway = (cluster: MemoryCluster, command: MembershipCommand): void => {
   if (command._tag !== "Join") return
   const { name, office, role, sid } = command
   cluster.offices.state = evolve(cluster.offices.state, {
     _tag: "Entered",
     sid,
-    seat: { name, office, role }
+    membership: { name, office, role }
   })
 }
 
 /** Who is refused for a reason sits all the same. */
-const seatingAnyway = (wanted: OfficeRefusal["why"]): Sabotage => ({
+const seatingAnyway = (wanted: MembershipError["reason"]): Sabotage => ({
   registry: (registry, cluster) => ({
     ...registry,
     apply: (command, capacity) =>
       registry.apply(command, capacity).pipe(
         Effect.catchIf(
-          ({ why }) => why === wanted && command._tag === "Join",
+          ({ reason }) => reason === wanted && command._tag === "Join",
           () => Effect.sync(() => seatAnyway(cluster, command))
         )
       )
@@ -147,12 +149,12 @@ const seatingAnyway = (wanted: OfficeRefusal["why"]): Sabotage => ({
 const lookingEverywhere = (): Sabotage => ({
   registry: (registry, cluster) => ({
     ...registry,
-    computerIn: (office, name) =>
-      Option.orElse(registry.computerIn(office, name), () =>
+    findComputer: (office, name) =>
+      Option.orElse(registry.findComputer(office, name), () =>
         Option.fromUndefinedOr(
           [...HashMap.values(cluster.offices.state.offices)]
             .flatMap(({ computers }) => [...HashMap.values(computers)])
-            .find((member) => member.seat.name === name)
+            .find((member) => member.membership.name === name)
         )
       )
   })
@@ -164,7 +166,7 @@ const waitingTooLong = (): Sabotage => ({
     connect: (options) =>
       Effect.map(connect(options), (link) => ({
         ...link,
-        ask: (event, body, deadline) => link.ask(event, body, Duration.times(deadline, 2))
+        request: (event, body, timeout) => link.request(event, body, Duration.times(timeout, 2))
       }))
   })
 })
@@ -181,14 +183,14 @@ const callTwice = (): Sabotage => {
   const hit = each(7, is("client:tool_call"))
   return atLinks((link) => ({
     ...link,
-    request: (event, body, deadline, end) => {
-      const value = Result.getOrUndefined(body.whole())
+    startRequest: (event, body, deadline, end) => {
+      const value = Result.getOrUndefined(body.value())
       if (hit(event) && isJsonObject(value)) {
         // Under its own id the Computer would know it again.
         const again = jsonBody({ ...value, req_id: `${String(value["req_id"])} again` })
-        link.request(event, again, deadline, () => undefined)
+        link.startRequest(event, again, deadline, () => undefined)
       }
-      return link.request(event, body, deadline, end)
+      return link.startRequest(event, body, deadline, end)
     }
   }))
 }

@@ -154,7 +154,7 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
             yield* watch(
               { ...base, ends: [], id: `${id}-${time}`, atMost: 36_000, takes: undefined },
               Effect.as(
-                service.member.ask("client:tool_call", jsonBody(body), Duration.seconds(36)),
+                service.member.request("client:tool_call", jsonBody(body), Duration.seconds(36)),
                 "acknowledged"
               )
             )
@@ -248,8 +248,8 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
           machine.windows += 1
           const windows = world.windowsOf(action.computer)
           yield* machine.main.setResources(windows)
-          for (const { listed } of windows)
-            yield* machine.main.tell({ _tag: "ResourceUpdated", uri: listed.uri })
+          for (const { definition } of windows)
+            yield* machine.main.notify({ _tag: "ResourceUpdated", uri: definition.uri })
           return
         }
         if (action.do === "crash") {

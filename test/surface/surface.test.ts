@@ -6,8 +6,8 @@ import { describe, it } from "@effect/vitest"
 import { Console, Effect } from "effect"
 import { Command } from "effect/cli"
 import { expect } from "vitest"
-import { codes } from "../../src/domain/refusal.ts"
-import { root } from "../../src/main/cli/root.ts"
+import { errorCodes } from "../../src/domain/refusal.ts"
+import { rootCommand } from "../../src/main/cli/root.ts"
 
 /**
  * Pins what users of this package rely on: every change to it shows in the diff of a file in this folder. After an
@@ -68,7 +68,7 @@ const pathsOf = (
 const helpOf = Effect.fnUntraced(function* (path: ReadonlyArray<string>) {
   const lines: Array<string> = []
   const write = (...words: ReadonlyArray<unknown>) => void lines.push(words.join(" "))
-  yield* Command.runWith(root, { version: "0" })([...path, "--help"]).pipe(
+  yield* Command.runWith(rootCommand, { version: "0" })([...path, "--help"]).pipe(
     Effect.provideService(Console.Console, { ...globalThis.console, log: write, error: write }),
     Effect.provide(NodeServices.layer)
   )
@@ -93,13 +93,13 @@ describe("the public surface", () => {
       "tags",
       ...found(/TaggedError(?:<\w+>\(\))?\(\s*"(\w+)"/g).map((tag) => `  ${tag}`),
       "codes of the protocol",
-      ...Object.entries(codes).map(([name, code]) => `  ${code} ${name}`)
+      ...Object.entries(errorCodes).map(([name, code]) => `  ${code} ${name}`)
     ]))
 
   it.effect(
     "has the listed commands, flags and environment variables",
     Effect.fnUntraced(function* () {
-      const pages = yield* Effect.forEach(pathsOf(root), (path) =>
+      const pages = yield* Effect.forEach(pathsOf(rootCommand), (path) =>
         Effect.map(helpOf(path), (help) => ({ path, help }))
       )
       const [first] = pages

@@ -9,7 +9,7 @@ import { type Case, kindsOf, ratioAtMost, type Setting } from "./Case.ts"
 const atOnce = 50
 
 /** Rounds of idle Computers: each starts its servers anew, and memory differs less between rounds than time does. */
-const mostRounds = 5
+const maxRounds = 5
 
 const connectIdle = async ({ fail, peers, running }: Site, first: number, count: number) => {
   for (let done = 0; done < count; done += atOnce) {
@@ -41,7 +41,7 @@ export const idleCase: Case = {
       })
     const rounds = await interleave(
       kindsOf(setting),
-      Math.min(mostRounds, setting.quick ? 1 : setting.rounds),
+      Math.min(maxRounds, setting.quick ? 1 : setting.rounds),
       window,
       setting.note
     )

@@ -1,6 +1,6 @@
 import { once } from "node:events"
 import { WebSocket } from "ws"
-import { messageRead } from "../../../src/adapters/node/relayMemory.ts"
+import { countRelayedBytes } from "../../../src/adapters/node/relayMemory.ts"
 import { maxMessageBytes } from "../limits.ts"
 import type { Fail } from "./Peers.ts"
 
@@ -32,7 +32,7 @@ export const openSocket = async (
   // Before it is open: the first message may come together with the end of the handshake.
   socket.on("message", (message: Buffer) => {
     hear(message, opened)
-    messageRead(message.length)
+    countRelayedBytes(message.length)
   })
   await once(socket, "open").catch((cause: Error) => {
     throw new Error(`${url}: ${cause.message}`, { cause })

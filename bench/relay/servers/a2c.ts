@@ -1,7 +1,7 @@
 /** Our own Server, on its real transport, with the settings of V8 that the command line makes. */
 import { Context, Effect, Layer, Redacted, References } from "effect"
 import { Server } from "../../../src/application/server/Server.ts"
-import { tuneForRelay } from "../../../src/adapters/node/relayMemory.ts"
+import { tuneGcForRelay } from "../../../src/adapters/node/relayMemory.ts"
 import { serverLayer } from "../../../src/main/serverLayer.ts"
 import { obeyOrders } from "../host.ts"
 import { maxMessageBytes, path } from "../limits.ts"
@@ -15,7 +15,7 @@ const options: Parameters<typeof serverLayer>[0] = {
   ...(redis !== undefined && { redis: { url: Redacted.make(redis) } })
 }
 
-tuneForRelay()
+tuneGcForRelay()
 
 const program = Effect.gen(function* () {
   const { url } = Context.get(yield* Layer.build(serverLayer(options)), Server)

@@ -1,13 +1,13 @@
 import type { ErrorObject } from "ajv"
 import { Effect, Layer } from "effect"
-import { SchemaUnusable, SchemaValidator } from "../../application/ports/SchemaValidator.ts"
-import { TookTooLong } from "./asking.ts"
-import { type Check, makeCompiler, unusable } from "./compiler.ts"
+import { InvalidSchema, SchemaValidator } from "../../application/ports/SchemaValidator.ts"
+import { SchemaTimeout } from "./asking.ts"
+import { type Check, makeCompiler, toInvalidSchema } from "./compiler.ts"
 
 /** So many faults are told at most; a model mends the first ones and tries again. */
-const mostFaults = 10
+const maxReportedErrors = 10
 
-const spell = ({ instancePath, keyword, message = "does not fit", params }: ErrorObject): string => {
+const formatError = ({ instancePath, keyword, message = "does not fit", params }: ErrorObject): string => {
   const where = instancePath === "" ? "the arguments" : instancePath
   switch (keyword) {
     case "additionalProperties":
@@ -22,14 +22,14 @@ const spell = ({ instancePath, keyword, message = "does not fit", params }: Erro
 /** A validator that compiles each schema once, for as long as the schema is in use; one that takes too long is not. */
 export const layer: Layer.Layer<SchemaValidator> = Layer.sync(SchemaValidator, () => {
   const compile = makeCompiler()
-  const tooSlow = new WeakMap<Check, SchemaUnusable>()
+  const timedOut = new WeakMap<Check, InvalidSchema>()
 
-  const faultsIn = (check: Check, value: unknown): ReadonlyArray<string> | SchemaUnusable => {
+  const validate = (check: Check, value: unknown): ReadonlyArray<string> | InvalidSchema => {
     try {
-      return tooSlow.get(check) ?? check(value).slice(0, mostFaults).map(spell)
+      return timedOut.get(check) ?? check(value).slice(0, maxReportedErrors).map(formatError)
     } catch (error) {
-      const failure = unusable(error)
-      if (error instanceof TookTooLong) tooSlow.set(check, failure)
+      const failure = toInvalidSchema(error)
+      if (error instanceof SchemaTimeout) timedOut.set(check, failure)
       return failure
     }
   }
@@ -38,8 +38,8 @@ export const layer: Layer.Layer<SchemaValidator> = Layer.sync(SchemaValidator, (
     check: (schema, value) =>
       Effect.suspend(() => {
         const check = compile(schema)
-        const faults = check instanceof SchemaUnusable ? check : faultsIn(check, value)
-        return faults instanceof SchemaUnusable ? Effect.fail(faults) : Effect.succeed(faults)
+        const errors = check instanceof InvalidSchema ? check : validate(check, value)
+        return errors instanceof InvalidSchema ? Effect.fail(errors) : Effect.succeed(errors)
       })
   })
 })

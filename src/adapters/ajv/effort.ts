@@ -1,13 +1,13 @@
 import { isJsonObject, type JsonObject } from "../../domain/json.ts"
 
 /** Steps that are not much work: some milliseconds, and never more than some tens of them. */
-const few = 1_000_000
+const maxSteps = 1_000_000
 
 /** The largest schema that is not much work to compile, in characters of JSON. */
-const shortSchema = 16 * 1024
+const maxSchemaCharacters = 16 * 1024
 
 /** Parts of a value after which it is large. */
-const manyParts = 1000
+const maxParts = 1000
 
 /** The formats that validators know take no more than the square of the text's length. */
 const formatExponent = 2
@@ -16,7 +16,7 @@ const formatExponent = 2
  * The power of its text's length that the steps of a regular expression grow with at most. Every place that leaves a
  * choice adds one, and so does the place to begin at; choices that are made again and again have no bound.
  */
-const exponentOf = (pattern: string): number => {
+const patternExponentOf = (pattern: string): number => {
   const fixed = pattern.replaceAll(/\(\?(?:[:=!]|<[=!]|<\w+>)/g, "(").replaceAll(/(?<!\))\{\d+\}/g, "")
   if (/\)[*+?{]/.test(fixed)) return Number.POSITIVE_INFINITY
   const choices = fixed.match(/[*+?{|]|\\[1-9k]/g)?.length ?? 0
@@ -24,18 +24,18 @@ const exponentOf = (pattern: string): number => {
 }
 
 /** What of a schema is more than a look at each part of a value. */
-interface Demands {
+interface SchemaCost {
   references: number
-  uniques: number
+  uniqueItems: number
   patterns: number
   exponent: number
 }
 
-const demandsOf = (schema: JsonObject): Demands => {
-  const demands = { references: 0, uniques: 0, patterns: 0, exponent: 0 }
+const schemaCostOf = (schema: JsonObject): SchemaCost => {
+  const cost = { references: 0, uniqueItems: 0, patterns: 0, exponent: 0 }
   const addPattern = (exponent: number) => {
-    demands.patterns += 1
-    demands.exponent = Math.max(demands.exponent, exponent)
+    cost.patterns += 1
+    cost.exponent = Math.max(cost.exponent, exponent)
   }
   const left: Array<unknown> = [schema]
   while (left.length > 0) {
@@ -43,25 +43,25 @@ const demandsOf = (schema: JsonObject): Demands => {
     if (Array.isArray(node)) left.push(...node)
     if (!isJsonObject(node)) continue
     left.push(...Object.values(node))
-    demands.references += Number("$ref" in node) + Number("$dynamicRef" in node)
-    if ("uniqueItems" in node) demands.uniques += 1
+    cost.references += Number("$ref" in node) + Number("$dynamicRef" in node)
+    if ("uniqueItems" in node) cost.uniqueItems += 1
     if (typeof node["format"] === "string") addPattern(formatExponent)
-    if (typeof node["pattern"] === "string") addPattern(exponentOf(node["pattern"]))
+    if (typeof node["pattern"] === "string") addPattern(patternExponentOf(node["pattern"]))
     if (isJsonObject(node["patternProperties"])) {
-      for (const pattern of Object.keys(node["patternProperties"])) addPattern(exponentOf(pattern))
+      for (const pattern of Object.keys(node["patternProperties"])) addPattern(patternExponentOf(pattern))
     }
   }
-  return demands
+  return cost
 }
 
-interface Size {
+interface ValueSize {
   readonly parts: number
   readonly characters: number
   readonly depth: number
 }
 
 /** The size of a value, unless it has many parts. */
-const sizeOf = (value: unknown): Size | undefined => {
+const sizeOf = (value: unknown): ValueSize | undefined => {
   let parts = 0
   let characters = 0
   let depth = 0
@@ -71,29 +71,29 @@ const sizeOf = (value: unknown): Size | undefined => {
     if (typeof part === "string") characters += part.length
     if (typeof part !== "object" || part === null) return
     for (const name in part) {
-      if (parts > manyParts) return
+      if (parts > maxParts) return
       characters += name.length
       measure(part[name as keyof typeof part], level + 1)
     }
   }
   measure(value, 1)
-  return parts > manyParts ? undefined : { parts, characters, depth }
+  return parts > maxParts ? undefined : { parts, characters, depth }
 }
 
 /**
  * Says of which values it is certain that checking them takes only a few milliseconds, whoever wrote the schema; nothing
  * when not even compiling it does. `text` is the schema as JSON.
  */
-export const easyValues = (schema: JsonObject, text: string): ((value: unknown) => boolean) | undefined => {
-  if (text.length > shortSchema) return undefined
-  const { exponent, patterns, references, uniques } = demandsOf(schema)
+export const makeIsCheap = (schema: JsonObject, text: string): ((value: unknown) => boolean) | undefined => {
+  if (text.length > maxSchemaCharacters) return undefined
+  const { exponent, patterns, references, uniqueItems } = schemaCostOf(schema)
   return (value) => {
     const size = sizeOf(value)
     if (size === undefined) return false
     const { characters, depth, parts } = size
     // Every level may be come to by every way through the references: most ways lead through groups of three of them.
-    const ways = references > 1 ? 3 ** ((references * depth) / 3) : 1
+    const referencePaths = references > 1 ? 3 ** ((references * depth) / 3) : 1
     const matching = patterns === 0 ? 0 : patterns * (characters + parts) ** exponent
-    return ways * (text.length * parts + matching + uniques * parts ** 2) <= few
+    return referencePaths * (text.length * parts + matching + uniqueItems * parts ** 2) <= maxSteps
   }
 }

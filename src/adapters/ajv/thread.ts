@@ -5,17 +5,17 @@
 import { type MessagePort, workerData } from "node:worker_threads"
 import type { ErrorObject, ValidateFunction } from "ajv"
 import type { JsonObject } from "../../domain/json.ts"
-import { faultsBy, makePair, makeStore } from "./validators.ts"
+import { validationErrors, makeAjvCompiler, makeSchemaCache } from "./validators.ts"
 
 /** What the thread starts with. */
-export interface Start {
+export interface WorkerData {
   readonly port: MessagePort
   /** Turns from 0 to 1 with every answer, and when the thread is ready. */
   readonly signal: Int32Array
 }
 
 /** A schema to compile, as JSON, or a value to check by one that was compiled before. */
-export type Question =
+export type WorkerRequest =
   | { readonly key: string; readonly schema: string }
   | { readonly key: string; readonly value: unknown }
 
@@ -27,44 +27,44 @@ export type Question =
  * - `checked`: what of the value does not fit
  * - `failed`: the schema cannot be used, or not for this value
  */
-export type Answer =
+export type WorkerResponse =
   | { readonly outcome: "compiled" | "unknown" }
-  | { readonly outcome: "checked"; readonly faults: ReadonlyArray<ErrorObject> }
+  | { readonly outcome: "checked"; readonly errors: ReadonlyArray<ErrorObject> }
   | { readonly outcome: "failed"; readonly message: string }
 
-const { port, signal }: Start = workerData
+const { port, signal }: WorkerData = workerData
 
-let compile = makePair()
-const validators = makeStore<ValidateFunction>(() => {
-  compile = makePair()
+let compile = makeAjvCompiler()
+const validators = makeSchemaCache<ValidateFunction>(() => {
+  compile = makeAjvCompiler()
 })
 
-const answer = (question: Question): Answer => {
-  if ("schema" in question) {
-    const { key, schema } = question
-    validators.makeRoom(schema.length)
-    validators.keep(key, compile(JSON.parse(schema) as JsonObject))
+const handleRequest = (request: WorkerRequest): WorkerResponse => {
+  if ("schema" in request) {
+    const { key, schema } = request
+    validators.reserve(schema.length)
+    validators.set(key, compile(JSON.parse(schema) as JsonObject))
     return { outcome: "compiled" }
   }
-  const validate = validators.find(question.key)
+  const validate = validators.get(request.key)
   return validate === undefined
     ? { outcome: "unknown" }
-    : { outcome: "checked", faults: faultsBy(validate, question.value) }
+    : { outcome: "checked", errors: validationErrors(validate, request.value) }
 }
 
-const wake = (): void => {
+const signalReady = (): void => {
   Atomics.store(signal, 0, 1)
   Atomics.notify(signal, 0)
 }
 
-port.on("message", (question: Question) => {
-  let said: Answer
+port.on("message", (request: WorkerRequest) => {
+  let response: WorkerResponse
   try {
-    said = answer(question)
+    response = handleRequest(request)
   } catch (error) {
-    said = { outcome: "failed", message: error instanceof Error ? error.message : String(error) }
+    response = { outcome: "failed", message: error instanceof Error ? error.message : String(error) }
   }
-  port.postMessage(said)
-  wake()
+  port.postMessage(response)
+  signalReady()
 })
-wake()
+signalReady()

@@ -11,10 +11,10 @@ const isOldDraft = ({ $schema }: JsonObject): boolean =>
   typeof $schema === "string" && /^https?:\/\/json-schema\.org\/draft-0[4-7]\//.test($schema)
 
 /** What one pair of validators compiles: they remember all of it for as long as they live themselves. */
-const most = { schemas: 256, characters: 4 * 1024 * 1024 }
+const cacheLimits = { maxSchemas: 256, maxCharacters: 4 * 1024 * 1024 }
 
 /** Compiles schemas of all drafts, each by itself. */
-export const makePair = (): ((schema: JsonObject) => ValidateFunction) => {
+export const makeAjvCompiler = (): ((schema: JsonObject) => ValidateFunction) => {
   const old = new Ajv(options)
   const recent = new Ajv2020(options)
   formats.default(old)
@@ -52,31 +52,31 @@ export const makePair = (): ((schema: JsonObject) => ValidateFunction) => {
 }
 
 /** So many faults are enough for everybody; a value may have as many as it has parts. */
-const mostFaults = 100
+const maxErrors = 100
 
 /** What of a value does not fit a compiled schema, or the first of it. Throws where a schema refers to itself without end. */
-export const faultsBy = (validate: ValidateFunction, value: unknown): ReadonlyArray<ErrorObject> => {
+export const validationErrors = (validate: ValidateFunction, value: unknown): ReadonlyArray<ErrorObject> => {
   if (validate(value)) return []
-  const faults = (validate.errors ?? []).slice(0, mostFaults)
+  const errors = (validate.errors ?? []).slice(0, maxErrors)
   validate.errors = null
-  return faults
+  return errors
 }
 
 /** What was made of schemas. Of too many, or too large ones, it begins anew, so that what is not used can go. */
-export const makeStore = <A>(renew: () => void) => {
+export const makeSchemaCache = <A>(onReset: () => void) => {
   const known = new Map<string, A>()
   let characters = 0
   return {
-    find: (key: string): A | undefined => known.get(key),
-    keep: (key: string, made: A): void => {
+    get: (key: string): A | undefined => known.get(key),
+    set: (key: string, made: A): void => {
       known.set(key, made)
     },
     /** Makes room for what will be made of so many characters. */
-    makeRoom: (size: number): void => {
+    reserve: (size: number): void => {
       characters += size
-      if (known.size < most.schemas && characters <= most.characters) return
+      if (known.size < cacheLimits.maxSchemas && characters <= cacheLimits.maxCharacters) return
       known.clear()
-      renew()
+      onReset()
       characters = size
     }
   }

@@ -1,10 +1,10 @@
 import { createHash, randomBytes } from "node:crypto"
 import { Effect, Result, Schema } from "effect"
-import { type Fault, faultsOf } from "../../domain/explain.ts"
+import { type ValidationIssue, toValidationIssues } from "../../domain/explain.ts"
 import { type Grants, Right } from "../../domain/office/identity.ts"
 
 /** A key that members may show, as it is kept: by its hash alone. */
-export interface KeyEntry {
+export interface ApiKeyEntry {
   /** Who shows it, for logs. */
   readonly subject: string
   /** SHA-256 of the key, in lower-case hexadecimal digits. */
@@ -18,61 +18,61 @@ export interface KeyEntry {
 const keyBytes = 32
 
 /** Shortest key that an operator may choose, in characters: that many random ones have 128 bits and more. */
-const leastCharacters = 32
+const minKeyLength = 32
 
 /** Longest subject, pattern or list, so that a slip in a file stays a slip. */
-const mostCharacters = 256
-const mostPatterns = 1000
-const mostEntries = 100_000
+const maxTextLength = 256
+const maxPatterns = 1000
+const maxEntries = 100_000
 
 const Subject = Schema.String.check(
   Schema.isPattern(/^[^\p{Cc}]+$/u, { message: "Expected a text without control characters" }),
-  Schema.isMaxLength(mostCharacters)
+  Schema.isMaxLength(maxTextLength)
 )
 
 const Patterns = Schema.Array(
-  Schema.String.check(Schema.isNonEmpty(), Schema.isMaxLength(mostCharacters))
-).check(Schema.isMaxLength(mostPatterns))
+  Schema.String.check(Schema.isNonEmpty(), Schema.isMaxLength(maxTextLength))
+).check(Schema.isMaxLength(maxPatterns))
 
 /** Is there such a day? `Date` takes the 31st of February for one in March. */
-const isDay = (date: string): boolean => {
+const isCalendarDate = (date: string): boolean => {
   const time = Date.parse(date)
   return Number.isFinite(time) && new Date(time).toISOString().startsWith(date)
 }
 
 /** A date, or a moment that says its time zone: the file means the same on every machine. */
-const isMoment = (text: string): boolean =>
+const isTimestamp = (text: string): boolean =>
   /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/.test(text) &&
-  isDay(text.slice(0, "2030-01-31".length)) &&
+  isCalendarDate(text.slice(0, "2030-01-31".length)) &&
   Number.isFinite(Date.parse(text))
 
-const Moment = Schema.String.check(
+const Timestamp = Schema.String.check(
   Schema.makeFilter((text) =>
-    isMoment(text) ? undefined : "Expected a moment like 2030-01-31 or 2030-01-31T12:00:00Z"
+    isTimestamp(text) ? undefined : "Expected a moment like 2030-01-31 or 2030-01-31T12:00:00Z"
   )
 )
 
 const hashPattern = /^sha256:[0-9a-f]{64}$/
 
-const WrittenEntry = Schema.Struct({
+const EncodedKeyEntry = Schema.Struct({
   subject: Subject,
   hash: Schema.String.check(
     Schema.isPattern(hashPattern, { message: "Expected 'sha256:' and 64 hexadecimal digits in lower case" })
   ),
-  rights: Schema.Array(Right).check(Schema.isMaxLength(mostPatterns)),
+  rights: Schema.Array(Right).check(Schema.isMaxLength(maxPatterns)),
   offices: Patterns,
   names: Patterns,
-  expires: Schema.optionalKey(Moment)
+  expires: Schema.optionalKey(Timestamp)
 })
-type WrittenEntry = typeof WrittenEntry.Type
+type EncodedKeyEntry = typeof EncodedKeyEntry.Type
 
 // A member that is misspelled would be a right too many: whatever is not known is a fault.
 const decodeFile = Schema.decodeUnknownResult(
-  Schema.Struct({ keys: Schema.Array(WrittenEntry).check(Schema.isMaxLength(mostEntries)) }),
+  Schema.Struct({ keys: Schema.Array(EncodedKeyEntry).check(Schema.isMaxLength(maxEntries)) }),
   { errors: "all", onExcessProperty: "error" }
 )
 
-const entryOf = ({ expires, hash, names, offices, rights, subject }: WrittenEntry): KeyEntry => ({
+const entryOf = ({ expires, hash, names, offices, rights, subject }: EncodedKeyEntry): ApiKeyEntry => ({
   subject,
   hash: hash.replace("sha256:", ""),
   grants: { rights, offices, names },
@@ -80,7 +80,7 @@ const entryOf = ({ expires, hash, names, offices, rights, subject }: WrittenEntr
 })
 
 /** Entries whose key stands there before: it would not be known which of them counts. */
-const repetitions = (entries: ReadonlyArray<KeyEntry>): ReadonlyArray<Fault> => {
+const findDuplicates = (entries: ReadonlyArray<ApiKeyEntry>): ReadonlyArray<ValidationIssue> => {
   const seen = new Set<string>()
   return entries.flatMap(({ hash }, index) => {
     const known = seen.has(hash)
@@ -90,25 +90,25 @@ const repetitions = (entries: ReadonlyArray<KeyEntry>): ReadonlyArray<Fault> => 
 }
 
 /** Reads what a file of keys holds: `{"keys": [{subject, hash, rights, offices, names, expires?}]}`. */
-export const readKeyEntries = (
+export const decodeApiKeyEntries = (
   value: unknown
-): Result.Result<ReadonlyArray<KeyEntry>, ReadonlyArray<Fault>> => {
+): Result.Result<ReadonlyArray<ApiKeyEntry>, ReadonlyArray<ValidationIssue>> => {
   const decoded = decodeFile(value)
-  if (Result.isFailure(decoded)) return Result.fail(faultsOf(decoded.failure))
+  if (Result.isFailure(decoded)) return Result.fail(toValidationIssues(decoded.failure))
   const entries = decoded.success.keys.map(entryOf)
-  const repeated = repetitions(entries)
+  const repeated = findDuplicates(entries)
   return repeated.length > 0 ? Result.fail(repeated) : Result.succeed(entries)
 }
 
 /** The hash by which a key is kept. */
-export const hashOf = (key: string): string => createHash("sha256").update(key).digest("hex")
+export const hashApiKey = (key: string): string => createHash("sha256").update(key).digest("hex")
 
 /** Members come and go with these; whoever looks after the Server shows a key from a file. */
-const simpleGrants: Grants = { rights: ["agent", "computer"], offices: ["*"], names: ["*"] }
+const memberGrants: Grants = { rights: ["agent", "computer"], offices: ["*"], names: ["*"] }
 
 const isSubject = Schema.is(Subject)
 
-const readSimple = (pair: string): Result.Result<KeyEntry, string> => {
+const parseSimpleKey = (pair: string): Result.Result<ApiKeyEntry, string> => {
   const at = pair.indexOf("=")
   const subject = pair.slice(0, Math.max(at, 0)).trim()
   const key = pair.slice(at + 1).trim()
@@ -117,39 +117,37 @@ const readSimple = (pair: string): Result.Result<KeyEntry, string> => {
   if (key.startsWith("sha256:") && !hashPattern.test(key)) {
     return Result.fail(`The hash of '${subject}' must be 'sha256:' and 64 hexadecimal digits in lower case`)
   }
-  if (key.length < leastCharacters) {
-    return Result.fail(
-      `The key of '${subject}' has fewer than ${leastCharacters} characters: it can be guessed`
-    )
+  if (key.length < minKeyLength) {
+    return Result.fail(`The key of '${subject}' has fewer than ${minKeyLength} characters: it can be guessed`)
   }
-  const hash = key.startsWith("sha256:") ? key.replace("sha256:", "") : hashOf(key)
-  return Result.succeed({ subject, hash, grants: simpleGrants, expiresAt: undefined })
+  const hash = key.startsWith("sha256:") ? key.replace("sha256:", "") : hashApiKey(key)
+  return Result.succeed({ subject, hash, grants: memberGrants, expiresAt: undefined })
 }
 
 /**
  * Reads keys in their simple form, `NAME=KEY,NAME=KEY`: keys of Agents and Computers for every office, in plain or as
  * `sha256:…`.
  */
-export const readSimpleKeys = (text: string): Result.Result<ReadonlyArray<KeyEntry>, string> => {
+export const parseSimpleKeys = (text: string): Result.Result<ReadonlyArray<ApiKeyEntry>, string> => {
   const entries = Result.all(
     text
       .split(",")
       .filter((pair) => pair.trim() !== "")
-      .map(readSimple)
+      .map(parseSimpleKey)
   )
   return Result.flatMap(entries, (all) =>
-    repetitions(all).length > 0 ? Result.fail("Two of them are the same key") : Result.succeed(all)
+    findDuplicates(all).length > 0 ? Result.fail("Two of them are the same key") : Result.succeed(all)
   )
 }
 
 /** A new key, and what a file of keys holds for it. The key itself is nowhere else. */
-export const newKey = (
+export const generateApiKey = (
   subject: string,
   { names, offices, rights }: Grants,
   expires: string | undefined
-): Effect.Effect<{ readonly key: string; readonly entry: WrittenEntry }> =>
+): Effect.Effect<{ readonly key: string; readonly entry: EncodedKeyEntry }> =>
   Effect.sync(() => {
     const key = `a2c_${randomBytes(keyBytes).toString("base64url")}`
-    const entry = { subject, hash: `sha256:${hashOf(key)}`, rights, offices, names }
+    const entry = { subject, hash: `sha256:${hashApiKey(key)}`, rights, offices, names }
     return { key, entry: expires === undefined ? entry : { ...entry, expires } }
   })

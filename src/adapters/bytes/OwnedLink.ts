@@ -2,9 +2,9 @@ import { Duration, Effect } from "effect"
 import type { ByteLink } from "../../application/ports/ByteLink.ts"
 
 /** A link, and the hand of who opened it. */
-export interface OwnedLink {
+export interface OwnedByteLink {
   readonly link: ByteLink
-  /** Closes the link after what was sent has gone; what has not after {@link closingTime} is dropped. Never hangs. */
+  /** Closes the link after what was sent has gone; what has not after {@link closeTimeout} is dropped. Never hangs. */
   readonly close: Effect.Effect<void>
 }
 
@@ -12,20 +12,20 @@ export interface OwnedLink {
  * How long the far end has to take the last bytes and to close its side, too. All but what stands in a buffer of ours
  * has left by then, and who stops a listener waits for the slowest of its peers.
  */
-export const closingTime = Duration.seconds(1)
+export const closeTimeout = Duration.seconds(1)
 
 /** Why a link is gone that this end closed, or that it closed because the far end had. */
-export const closedHere = "this end closed the connection"
-export const closedThere = "the far end closed the connection"
+export const closedLocally = "this end closed the connection"
+export const closedByPeer = "the far end closed the connection"
 
 /** Serves a link, and closes it in any case. A bug in `serve` is logged, and ends no other link. */
 export const serveLink = (
-  { close, link }: OwnedLink,
+  { close, link }: OwnedByteLink,
   serve: (link: ByteLink) => Effect.Effect<void>
 ): Effect.Effect<void> =>
   Effect.suspend(() => serve(link)).pipe(
     Effect.catchDefect((defect) =>
-      Effect.logError("serving a connection failed", { peer: link.peer }, defect)
+      Effect.logError("serving a connection failed", { peer: link.remoteAddress }, defect)
     ),
     Effect.ensuring(close)
   )

@@ -1,7 +1,7 @@
 import { Result } from "effect"
 import type { Body } from "../../application/ports/Body.ts"
-import { bodyFault, isJsonObject, type JsonObject } from "../../domain/json.ts"
-import { badRequest, type Refusal } from "../../domain/refusal.ts"
+import { checkJsonBody, isJsonObject, type JsonObject } from "../../domain/json.ts"
+import { badRequest, type ProtocolError } from "../../domain/refusal.ts"
 
 const openBrace = 0x7b
 const closeBrace = 0x7d
@@ -13,30 +13,30 @@ const closeBrace = 0x7d
 export class RawBody implements Body {
   readonly tail: Buffer
   readonly isObject: boolean
-  #head: Result.Result<unknown, Refusal> | undefined
-  #whole: Result.Result<unknown, Refusal> | undefined
+  #head: Result.Result<unknown, ProtocolError> | undefined
+  #value: Result.Result<unknown, ProtocolError> | undefined
   private constructor(
     tail: Buffer,
-    head: Result.Result<unknown, Refusal> | undefined,
-    whole: Result.Result<unknown, Refusal> | undefined,
+    head: Result.Result<unknown, ProtocolError> | undefined,
+    value: Result.Result<unknown, ProtocolError> | undefined,
     isObject: boolean
   ) {
     this.tail = tail
     this.#head = head
-    this.#whole = whole
+    this.#value = value
     this.isObject = isObject
   }
   /** A body that has been read and found good. */
-  static read(tail: Buffer, value: unknown): RawBody {
-    const whole = Result.succeed(value)
-    return new RawBody(tail, whole, whole, isJsonObject(value))
+  static parsed(tail: Buffer, value: unknown): RawBody {
+    const result = Result.succeed(value)
+    return new RawBody(tail, result, result, isJsonObject(value))
   }
   /** A body of which only the outermost members have been read. */
   static scanned(tail: Buffer, head: JsonObject): RawBody {
     return new RawBody(tail, Result.succeed(head), undefined, true)
   }
   /** A body that nobody has read: an object when it stands between braces. */
-  static unread(tail: Buffer): RawBody {
+  static unparsed(tail: Buffer): RawBody {
     const isObject = tail[0] === openBrace && tail[tail.length - 2] === closeBrace
     return new RawBody(tail, undefined, undefined, isObject)
   }
@@ -44,32 +44,32 @@ export class RawBody implements Body {
   get json(): Buffer {
     return this.tail.subarray(0, this.tail.length - 1)
   }
-  get isRead(): boolean {
+  get isHeadParsed(): boolean {
     return this.#head !== undefined
   }
-  get head(): Result.Result<unknown, Refusal> {
-    this.#head ??= this.whole()
+  get head(): Result.Result<unknown, ProtocolError> {
+    this.#head ??= this.value()
     return this.#head
   }
-  whole(): Result.Result<unknown, Refusal> {
-    this.#whole ??= checkedJson(this.tail.toString("utf8", 0, this.tail.length - 1))
-    return this.#whole
+  value(): Result.Result<unknown, ProtocolError> {
+    this.#value ??= parseBodyJson(this.tail.toString("utf8", 0, this.tail.length - 1))
+    return this.#value
   }
-  text(): Result.Result<string, Refusal> {
+  text(): Result.Result<string, ProtocolError> {
     return Result.succeed(this.tail.toString("utf8", 0, this.tail.length - 1))
   }
-  bytes(): number {
+  byteLength(): number {
     return this.tail.length - 1
   }
 }
 
-const checkedJson = (text: string): Result.Result<unknown, Refusal> => {
-  const value = Result.try({
+const parseBodyJson = (text: string): Result.Result<unknown, ProtocolError> => {
+  const parsed = Result.try({
     try: (): unknown => JSON.parse(text),
     catch: () => badRequest("Bad message: no JSON")
   })
-  return Result.flatMap(value, (whole) => {
-    const fault = bodyFault(whole)
-    return fault === undefined ? Result.succeed(whole) : Result.fail(badRequest(`Bad message: ${fault}`))
+  return Result.flatMap(parsed, (value) => {
+    const problem = checkJsonBody(value)
+    return problem === undefined ? Result.succeed(value) : Result.fail(badRequest(`Bad message: ${problem}`))
   })
 }

@@ -1,5 +1,5 @@
 /** What the network's errors mean, by their codes, to follow "cannot …:" and "connection closed:". */
-const words: { readonly [code: string]: string } = {
+const errorMessages: { readonly [code: string]: string } = {
   EACCES: "the system does not allow it",
   EADDRINUSE: "the address is in use",
   EADDRNOTAVAIL: "this machine does not have that address",
@@ -17,11 +17,11 @@ const words: { readonly [code: string]: string } = {
 }
 
 /** What is known of an error of the network; those that stand for several have a code and no message. */
-const read = (error: unknown): { readonly code?: string; readonly message: string } =>
+const errorInfo = (error: unknown): { readonly code?: string; readonly message: string } =>
   error instanceof Error ? error : { message: String(error) }
 
 /** Says in words what went wrong with a socket or a server; Node's own where there are no better ones. */
-export const reasonOf = (error: unknown): string => {
-  const { code = "", message } = read(error)
-  return words[code] ?? (message || code)
+export const formatNetworkError = (error: unknown): string => {
+  const { code = "", message } = errorInfo(error)
+  return errorMessages[code] ?? (message || code)
 }

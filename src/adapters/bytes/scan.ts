@@ -1,7 +1,7 @@
-import { type JsonObject, maxDepth } from "../../domain/json.ts"
+import { type JsonObject, maxJsonDepth } from "../../domain/json.ts"
 
 /** The outermost members of a JSON object and the place after its closing brace. */
-export interface Scanned {
+export interface ScannedObject {
   readonly head: JsonObject
   readonly end: number
 }
@@ -16,18 +16,18 @@ const openBrace = 0x7b
 const closeBrace = 0x7d
 
 /** Is this white space of JSON? */
-export const isSpace = (byte: number | undefined): boolean =>
+export const isJsonWhitespace = (byte: number | undefined): boolean =>
   byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
 
 /** The first place from `at` on that holds no white space. */
-export const skipSpace = (bytes: Buffer, at: number): number => {
+export const skipWhitespace = (bytes: Buffer, at: number): number => {
   let place = at
-  while (isSpace(bytes[place])) place += 1
+  while (isJsonWhitespace(bytes[place])) place += 1
   return place
 }
 
 /** The place after a string that opens at `at`, or -1 where it does not close. */
-export const stringEnd = (bytes: Buffer, at: number): number => {
+export const findStringEnd = (bytes: Buffer, at: number): number => {
   for (let end = bytes.indexOf(quote, at + 1); end !== -1; end = bytes.indexOf(quote, end + 1)) {
     let escapes = end - 1
     while (bytes[escapes] === backslash) escapes -= 1
@@ -37,30 +37,30 @@ export const stringEnd = (bytes: Buffer, at: number): number => {
 }
 
 /** Members of one object that are read one by one: more than any message has, and few enough to take no time. */
-const mostMembers = 1000
+const maxMembers = 1000
 
 /** What closes the containers that are open: reused, since scanning never waits. */
-const closers = new Uint8Array(maxDepth)
+const expectedClosers = new Uint8Array(maxJsonDepth)
 
 /** The place after an object or array that opens at `at`, or -1 where it does not close well or is too deep. */
-const containerEnd = (bytes: Buffer, at: number): number => {
+const findContainerEnd = (bytes: Buffer, at: number): number => {
   let depth = 1
   for (let place = at; place < bytes.length; place += 1) {
     const byte = bytes[place] ?? 0
     switch (byte) {
       case quote:
-        place = stringEnd(bytes, place) - 1
+        place = findStringEnd(bytes, place) - 1
         if (place < 0) return -1
         break
       case openBrace:
       case openBracket:
         depth += 1
-        if (depth > maxDepth) return -1
-        closers[depth - 1] = byte === openBrace ? closeBrace : closeBracket
+        if (depth > maxJsonDepth) return -1
+        expectedClosers[depth - 1] = byte === openBrace ? closeBrace : closeBracket
         break
       case closeBrace:
       case closeBracket:
-        if (closers[depth - 1] !== byte) return -1
+        if (expectedClosers[depth - 1] !== byte) return -1
         depth -= 1
         if (depth === 1) return place + 1
         break
@@ -71,16 +71,16 @@ const containerEnd = (bytes: Buffer, at: number): number => {
 }
 
 /** The place after a number or a literal that begins at `at`. */
-const wordEnd = (bytes: Buffer, at: number): number => {
+const findScalarEnd = (bytes: Buffer, at: number): number => {
   let place = at
   for (let byte = bytes[place]; byte !== undefined; byte = bytes[place]) {
-    if (byte === comma || byte === closeBrace || byte === closeBracket || isSpace(byte)) return place
+    if (byte === comma || byte === closeBrace || byte === closeBracket || isJsonWhitespace(byte)) return place
     place += 1
   }
   return place
 }
 
-const scalar = (bytes: Buffer, from: number, to: number): unknown =>
+const parseScalar = (bytes: Buffer, from: number, to: number): unknown =>
   JSON.parse(bytes.toString("utf8", from, to))
 
 /**
@@ -89,41 +89,41 @@ const scalar = (bytes: Buffer, from: number, to: number): unknown =>
  * for `JSON.parse`. `undefined` for what is no object, does not close, is nested too deep, has more than 1000 members or
  * a `__proto__`.
  */
-export const scanObject = (bytes: Buffer, at: number): Scanned | undefined => {
+export const scanJsonObject = (bytes: Buffer, at: number): ScannedObject | undefined => {
   try {
-    return members(bytes, at)
+    return scanMembers(bytes, at)
   } catch {
     return undefined
   }
 }
 
-const members = (bytes: Buffer, at: number): Scanned | undefined => {
+const scanMembers = (bytes: Buffer, at: number): ScannedObject | undefined => {
   const head: Record<string, unknown> = {}
-  let place = skipSpace(bytes, at)
+  let place = skipWhitespace(bytes, at)
   if (bytes[place] !== openBrace) return undefined
-  place = skipSpace(bytes, place + 1)
+  place = skipWhitespace(bytes, place + 1)
   if (bytes[place] === closeBrace) return { head, end: place + 1 }
-  for (let count = 0; count < mostMembers; count += 1) {
+  for (let count = 0; count < maxMembers; count += 1) {
     if (bytes[place] !== quote) return undefined
-    const afterName = stringEnd(bytes, place)
-    if (afterName === -1) return undefined
-    const name = scalar(bytes, place, afterName)
-    place = skipSpace(bytes, afterName)
+    const nameEnd = findStringEnd(bytes, place)
+    if (nameEnd === -1) return undefined
+    const name = parseScalar(bytes, place, nameEnd)
+    place = skipWhitespace(bytes, nameEnd)
     if (bytes[place] !== colon || typeof name !== "string" || name === "__proto__") return undefined
-    place = skipSpace(bytes, place + 1)
+    place = skipWhitespace(bytes, place + 1)
     const first = bytes[place]
-    const container = first === openBrace || first === openBracket
-    const end = container
-      ? containerEnd(bytes, place)
+    const isContainer = first === openBrace || first === openBracket
+    const end = isContainer
+      ? findContainerEnd(bytes, place)
       : first === quote
-        ? stringEnd(bytes, place)
-        : wordEnd(bytes, place)
+        ? findStringEnd(bytes, place)
+        : findScalarEnd(bytes, place)
     if (end === -1) return undefined
-    head[name] = container ? (first === openBrace ? {} : []) : scalar(bytes, place, end)
-    place = skipSpace(bytes, end)
+    head[name] = isContainer ? (first === openBrace ? {} : []) : parseScalar(bytes, place, end)
+    place = skipWhitespace(bytes, end)
     if (bytes[place] === closeBrace) return { head, end: place + 1 }
     if (bytes[place] !== comma) return undefined
-    place = skipSpace(bytes, place + 1)
+    place = skipWhitespace(bytes, place + 1)
   }
   return undefined
 }

@@ -2,10 +2,10 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo, Socket } from "node:net"
 import { Clock, Data, Duration, Effect, FiberSet, Result, Schedule, type Scope } from "effect"
 import type { ResolveDpe } from "../../application/computer/ComputerSettings.ts"
-import { isLoopback, listen } from "../node/network.ts"
-import { type Document, expiryOf, resolverOf } from "./resolver.ts"
-import { makeShelf } from "./Shelf.ts"
-import { makeSigner } from "./signedUrls.ts"
+import { isLoopbackAddress, listen } from "../node/network.ts"
+import { type DpeDocument, expiryOf, makeResolver } from "./resolver.ts"
+import { makeDocumentStore } from "./Shelf.ts"
+import { makeUrlSigner } from "./signedUrls.ts"
 
 /** What an operator may set about the server of documents. */
 export interface DocumentServerOptions {
@@ -33,11 +33,11 @@ export interface DocumentServer {
   /** Where Agents find the server, without a slash at the end. */
   readonly url: string
   /** What is in memory right now. */
-  readonly held: Effect.Effect<{ readonly documents: number; readonly bytes: number }>
+  readonly usage: Effect.Effect<{ readonly documents: number; readonly bytes: number }>
 }
 
 /** The server cannot serve: its address or its public URL is no good. The message says which and why. */
-export class DocumentServerFailed extends Data.TaggedError("DocumentServerFailed")<{
+export class DocumentServerError extends Data.TaggedError("DocumentServerFailed")<{
   readonly message: string
 }> {}
 
@@ -45,56 +45,56 @@ export class DocumentServerFailed extends Data.TaggedError("DocumentServerFailed
 class DocumentTooLarge extends Data.TaggedError("DocumentTooLarge")<{ readonly message: string }> {}
 
 /** How many Agents may be connected at once: more than an office has, and what they read is held in memory. */
-const mostConnections = 256
+const maxConnections = 256
 
 /** How long a peer may take to send its request, in milliseconds: it is a few hundred bytes. */
-const patience = { headersTimeout: 10_000, requestTimeout: 10_000 }
+const requestTimeouts = { headersTimeout: 10_000, requestTimeout: 10_000 }
 
 /** A connection on which nothing moves for so long is cut, in milliseconds. */
-const silence = 60_000
+const connectionIdleTimeout = 60_000
 
 /** How long a connection may last. Who reads slower would keep a document in memory long after it was dropped. */
-const connectionTime = Duration.minutes(15)
+const maxConnectionAge = Duration.minutes(15)
 
 /** How often expired documents are looked for; until then they only take room. */
-const sweepEvery = Duration.minutes(1)
+const sweepInterval = Duration.minutes(1)
 
 /** Signed URLs need little room; a stranger gets no more. */
 const maxHeaderSize = 8 * 1024
 
 /** The public URL without its last slash. Never repeats the URL: it might hold a password. */
-const readPublicUrl = (text: string): Result.Result<string, DocumentServerFailed> => {
-  const refuse = (why: string) =>
-    Result.fail(new DocumentServerFailed({ message: `The public URL of the document server ${why}` }))
+const parsePublicUrl = (text: string): Result.Result<string, DocumentServerError> => {
+  const reject = (reason: string) =>
+    Result.fail(new DocumentServerError({ message: `The public URL of the document server ${reason}` }))
   const url = URL.parse(text)
-  if (url === null) return refuse("is no URL")
+  if (url === null) return reject("is no URL")
   const { hash, origin, password, pathname, protocol, search, username } = url
-  if (protocol !== "http:" && protocol !== "https:") return refuse("must begin with http:// or https://")
-  if (username !== "" || password !== "") return refuse("must not hold a user or a password")
-  if (search !== "" || hash !== "") return refuse("must not have a query or fragment")
+  if (protocol !== "http:" && protocol !== "https:") return reject("must begin with http:// or https://")
+  if (username !== "" || password !== "") return reject("must not hold a user or a password")
+  if (search !== "" || hash !== "") return reject("must not have a query or fragment")
   return Result.succeed(`${origin}${pathname.replace(/\/+$/, "")}`)
 }
 
 /** Where Agents find a server that listens there. */
-const urlOf = Effect.fnUntraced(function* (
+const serverUrlOf = Effect.fnUntraced(function* (
   { address, family, port }: AddressInfo,
   publicUrl: string | undefined
 ) {
   if (publicUrl === undefined && (address === "0.0.0.0" || address === "::")) {
-    return yield* new DocumentServerFailed({
+    return yield* new DocumentServerError({
       message: `Documents served on every address (${address}) need a public URL that Agents can use`
     })
   }
-  if (!isLoopback(address) && publicUrl?.startsWith("https:") !== true) {
+  if (!isLoopbackAddress(address) && publicUrl?.startsWith("https:") !== true) {
     yield* Effect.logWarning("documents leave this machine without encryption", { address })
   }
   return publicUrl ?? `http://${family === "IPv6" ? `[${address}]` : address}:${port}`
 })
 
-const contentTypeOf = ({ isText, mimeType }: Document): string =>
+const contentTypeOf = ({ isText, mimeType }: DpeDocument): string =>
   isText && /^text\//i.test(mimeType) ? `${mimeType}; charset=utf-8` : mimeType
 
-const headersOf = (document: Document | undefined) => ({
+const headersOf = (document: DpeDocument | undefined) => ({
   ...(document !== undefined && {
     "Content-Type": contentTypeOf(document),
     "Content-Disposition": "attachment"
@@ -106,20 +106,20 @@ const headersOf = (document: Document | undefined) => ({
   "X-Content-Type-Options": "nosniff"
 })
 
-const send = (response: ServerResponse, status: number, document?: Document): void => {
+const sendDocument = (response: ServerResponse, status: number, document?: DpeDocument): void => {
   response.writeHead(status, headersOf(document))
   // Node leaves the body of an answer to HEAD out by itself
   response.end(document?.bytes)
 }
 
 /** Cuts a connection whose time is up; waits until it is closed. */
-const limitTime = (socket: Socket) =>
+const limitConnectionAge = (socket: Socket) =>
   Effect.callback<void>((resume) => {
     if (socket.destroyed) resume(Effect.void)
     else socket.once("close", () => resume(Effect.void))
   }).pipe(
     Effect.timeoutOrElse({
-      duration: connectionTime,
+      duration: maxConnectionAge,
       orElse: () => Effect.sync(() => void socket.destroy())
     })
   )
@@ -137,30 +137,30 @@ export const makeDocumentServer = Effect.fn("DocumentServer.make")(function* ({
   maxDocuments = 1000,
   port = 0,
   publicUrl
-}: DocumentServerOptions = {}): Effect.fn.Return<DocumentServer, DocumentServerFailed, Scope.Scope> {
-  const proxied = publicUrl === undefined ? undefined : yield* Effect.fromResult(readPublicUrl(publicUrl))
-  const shelf = makeShelf(maxDocuments, maxBytes)
-  const signer = makeSigner()
+}: DocumentServerOptions = {}): Effect.fn.Return<DocumentServer, DocumentServerError, Scope.Scope> {
+  const proxied = publicUrl === undefined ? undefined : yield* Effect.fromResult(parsePublicUrl(publicUrl))
+  const store = makeDocumentStore(maxDocuments, maxBytes)
+  const signer = makeUrlSigner()
   const run = yield* FiberSet.makeRuntime<never>()
 
-  const answer = Effect.fnUntraced(function* (
+  const respond = Effect.fnUntraced(function* (
     { method, url = "" }: IncomingMessage,
     response: ServerResponse
   ) {
-    const ticket = method === "GET" || method === "HEAD" ? signer.read(url) : undefined
-    if (ticket === undefined) return send(response, 404)
-    const expired = ticket.expiresAt <= (yield* Clock.currentTimeMillis)
-    const document = expired ? undefined : shelf.find(ticket.id)
-    send(response, document === undefined ? 410 : 200, document)
+    const signedUrl = method === "GET" || method === "HEAD" ? signer.verify(url) : undefined
+    if (signedUrl === undefined) return sendDocument(response, 404)
+    const expired = signedUrl.expiresAt <= (yield* Clock.currentTimeMillis)
+    const document = expired ? undefined : store.get(signedUrl.id)
+    sendDocument(response, document === undefined ? 410 : 200, document)
   })
 
-  const http = createServer({ ...patience, maxHeaderSize })
-  http.timeout = silence
-  http.maxConnections = mostConnections
-  http.on("connection", (socket) => run(limitTime(socket)))
+  const http = createServer({ ...requestTimeouts, maxHeaderSize })
+  http.timeout = connectionIdleTimeout
+  http.maxConnections = maxConnections
+  http.on("connection", (socket) => run(limitConnectionAge(socket)))
   http.on("request", (request, response) =>
     run(
-      Effect.catchCause(answer(request, response), (cause) =>
+      Effect.catchCause(respond(request, response), (cause) =>
         Effect.andThen(
           Effect.logError("a document could not be served", cause),
           Effect.sync(() => void response.destroy())
@@ -178,31 +178,31 @@ export const makeDocumentServer = Effect.fn("DocumentServer.make")(function* ({
   const address = yield* listen(
     http,
     { host, port },
-    (why) => new DocumentServerFailed({ message: `Cannot serve documents on ${host}:${port}: ${why}` })
+    (reason) => new DocumentServerError({ message: `Cannot serve documents on ${host}:${port}: ${reason}` })
   )
-  const url = yield* urlOf(address, proxied)
+  const url = yield* serverUrlOf(address, proxied)
   http.on("error", (error) => run(Effect.logWarning("the document server cannot take a connection", error)))
 
-  const sweep = Effect.map(Clock.currentTimeMillis, (now) => shelf.expire(now))
-  yield* Effect.forkScoped(Effect.repeat(sweep, Schedule.spaced(sweepEvery)))
+  const removeExpired = Effect.map(Clock.currentTimeMillis, (now) => store.removeExpired(now))
+  yield* Effect.forkScoped(Effect.repeat(removeExpired, Schedule.spaced(sweepInterval)))
 
-  const keep = Effect.fnUntraced(function* (document: Document) {
+  const storeDocument = Effect.fnUntraced(function* (document: DpeDocument) {
     const size = document.bytes.byteLength
     if (size > maxBytes) {
       return yield* new DocumentTooLarge({
         message: `The document has ${size} bytes, its server takes ${maxBytes}`
       })
     }
-    yield* sweep
+    yield* removeExpired
     const expiresAt = expiryOf(yield* Clock.currentTimeMillis, lifetime)
-    const id = signer.idOf(document)
-    shelf.put(id, document, expiresAt)
+    const id = signer.documentIdOf(document)
+    store.put(id, document, expiresAt)
     return { uri: `${url}${signer.sign({ id, expiresAt })}`, expiresAt }
   })
 
   return {
-    resolve: resolverOf("DocumentServer.resolve", keep),
+    resolve: makeResolver("DocumentServer.resolve", storeDocument),
     url,
-    held: Effect.sync(shelf.held)
+    usage: Effect.sync(store.usage)
   }
 })

@@ -9,7 +9,7 @@ const tooLarge = (where: string, maxBytes: number) =>
   new DocumentUnreadable({ message: `The document at ${where} has more than the ${maxBytes} bytes allowed` })
 
 /** Puts the chunks of a body together; gives up as soon as there are more bytes than allowed. */
-const collect = async (
+const readBody = async (
   body: ReadableStream<Uint8Array>,
   maxBytes: number
 ): Promise<Uint8Array | undefined> => {
@@ -42,46 +42,51 @@ const download = async (url: URL, maxBytes: number, signal: AbortSignal): Promis
     await response.body?.cancel()
     throw new DocumentUnreadable({ message: `${url.origin} answered with HTTP ${response.status}` })
   }
-  const bytes = response.body === null ? new Uint8Array() : await collect(response.body, maxBytes)
+  const bytes = response.body === null ? new Uint8Array() : await readBody(response.body, maxBytes)
   if (bytes === undefined) throw tooLarge(url.origin, maxBytes)
   return { bytes, mimeType: response.headers.get("content-type") ?? undefined }
 }
 
 /** What went wrong below a fetch: its own message says nothing. */
-const reasonOf = (error: unknown): string => {
+const fetchErrorReason = (error: unknown): string => {
   const cause = error instanceof Error ? (error.cause ?? error) : error
   return cause instanceof Error ? cause.message : String(cause)
 }
 
 /** Reads a document over HTTP. */
-export const readHttp = (url: URL, maxBytes: number): Effect.Effect<DocumentContent, DocumentUnreadable> =>
+export const fetchHttpDocument = (
+  url: URL,
+  maxBytes: number
+): Effect.Effect<DocumentContent, DocumentUnreadable> =>
   Effect.tryPromise({
     try: (signal) => download(url, maxBytes, signal),
     catch: (error) =>
       error instanceof DocumentUnreadable
         ? error
-        : new DocumentUnreadable({ message: `Cannot fetch from ${url.origin}: ${reasonOf(error)}` })
+        : new DocumentUnreadable({ message: `Cannot fetch from ${url.origin}: ${fetchErrorReason(error)}` })
   })
 
 /** Takes the URI of a document apart. */
-export const urlOf = (uri: string): Effect.Effect<URL, DocumentUnreadable> =>
+export const parseDocumentUri = (uri: string): Effect.Effect<URL, DocumentUnreadable> =>
   Effect.try({
     try: () => new URL(uri),
     catch: () => new DocumentUnreadable({ message: "The Computer answered something that is no URI" })
   })
 
 /** The document is somewhere this reader cannot go. */
-export const unsupported = ({ protocol }: URL): Effect.Effect<never, DocumentUnreadable> =>
+export const unsupportedScheme = ({ protocol }: URL): Effect.Effect<never, DocumentUnreadable> =>
   Effect.fail(new DocumentUnreadable({ message: `Documents at ${protocol} URIs cannot be read here` }))
 
 /** Is this an address of the web? */
-export const isHttp = ({ protocol }: URL): boolean => protocol === "http:" || protocol === "https:"
+export const isHttpUrl = ({ protocol }: URL): boolean => protocol === "http:" || protocol === "https:"
 
 /** Reads documents over HTTP, in browsers too, where the page must be allowed to by whoever keeps them. */
 export const layer: Layer.Layer<DocumentReader> = Layer.succeed(
   DocumentReader,
   DocumentReader.of({
     read: (uri, maxBytes) =>
-      Effect.flatMap(urlOf(uri), (url) => (isHttp(url) ? readHttp(url, maxBytes) : unsupported(url)))
+      Effect.flatMap(parseDocumentUri(uri), (url) =>
+        isHttpUrl(url) ? fetchHttpDocument(url, maxBytes) : unsupportedScheme(url)
+      )
   })
 )

@@ -1,25 +1,25 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { Duration, Effect, FiberSet, Result, type Scope } from "effect"
 import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
-import { anybody, type Authenticator, identify } from "../../application/ports/Authenticator.ts"
+import { allowAll, type Authenticator, resolveIdentity } from "../../application/ports/Authenticator.ts"
 import type { Handshake } from "../../application/ports/Transport.ts"
-import type { Sight } from "../../application/server/Sight.ts"
-import { Tally } from "../../application/server/Tally.ts"
+import type { Observability } from "../../application/server/Sight.ts"
+import { ServerMetrics } from "../../application/server/Tally.ts"
 import { parseVersion, PROTOCOL_VERSION } from "../../domain/protocol/version.ts"
-import { codes } from "../../domain/refusal.ts"
-import { isPlainlyAddressed } from "../node/network.ts"
+import { errorCodes } from "../../domain/refusal.ts"
+import { hasRebindingSafeHost } from "../node/network.ts"
 
 /** What decides who sees the pages of a Server. */
 export interface ServerPagesOptions {
-  readonly sight: Sight["Service"]
-  /** Asked for whoever wants to see numbers; {@link anybody} asks nobody. */
+  readonly observability: Observability["Service"]
+  /** Asked for whoever wants to see numbers; {@link allowAll} asks nobody. */
   readonly authenticator?: Authenticator
   /** Does the Server listen on this machine only? Then a page may not reach it by a name of its own. */
-  readonly isLocal?: boolean
+  readonly isLoopbackOnly?: boolean
 }
 
 /** Answers a request if it is for one of the pages; says whether it did, or will. */
-export type Pages = (request: IncomingMessage, response: ServerResponse) => boolean
+export type PageHandler = (request: IncomingMessage, response: ServerResponse) => boolean
 
 interface Page {
   readonly status: number
@@ -29,18 +29,18 @@ interface Page {
 }
 
 /** How many offices `/status?offices=1` lists. */
-const mostOffices = 10_000
+const maxListedOffices = 10_000
 
 /** How long the authenticator may take: it may have to fetch keys. */
-const authenticationTime = Duration.seconds(10)
+const authenticationTimeout = Duration.seconds(10)
 
-const plain = (status: number, text: string, headers?: Page["headers"]): Page => ({
+const textPage = (status: number, text: string, headers?: Page["headers"]): Page => ({
   status,
   text: `${text}\n`,
   ...(headers !== undefined && { headers })
 })
 
-const send = (request: IncomingMessage, response: ServerResponse, page: Page): void => {
+const sendPage = (request: IncomingMessage, response: ServerResponse, page: Page): void => {
   const { headers, status, text, type = "text/plain; charset=utf-8" } = page
   response.writeHead(status, {
     "Content-Type": type,
@@ -52,32 +52,32 @@ const send = (request: IncomingMessage, response: ServerResponse, page: Page): v
   response.end(request.method === "HEAD" ? undefined : text)
 }
 
-const readyPage = ({ parts, state }: Sight["Service"]["readiness"]): Page => {
+const readyPage = ({ components, state }: Observability["Service"]["readiness"]): Page => {
   const now = state()
-  if (now._tag === "Starting") return plain(503, "starting")
-  if (now._tag === "Draining") return plain(503, `draining: ${now.reason}`)
+  if (now._tag === "Starting") return textPage(503, "starting")
+  if (now._tag === "Draining") return textPage(503, `draining: ${now.reason}`)
   // Their reasons may name machines, and everybody may read this.
-  const failing = [...parts()].flatMap(([part, fault]) => (fault === undefined ? [] : [part]))
-  return plain(200, failing.length === 0 ? "ready" : `ready, but not working: ${failing.join(", ")}`)
+  const failing = [...components()].flatMap(([component, error]) => (error === undefined ? [] : [component]))
+  return textPage(200, failing.length === 0 ? "ready" : `ready, but not working: ${failing.join(", ")}`)
 }
 
 /** What an authenticator is told of somebody who asks for a page: what connections say of themselves in headers. */
-const handshakeOf = ({ headers, socket }: IncomingMessage): Handshake => ({
+const handshakeFromRequest = ({ headers, socket }: IncomingMessage): Handshake => ({
   version: Result.getOrThrow(parseVersion(PROTOCOL_VERSION)),
   auth: {},
   headers,
-  remote: socket.remoteAddress ?? "unknown"
+  remoteAddress: socket.remoteAddress ?? "unknown"
 })
 
 /** Makes the pages of a Server: `/healthz`, `/readyz`, `/metrics`, `/status`. What is being answered ends with the scope. */
 export const makeServerPages = Effect.fnUntraced(function* ({
-  authenticator = anybody,
-  isLocal = false,
-  sight
-}: ServerPagesOptions): Effect.fn.Return<Pages, never, Scope.Scope> {
+  authenticator = allowAll,
+  isLoopbackOnly = false,
+  observability
+}: ServerPagesOptions): Effect.fn.Return<PageHandler, never, Scope.Scope> {
   const context = yield* Effect.context<never>()
   const run = yield* FiberSet.makeRuntime<never>()
-  const { turnedAway } = yield* Tally
+  const { connectionRejected } = yield* ServerMetrics
 
   const metricsPage = (): Page => ({
     status: 200,
@@ -87,46 +87,52 @@ export const makeServerPages = Effect.fnUntraced(function* ({
 
   const statusPage = (query: URLSearchParams): Page => {
     const wanted = query.get("offices") === "1"
-    const body = { ...sight.report(), ...(wanted && { officeList: sight.offices(mostOffices) }) }
+    const body = {
+      ...observability.report(),
+      ...(wanted && { officeList: observability.offices(maxListedOffices) })
+    }
     return { status: 200, type: "application/json", text: `${JSON.stringify(body)}\n` }
   }
 
   /** Why somebody may not see numbers, or `undefined`. */
-  const refusal = Effect.fnUntraced(function* (request: IncomingMessage) {
-    const handshake = handshakeOf(request)
-    const identity = yield* Effect.result(identify(authenticator, handshake))
-    const operates = Result.isSuccess(identity) && identity.success.grants.rights.includes("operator")
-    if (operates) return undefined
-    const code = Result.isFailure(identity) ? identity.failure.code : codes.forbidden
-    turnedAway(code)
+  const checkOperator = Effect.fnUntraced(function* (request: IncomingMessage) {
+    const handshake = handshakeFromRequest(request)
+    const identity = yield* Effect.result(resolveIdentity(authenticator, handshake))
+    const isOperator = Result.isSuccess(identity) && identity.success.grants.rights.includes("operator")
+    if (isOperator) return undefined
+    const code = Result.isFailure(identity) ? identity.failure.code : errorCodes.forbidden
+    connectionRejected(code)
     yield* Effect.logWarning("page refused", {
       page: request.url?.replace(/\?.*/s, ""),
-      remote: handshake.remote,
+      remote: handshake.remoteAddress,
       ...(Result.isSuccess(identity)
         ? { subject: identity.success.subject, reason: "no operator" }
         : { code, reason: identity.failure.message })
     })
-    if (code === codes.forbidden) return plain(403, "this needs the right 'operator'")
-    return code === codes.internal || code === codes.unavailable
-      ? plain(503, "nobody can be identified right now")
-      : plain(401, "this needs a token of an operator", { "WWW-Authenticate": "Bearer" })
+    if (code === errorCodes.forbidden) return textPage(403, "this needs the right 'operator'")
+    return code === errorCodes.internalError || code === errorCodes.unavailable
+      ? textPage(503, "nobody can be identified right now")
+      : textPage(401, "this needs a token of an operator", { "WWW-Authenticate": "Bearer" })
   })
 
-  const guarded = (request: IncomingMessage, page: () => Page): Effect.Effect<Page> =>
-    refusal(request).pipe(
+  const operatorPage = (request: IncomingMessage, page: () => Page): Effect.Effect<Page> =>
+    checkOperator(request).pipe(
       Effect.timeoutOrElse({
-        duration: authenticationTime,
-        orElse: () => Effect.succeed(plain(503, "identifying you takes too long"))
+        duration: authenticationTimeout,
+        orElse: () => Effect.succeed(textPage(503, "identifying you takes too long"))
       }),
-      Effect.map((refused) => refused ?? page()),
+      Effect.map((rejection) => rejection ?? page()),
       Effect.catchDefect((defect) =>
-        Effect.as(Effect.logError("page failed", { page: request.url }, defect), plain(500, "internal error"))
+        Effect.as(
+          Effect.logError("page failed", { page: request.url }, defect),
+          textPage(500, "internal error")
+        )
       )
     )
 
   const pages = new Map<string, { readonly isOpen: boolean; readonly make: (url: URL) => Page }>([
-    ["/healthz", { isOpen: true, make: () => plain(200, "ok") }],
-    ["/readyz", { isOpen: true, make: () => readyPage(sight.readiness) }],
+    ["/healthz", { isOpen: true, make: () => textPage(200, "ok") }],
+    ["/readyz", { isOpen: true, make: () => readyPage(observability.readiness) }],
     ["/metrics", { isOpen: false, make: metricsPage }],
     ["/status", { isOpen: false, make: ({ searchParams }) => statusPage(searchParams) }]
   ])
@@ -136,17 +142,17 @@ export const makeServerPages = Effect.fnUntraced(function* ({
     const page = url === null ? undefined : pages.get(url.pathname)
     if (url === null || page === undefined) return false
     if (request.method !== "GET" && request.method !== "HEAD") {
-      send(request, response, plain(405, "only GET and HEAD", { Allow: "GET, HEAD" }))
-    } else if (!page.isOpen && authenticator !== anybody) {
+      sendPage(request, response, textPage(405, "only GET and HEAD", { Allow: "GET, HEAD" }))
+    } else if (!page.isOpen && authenticator !== allowAll) {
       run(
         Effect.map(
-          guarded(request, () => page.make(url)),
-          (found) => send(request, response, found)
+          operatorPage(request, () => page.make(url)),
+          (found) => sendPage(request, response, found)
         )
       )
-    } else if (!page.isOpen && isLocal && !isPlainlyAddressed(request)) {
-      send(request, response, plain(403, "this Server is not known by that host name"))
-    } else send(request, response, page.make(url))
+    } else if (!page.isOpen && isLoopbackOnly && !hasRebindingSafeHost(request)) {
+      sendPage(request, response, textPage(403, "this Server is not known by that host name"))
+    } else sendPage(request, response, page.make(url))
     return true
   }
 })

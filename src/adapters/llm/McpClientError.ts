@@ -1,21 +1,21 @@
-import type { McpFailure } from "../../application/ports/McpSession.ts"
+import type { McpSessionError } from "../../application/ports/McpSession.ts"
 
 /** The numbers that MCP clients give to what has none of its own. */
-const codes = { closed: -32000, timeout: -32001, unsupported: -32601, internal: -32603 } as const
+const errorCodes = { closed: -32000, timeout: -32001, unsupported: -32601, internal: -32603 } as const
 
-const codeOf = ({ code, kind }: McpFailure): number => {
-  switch (kind) {
+const codeOf = ({ code, reason }: McpSessionError): number => {
+  switch (reason) {
     case "protocol":
-      return code ?? codes.internal
+      return code ?? errorCodes.internal
     case "unauthorized":
       return 401
     case "forbidden":
       return 403
     case "unsupported":
-      return codes.unsupported
+      return errorCodes.unsupported
     case "closed":
     case "unavailable":
-      return codes.closed
+      return errorCodes.closed
   }
 }
 
@@ -34,28 +34,31 @@ export class McpClientError extends Error {
   }
 
   /** What a session's failure is to a program without Effect. */
-  static of(failure: McpFailure): McpClientError {
+  static fromFailure(failure: McpSessionError): McpClientError {
     return new McpClientError(failure.message, codeOf(failure), { cause: failure })
   }
 
   /** The session is over, or this client is closed. */
   static closed(message: string): McpClientError {
-    return new McpClientError(message, codes.closed)
+    return new McpClientError(message, errorCodes.closed)
   }
 
   /** No answer within this many milliseconds. */
-  static late(milliseconds: number): McpClientError {
-    return new McpClientError(`no answer within ${milliseconds} ms; the request was given up`, codes.timeout)
+  static timedOut(milliseconds: number): McpClientError {
+    return new McpClientError(
+      `no answer within ${milliseconds} ms; the request was given up`,
+      errorCodes.timeout
+    )
   }
 
   /** The answer is not what MCP promises. */
-  static malformed(what: string): McpClientError {
-    return new McpClientError(what, codes.internal)
+  static invalidResponse(what: string): McpClientError {
+    return new McpClientError(what, errorCodes.internal)
   }
 }
 
 /** What a request that was given up fails with: the signal's own reason, as `fetch` does, if that is an error. */
-export const reasonOf = ({ reason }: AbortSignal): Error =>
+export const abortReasonOf = ({ reason }: AbortSignal): Error =>
   reason instanceof Error
     ? reason
-    : new McpClientError(`the request was given up: ${String(reason)}`, codes.timeout, { cause: reason })
+    : new McpClientError(`the request was given up: ${String(reason)}`, errorCodes.timeout, { cause: reason })

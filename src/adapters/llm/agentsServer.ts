@@ -1,5 +1,5 @@
 import { McpClientError } from "./McpClientError.ts"
-import { type McpClientLike, stoppedBy } from "./mcpClient.ts"
+import { type McpClientLike, withSignal } from "./mcpClient.ts"
 import type { McpContents, McpResource, McpTool, McpToolResult } from "./shapes.ts"
 
 /**
@@ -49,20 +49,20 @@ export interface AgentsServer {
  * the calls made through it; the client goes on. To give the model structured results instead of text, take
  * `{ ...server, useStructuredContent: true }`. What a host says in `meta` is not passed on: offices have no place for it.
  */
-export const agentsServerOf = (client: McpClientLike): AgentsServer => {
-  let open = new AbortController()
-  const calling = () => stoppedBy(client, open.signal)
+export const makeAgentsServer = (client: McpClientLike): AgentsServer => {
+  let closing = new AbortController()
+  const clientUntilClosed = () => withSignal(client, closing.signal)
   const { name } = client.getServerVersion()
   const callToolResult: AgentsServer["callToolResult"] = (tool, args, _meta, options) =>
-    calling().callTool({ name: tool, arguments: args ?? {} }, undefined, options)
+    clientUntilClosed().callTool({ name: tool, arguments: args ?? {} }, undefined, options)
   return {
     name,
     cacheToolsList: false,
     connect: async () => {
-      if (open.signal.aborted) open = new AbortController()
+      if (closing.signal.aborted) closing = new AbortController()
     },
-    close: async () => open.abort(McpClientError.closed(`the MCP server '${name}' was closed`)),
-    listTools: async () => (await calling().allTools()) as Array<AgentsTool>,
+    close: async () => closing.abort(McpClientError.closed(`the MCP server '${name}' was closed`)),
+    listTools: async () => (await clientUntilClosed().allTools()) as Array<AgentsTool>,
     callTool: async (...request) => {
       const { _meta, content, isError, structuredContent } = await callToolResult(...request)
       return Object.assign([...content], {
@@ -73,8 +73,8 @@ export const agentsServerOf = (client: McpClientLike): AgentsServer => {
     },
     callToolResult,
     invalidateToolsCache: async () => undefined,
-    listResources: (params) => calling().listResources(params),
+    listResources: (params) => clientUntilClosed().listResources(params),
     listResourceTemplates: async () => ({ resourceTemplates: [] }),
-    readResource: (uri) => calling().readResource({ uri })
+    readResource: (uri) => clientUntilClosed().readResource({ uri })
   }
 }

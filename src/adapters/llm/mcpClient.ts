@@ -1,8 +1,8 @@
 import { Cause, type Context, Effect, Exit } from "effect"
-import { allPages } from "../../application/computer/paging.ts"
-import type { McpFailure, McpPage, McpProgress, McpSession } from "../../application/ports/McpSession.ts"
+import { listAllPages } from "../../application/computer/paging.ts"
+import type { McpSessionError, McpPage, McpProgress, McpSession } from "../../application/ports/McpSession.ts"
 import type { JsonObject } from "../../domain/json.ts"
-import { McpClientError, reasonOf } from "./McpClientError.ts"
+import { McpClientError, abortReasonOf } from "./McpClientError.ts"
 import {
   isContents,
   isResource,
@@ -10,8 +10,8 @@ import {
   type McpResource,
   type McpTool,
   type McpToolResult,
-  readResult,
-  readTool
+  decodeToolResult,
+  decodeTool
 } from "./shapes.ts"
 
 /** What one request may be told. */
@@ -67,34 +67,34 @@ export interface McpClientLike {
   close(): Promise<void>
 }
 
-const nextOf = ({ nextCursor }: McpPage) => (nextCursor === undefined ? {} : { nextCursor })
+const nextCursorOf = ({ nextCursor }: McpPage) => (nextCursor === undefined ? {} : { nextCursor })
 
 /** What can be read of what a peer gave; what cannot is no reason to lose the rest. */
-const readable = <A>(
+const decodeItems = <A>(
   what: string,
   items: ReadonlyArray<JsonObject>,
-  read: (item: JsonObject) => A | undefined
+  decodeItem: (item: JsonObject) => A | undefined
 ): Effect.Effect<Array<A>> =>
   Effect.gen(function* () {
     const found: Array<A> = []
     for (const item of items) {
-      const known = read(item)
+      const known = decodeItem(item)
       if (known !== undefined) found.push(known)
       else yield* Effect.logWarning(`left out: no ${what} of MCP`, { name: item["name"], uri: item["uri"] })
     }
     return found
   })
 
-const readContents = (items: ReadonlyArray<JsonObject>) =>
-  readable("contents", items, (item) => (isContents(item) ? item : undefined))
+const decodeContents = (items: ReadonlyArray<JsonObject>) =>
+  decodeItems("contents", items, (item) => (isContents(item) ? item : undefined))
 
-const readTools = (items: ReadonlyArray<JsonObject>) => readable("tool", items, readTool)
+const decodeTools = (items: ReadonlyArray<JsonObject>) => decodeItems("tool", items, decodeTool)
 
-const readResources = (items: ReadonlyArray<JsonObject>) =>
-  readable("resource", items, (item) => (isResource(item) ? item : undefined))
+const decodeResources = (items: ReadonlyArray<JsonObject>) =>
+  decodeItems("resource", items, (item) => (isResource(item) ? item : undefined))
 
 /** Progress for a listener outside of Effect, whose own mistakes are not the tool's. */
-const tell =
+const toProgressHandler =
   (onprogress: (progress: McpProgress) => void) =>
   (progress: McpProgress): Effect.Effect<void> =>
     Effect.sync(() => onprogress(progress)).pipe(
@@ -102,32 +102,32 @@ const tell =
     )
 
 /** What a request without result is rejected with. */
-const thrown = (cause: Cause.Cause<McpClientError>): unknown =>
+const rejectionOf = (cause: Cause.Cause<McpClientError>): unknown =>
   Cause.hasInterruptsOnly(cause) ? McpClientError.closed("the request was interrupted") : Cause.squash(cause)
 
-const clientOver = (session: McpSession, context: Context.Context<never>): McpClientLike => {
+const makeClient = (session: McpSession, context: Context.Context<never>): McpClientLike => {
   const closing = new AbortController()
 
   const run = async <A>(
-    request: Effect.Effect<A, McpFailure | McpClientError>,
+    request: Effect.Effect<A, McpSessionError | McpClientError>,
     { signal, timeout }: RequestOptions = {}
   ): Promise<A> => {
-    const stop = signal === undefined ? closing.signal : AbortSignal.any([closing.signal, signal])
-    if (stop.aborted) throw reasonOf(stop)
+    const abortSignal = signal === undefined ? closing.signal : AbortSignal.any([closing.signal, signal])
+    if (abortSignal.aborted) throw abortReasonOf(abortSignal)
     const known = Effect.mapError(request, (error) =>
-      error instanceof McpClientError ? error : McpClientError.of(error)
+      error instanceof McpClientError ? error : McpClientError.fromFailure(error)
     )
     const limited =
       timeout === undefined
         ? known
         : Effect.timeoutOrElse(known, {
             duration: timeout,
-            orElse: () => Effect.fail(McpClientError.late(timeout))
+            orElse: () => Effect.fail(McpClientError.timedOut(timeout))
           })
-    const exit = await Effect.runPromiseExitWith(context)(limited, { signal: stop })
+    const exit = await Effect.runPromiseExitWith(context)(limited, { signal: abortSignal })
     if (Exit.isSuccess(exit)) return exit.value
-    if (stop.aborted) throw reasonOf(stop)
-    throw thrown(exit.cause)
+    if (abortSignal.aborted) throw abortReasonOf(abortSignal)
+    throw rejectionOf(exit.cause)
   }
 
   const { capabilities, instructions, name, version } = session.info
@@ -135,23 +135,25 @@ const clientOver = (session: McpSession, context: Context.Context<never>): McpCl
     listTools: ({ cursor } = {}, options) =>
       run(
         Effect.flatMap(session.listTools(cursor), (page) =>
-          Effect.map(readTools(page.items), (tools) => ({ tools, ...nextOf(page) }))
+          Effect.map(decodeTools(page.items), (tools) => ({ tools, ...nextCursorOf(page) }))
         ),
         options
       ),
-    allTools: (options) => run(Effect.flatMap(allPages(session.listTools), readTools), options),
+    allTools: (options) => run(Effect.flatMap(listAllPages(session.listTools), decodeTools), options),
     callTool: (params, _resultSchema, { onprogress, ...options } = {}) =>
       run(
         Effect.flatMap(
           session.callTool(
             params.name,
             params.arguments ?? {},
-            onprogress === undefined ? {} : { onProgress: tell(onprogress) }
+            onprogress === undefined ? {} : { onProgress: toProgressHandler(onprogress) }
           ),
           (raw) => {
-            const result = readResult(raw)
+            const result = decodeToolResult(raw)
             return result === undefined
-              ? Effect.fail(McpClientError.malformed(`what tool '${params.name}' answered is no MCP result`))
+              ? Effect.fail(
+                  McpClientError.invalidResponse(`what tool '${params.name}' answered is no MCP result`)
+                )
               : Effect.succeed(result)
           }
         ),
@@ -160,13 +162,13 @@ const clientOver = (session: McpSession, context: Context.Context<never>): McpCl
     listResources: ({ cursor } = {}, options) =>
       run(
         Effect.flatMap(session.listResources(cursor), (page) =>
-          Effect.map(readResources(page.items), (resources) => ({ resources, ...nextOf(page) }))
+          Effect.map(decodeResources(page.items), (resources) => ({ resources, ...nextCursorOf(page) }))
         ),
         options
       ),
     readResource: ({ uri }, options) =>
       run(
-        Effect.map(Effect.flatMap(session.readResource(uri), readContents), (contents) => ({ contents })),
+        Effect.map(Effect.flatMap(session.readResource(uri), decodeContents), (contents) => ({ contents })),
         options
       ),
     ping: (options) => run(Effect.as(session.ping, {}), options),
@@ -186,24 +188,25 @@ const clientOver = (session: McpSession, context: Context.Context<never>): McpCl
  * A session as an MCP client for programs without Effect. Requests run in the context of this effect; the client works
  * as long as the session does.
  */
-export const mcpClientOf = (session: McpSession): Effect.Effect<McpClientLike> =>
-  Effect.map(Effect.context<never>(), (context) => clientOver(session, context))
+export const makeMcpClient = (session: McpSession): Effect.Effect<McpClientLike> =>
+  Effect.map(Effect.context<never>(), (context) => makeClient(session, context))
 
 /**
  * The same client, all of whose requests end with the signal: for frameworks that call tools without passing one on.
  */
-export const stoppedBy = (client: McpClientLike, signal: AbortSignal): McpClientLike => {
-  const within = <O extends RequestOptions>(options: O | undefined) => ({
+export const withSignal = (client: McpClientLike, signal: AbortSignal): McpClientLike => {
+  const combineSignals = <O extends RequestOptions>(options: O | undefined) => ({
     ...options,
     signal: options?.signal === undefined ? signal : AbortSignal.any([signal, options.signal])
   })
   return {
     ...client,
-    listTools: (params, options) => client.listTools(params, within(options)),
-    allTools: (options) => client.allTools(within(options)),
-    callTool: (params, resultSchema, options) => client.callTool(params, resultSchema, within(options)),
-    listResources: (params, options) => client.listResources(params, within(options)),
-    readResource: (params, options) => client.readResource(params, within(options)),
-    ping: (options) => client.ping(within(options))
+    listTools: (params, options) => client.listTools(params, combineSignals(options)),
+    allTools: (options) => client.allTools(combineSignals(options)),
+    callTool: (params, resultSchema, options) =>
+      client.callTool(params, resultSchema, combineSignals(options)),
+    listResources: (params, options) => client.listResources(params, combineSignals(options)),
+    readResource: (params, options) => client.readResource(params, combineSignals(options)),
+    ping: (options) => client.ping(combineSignals(options))
   }
 }

@@ -54,7 +54,7 @@ const isResult = (value: JsonObject): value is JsonObject & McpToolResult =>
   Array.isArray(value["content"]) && value["content"].every(isContent)
 
 /** Reads a tool's result, or gives `undefined` for what is none. One without content gets an empty one. */
-export const readResult = (raw: JsonObject): McpToolResult | undefined => {
+export const decodeToolResult = (raw: JsonObject): McpToolResult | undefined => {
   const result = raw["content"] === undefined ? { ...raw, content: [] } : raw
   return isResult(result) ? result : undefined
 }
@@ -68,7 +68,7 @@ const isTool = (value: JsonObject): value is JsonObject & McpTool =>
  * Reads a listed tool, or gives `undefined` for what is none. A schema of parameters that names no type gets the only
  * one that MCP allows.
  */
-export const readTool = (raw: JsonObject): McpTool | undefined => {
+export const decodeTool = (raw: JsonObject): McpTool | undefined => {
   const { inputSchema } = raw
   const untyped = isJsonObject(inputSchema) && inputSchema["type"] === undefined
   const tool = untyped ? { ...raw, inputSchema: { ...inputSchema, type: "object" } } : raw

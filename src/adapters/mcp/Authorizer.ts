@@ -1,11 +1,11 @@
 import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { Duration, Effect, Fiber, FiberMap, Option, Result, type Scope } from "effect"
 import { CredentialStore } from "../../application/ports/CredentialStore.ts"
-import { McpFailure } from "../../application/ports/McpSession.ts"
-import { makeVault, nothing, type Vault } from "./Credentials.ts"
-import { type Challenge, converse, type Draft, makeProvider } from "./OAuth.ts"
+import { McpSessionError } from "../../application/ports/McpSession.ts"
+import { makeOAuthCredentialStore, noCredentials, type OAuthCredentialStore } from "./Credentials.ts"
+import { type Challenge, runOAuthFlow, type OAuthFlowState, makeOAuthProvider } from "./OAuth.ts"
 import { listenForRedirect } from "./RedirectListener.ts"
-import { type Enter, makeGate } from "./TokenGate.ts"
+import { type ObtainToken, makeBearerAuth } from "./TokenGate.ts"
 
 /** Somebody is asked to authorize us at an MCP server. */
 export interface AuthorizationRequest {
@@ -17,10 +17,10 @@ export interface AuthorizationRequest {
 
 /** How a Computer authorizes itself at MCP servers. */
 export interface AuthorizerOptions {
-  /** Shows somebody what to visit; {@link sayOnLog} will do. Without it nobody is asked. */
+  /** Shows somebody what to visit; {@link logAuthorizationRequest} will do. Without it nobody is asked. */
   readonly authorize?: (request: AuthorizationRequest) => Effect.Effect<void>
   /** How long whoever is asked may take; five minutes unless given. */
-  readonly patience?: Duration.Input
+  readonly authorizationTimeout?: Duration.Input
 }
 
 /** The part of an HTTP endpoint that authorization is about. */
@@ -44,161 +44,187 @@ export interface Authorizer {
    * Fails with `unauthorized` where authorization is missing, with `forbidden` where it has lapsed or does not suffice
    * (HTTP 403), and with `unavailable` where the authorization server or the store does not work.
    */
-  readonly around: <A, R>(
+  readonly withAuthorization: <A, R>(
     server: string,
     endpoint: HttpEndpoint,
-    open: (wrap: WrapFetch) => Effect.Effect<A, McpFailure, R>
-  ) => Effect.Effect<A, McpFailure, R>
+    open: (wrap: WrapFetch) => Effect.Effect<A, McpSessionError, R>
+  ) => Effect.Effect<A, McpSessionError, R>
 }
 
 /**
  * Asks whoever reads the log. Without the verifier, which never leaves this process, nobody can make anything of what
  * stands in the URL.
  */
-export const sayOnLog = ({ server, url }: AuthorizationRequest): Effect.Effect<void> =>
+export const logAuthorizationRequest = ({ server, url }: AuthorizationRequest): Effect.Effect<void> =>
   Effect.logWarning("an MCP server asks for authorization; open this page in a browser of this machine", {
     server,
     url
   })
 
 /** How long whoever is asked may take, unless a host says otherwise. */
-const usualPatience = Duration.minutes(5)
+const defaultAuthorizationTimeout = Duration.minutes(5)
 
-interface Target {
+interface AuthorizationTarget {
   readonly server: string
   readonly url: URL
-  readonly vault: Vault
+  readonly credentials: OAuthCredentialStore
 }
 
-const refused = (kind: "unauthorized" | "forbidden", message: string) => new McpFailure({ kind, message })
+const authorizationFailure = (reason: "unauthorized" | "forbidden", message: string) =>
+  new McpSessionError({ reason, message })
 
-const missing = refused(
+const authorizationMissing = authorizationFailure(
   "unauthorized",
   "the MCP server asks for authorization and nobody can be asked: authorize it at this Computer, or configure a token"
 )
-const lapsed = refused("forbidden", "the authorization has lapsed and cannot be renewed: authorize it anew")
+const authorizationExpired = authorizationFailure(
+  "forbidden",
+  "the authorization has lapsed and cannot be renewed: authorize it anew"
+)
 
-const hasOwnAuthorization = (headers: HttpEndpoint["headers"]): boolean =>
+const hasAuthorizationHeader = (headers: HttpEndpoint["headers"]): boolean =>
   Object.keys(headers ?? {}).some((name) => name.toLowerCase() === "authorization")
 
 /** Renews the tokens of a server, unless somebody was faster, and gives an access token other than the one refused. */
-const renew = Effect.fnUntraced(function* (
-  { server, url, vault }: Target,
-  sent: string | undefined,
+const refreshTokens = Effect.fnUntraced(function* (
+  { server, url, credentials }: AuthorizationTarget,
+  sentToken: string | undefined,
   challenge: Challenge
-): Effect.fn.Return<string, McpFailure> {
-  const stored = yield* vault.read
+): Effect.fn.Return<string, McpSessionError> {
+  const stored = yield* credentials.read
   const { tokens } = stored
-  if (tokens !== undefined && tokens.access_token !== sent) return tokens.access_token
-  if (tokens?.refresh_token === undefined) return yield* missing
-  const draft: Draft = { ...stored, page: undefined }
-  const outcome = yield* Effect.result(converse({ provider: makeProvider(draft), url, challenge }))
-  if (Result.isSuccess(outcome) && outcome.success === "AUTHORIZED" && draft.tokens !== undefined) {
-    yield* vault.write(draft)
+  if (tokens !== undefined && tokens.access_token !== sentToken) return tokens.access_token
+  if (tokens?.refresh_token === undefined) return yield* authorizationMissing
+  const flowState: OAuthFlowState = { ...stored, authorizationUrl: undefined }
+  const outcome = yield* Effect.result(
+    runOAuthFlow({ provider: makeOAuthProvider(flowState), url, challenge })
+  )
+  if (Result.isSuccess(outcome) && outcome.success === "AUTHORIZED" && flowState.tokens !== undefined) {
+    yield* credentials.write(flowState)
     yield* Effect.logDebug("authorization renewed", { server })
-    return draft.tokens.access_token
+    return flowState.tokens.access_token
   }
-  if (Result.isFailure(outcome) && outcome.failure.kind === "unavailable") return yield* outcome.failure
+  if (Result.isFailure(outcome) && outcome.failure.reason === "unavailable") return yield* outcome.failure
   // Refused, perhaps because another process has renewed in between: what that has stored must stay.
-  const { tokens: now } = yield* vault.read
+  const { tokens: now } = yield* credentials.read
   if (now !== undefined && now.access_token !== tokens.access_token) return now.access_token
-  yield* vault.write(draft)
+  yield* credentials.write(flowState)
   yield* Effect.logInfo("authorization has lapsed", { server })
-  return yield* lapsed
+  return yield* authorizationExpired
 }, Effect.uninterruptible)
 
 /** Gets a code from somebody, and what is needed to exchange it. */
-const ask = Effect.fnUntraced(function* (
-  { server, url }: Target,
+const requestCode = Effect.fnUntraced(function* (
+  { server, url }: AuthorizationTarget,
   challenge: Challenge,
   authorize: NonNullable<AuthorizerOptions["authorize"]>
 ) {
   const listener = yield* listenForRedirect
-  const draft: Draft = { ...nothing, page: undefined }
-  const provider = makeProvider(draft, listener)
-  yield* converse({ provider, url, challenge })
-  const { page } = draft
+  const flowState: OAuthFlowState = { ...noCredentials, authorizationUrl: undefined }
+  const provider = makeOAuthProvider(flowState, listener)
+  yield* runOAuthFlow({ provider, url, challenge })
+  const { authorizationUrl } = flowState
   // An MCP server could name anything that this machine opens, a program even.
-  if (page?.protocol !== "https:" && page?.protocol !== "http:") {
-    return yield* refused("unauthorized", "its authorization server names no web page to be authorized at")
+  if (authorizationUrl?.protocol !== "https:" && authorizationUrl?.protocol !== "http:") {
+    return yield* authorizationFailure(
+      "unauthorized",
+      "its authorization server names no web page to be authorized at"
+    )
   }
   yield* Effect.logInfo("asking for authorization", { server })
-  const shown = Effect.andThen(authorize({ server, url: page.href }), Effect.never)
-  return { draft, provider, code: yield* Effect.raceFirst(listener.code, shown) }
+  const shown = Effect.andThen(authorize({ server, url: authorizationUrl.href }), Effect.never)
+  return { flowState, provider, code: yield* Effect.raceFirst(listener.code, shown) }
 })
 
 /** Makes an authorizer. What it has begun ends with the scope. */
 export const makeAuthorizer = Effect.fnUntraced(function* ({
   authorize,
-  patience: given = usualPatience
+  authorizationTimeout = defaultAuthorizationTimeout
 }: AuthorizerOptions = {}): Effect.fn.Return<Authorizer, never, CredentialStore | Scope.Scope> {
   const store = yield* CredentialStore
   const runPromise = Effect.runPromiseWith(yield* Effect.context<never>())
-  const patience = Duration.fromInputUnsafe(given)
-  const late = refused("unauthorized", `nobody authorized it within ${Duration.toSeconds(patience)} seconds`)
-  const talks = yield* FiberMap.make<string, string, McpFailure>()
+  const timeout = Duration.fromInputUnsafe(authorizationTimeout)
+  const timeoutFailure = authorizationFailure(
+    "unauthorized",
+    `nobody authorized it within ${Duration.toSeconds(timeout)} seconds`
+  )
+  const flows = yield* FiberMap.make<string, string, McpSessionError>()
 
   /** One conversation of a kind at a time for a server: most refresh tokens are taken only once. */
-  const once = (kind: string, { server, url }: Target, talk: Effect.Effect<string, McpFailure>) =>
+  const singleFlight = (
+    kind: string,
+    { server, url }: AuthorizationTarget,
+    flow: Effect.Effect<string, McpSessionError>
+  ) =>
     Effect.suspend(() => {
       const key = JSON.stringify([kind, server, url.href])
-      return Option.match(FiberMap.getUnsafe(talks, key), {
-        onNone: () => Effect.flatMap(FiberMap.run(talks, key, talk), Fiber.join),
+      return Option.match(FiberMap.getUnsafe(flows, key), {
+        onNone: () => Effect.flatMap(FiberMap.run(flows, key, flow), Fiber.join),
         onSome: Fiber.join
       })
     })
 
-  const authorizeAnew = Effect.fnUntraced(function* (
-    target: Target,
+  const authorizeInteractively = Effect.fnUntraced(function* (
+    target: AuthorizationTarget,
     challenge: Challenge,
     show: NonNullable<AuthorizerOptions["authorize"]>
-  ): Effect.fn.Return<string, McpFailure> {
-    const { server, url, vault } = target
-    const { code, draft, provider } = yield* Effect.scoped(ask(target, challenge, show)).pipe(
-      Effect.timeoutOrElse({ duration: patience, orElse: () => Effect.fail(late) })
+  ): Effect.fn.Return<string, McpSessionError> {
+    const { server, url, credentials } = target
+    const { code, flowState, provider } = yield* Effect.scoped(requestCode(target, challenge, show)).pipe(
+      Effect.timeoutOrElse({ duration: timeout, orElse: () => Effect.fail(timeoutFailure) })
     )
-    yield* converse({ provider, url, challenge, code }).pipe(
-      Effect.andThen(Effect.suspend(() => vault.write(draft))),
+    yield* runOAuthFlow({ provider, url, challenge, code }).pipe(
+      Effect.andThen(Effect.suspend(() => credentials.write(flowState))),
       Effect.uninterruptible
     )
-    if (draft.tokens === undefined) {
-      return yield* refused("unauthorized", "its authorization server gave no tokens")
+    if (flowState.tokens === undefined) {
+      return yield* authorizationFailure("unauthorized", "its authorization server gave no tokens")
     }
     yield* Effect.logInfo("authorized", { server })
-    return draft.tokens.access_token
+    return flowState.tokens.access_token
   })
 
-  const enter = (target: Target): Enter => {
+  const makeObtainToken = (target: AuthorizationTarget): ObtainToken => {
     /** Tokens were granted once; that the store has forgotten them since is no reason to say they never were. */
-    let hasLapsed = false
-    return ({ challenge, mayAsk, sent }, signal) => {
-      const renewed = once("renew", target, renew(target, sent, challenge)).pipe(
-        Effect.tapError((failure) => Effect.sync(() => (hasLapsed ||= failure === lapsed))),
-        Effect.mapError((failure) => (failure === missing && hasLapsed ? lapsed : failure))
+    let hasExpired = false
+    return ({ challenge, allowInteractive, sentToken }, signal) => {
+      const refreshed = singleFlight("renew", target, refreshTokens(target, sentToken, challenge)).pipe(
+        Effect.tapError((failure) => Effect.sync(() => (hasExpired ||= failure === authorizationExpired))),
+        Effect.mapError((failure) =>
+          failure === authorizationMissing && hasExpired ? authorizationExpired : failure
+        )
       )
-      const entered =
-        authorize === undefined || !mayAsk
-          ? renewed
+      const obtained =
+        authorize === undefined || !allowInteractive
+          ? refreshed
           : Effect.catchIf(
-              renewed,
-              ({ kind }) => kind !== "unavailable",
-              () => once("ask", target, authorizeAnew(target, challenge, authorize))
+              refreshed,
+              ({ reason }) => reason !== "unavailable",
+              () => singleFlight("ask", target, authorizeInteractively(target, challenge, authorize))
             )
-      return runPromise(Effect.result(entered), signal && { signal })
+      return runPromise(Effect.result(obtained), signal && { signal })
     }
   }
 
   return {
-    around: (server, { headers, url: address }, open) => {
+    withAuthorization: (server, { headers, url: address }, open) => {
       const url = URL.parse(address)
-      if (url === null || hasOwnAuthorization(headers)) return open((fetch) => fetch)
-      const target: Target = { server, url, vault: makeVault(store, server, url) }
+      if (url === null || hasAuthorizationHeader(headers)) return open((fetch) => fetch)
+      const target: AuthorizationTarget = {
+        server,
+        url,
+        credentials: makeOAuthCredentialStore(store, server, url)
+      }
       // A server that asks for nothing needs no credentials, readable or not; one that asks will hear what is wrong.
       return Effect.flatMap(
-        Effect.orElseSucceed(target.vault.read, () => nothing),
+        Effect.orElseSucceed(target.credentials.read, () => noCredentials),
         (stored) => {
-          const { explain, wrap } = makeGate(url, stored.tokens?.access_token, enter(target))
-          return Effect.mapError(open(wrap), explain)
+          const { explainFailure, wrapFetch } = makeBearerAuth(
+            url,
+            stored.tokens?.access_token,
+            makeObtainToken(target)
+          )
+          return Effect.mapError(open(wrapFetch), explainFailure)
         }
       )
     }

@@ -8,10 +8,10 @@ import {
 import { Effect, Option, Redacted, Result } from "effect"
 import { z } from "zod"
 import type { CredentialStore } from "../../application/ports/CredentialStore.ts"
-import { McpFailure } from "../../application/ports/McpSession.ts"
+import { McpSessionError } from "../../application/ports/McpSession.ts"
 
 /** What authorization has brought for one MCP server. */
-export interface Credentials {
+export interface OAuthCredentials {
   /** Who we are to its authorization server. */
   readonly client: OAuthClientInformationMixed | undefined
   readonly tokens: OAuthTokens | undefined
@@ -21,31 +21,35 @@ export interface Credentials {
  * The credentials of one MCP server, which belong to its address as well as to its name: whoever changes the address
  * must not send it what the former one has trusted us with. Both fail with `unavailable`.
  */
-export interface Vault {
-  readonly read: Effect.Effect<Credentials, McpFailure>
-  readonly write: (credentials: Credentials) => Effect.Effect<void, McpFailure>
+export interface OAuthCredentialStore {
+  readonly read: Effect.Effect<OAuthCredentials, McpSessionError>
+  readonly write: (credentials: OAuthCredentials) => Effect.Effect<void, McpSessionError>
 }
 
 /** No credentials. */
-export const nothing: Credentials = { client: undefined, tokens: undefined }
+export const noCredentials: OAuthCredentials = { client: undefined, tokens: undefined }
 
-const Kept = z.object({
+const StoredCredentials = z.object({
   url: z.string(),
   client: z.union([OAuthClientInformationFullSchema, OAuthClientInformationSchema]).optional(),
   tokens: OAuthTokensSchema.optional()
 })
 
-const decode = (text: string, url: string): Option.Option<Credentials> =>
+const decodeCredentials = (text: string, url: string): Option.Option<OAuthCredentials> =>
   Result.try((): unknown => JSON.parse(text)).pipe(
     Result.getSuccess,
-    Option.flatMap((json) => Option.fromUndefinedOr(Kept.safeParse(json).data)),
-    Option.map(({ client, tokens, url: owner }) => (owner === url ? { client, tokens } : nothing))
+    Option.flatMap((json) => Option.fromUndefinedOr(StoredCredentials.safeParse(json).data)),
+    Option.map(({ client, tokens, url: owner }) => (owner === url ? { client, tokens } : noCredentials))
   )
 
-const unavailable = (message: string) => new McpFailure({ kind: "unavailable", message })
+const unavailable = (message: string) => new McpSessionError({ reason: "unavailable", message })
 
 /** Keeps the credentials of a server in a store, under its name. */
-export const makeVault = (store: CredentialStore["Service"], server: string, { href: url }: URL): Vault => {
+export const makeOAuthCredentialStore = (
+  store: CredentialStore["Service"],
+  server: string,
+  { href: url }: URL
+): OAuthCredentialStore => {
   const unreadable = unavailable(
     `the credentials kept for "${server}" cannot be understood; remove them to authorize anew`
   )
@@ -54,9 +58,12 @@ export const makeVault = (store: CredentialStore["Service"], server: string, { h
       Effect.mapError(({ message }) => unavailable(message)),
       Effect.flatMap(
         Option.match({
-          onNone: () => Effect.succeed(nothing),
-          onSome: (kept) =>
-            Effect.mapError(Effect.fromOption(decode(Redacted.value(kept), url)), () => unreadable)
+          onNone: () => Effect.succeed(noCredentials),
+          onSome: (stored) =>
+            Effect.mapError(
+              Effect.fromOption(decodeCredentials(Redacted.value(stored), url)),
+              () => unreadable
+            )
         })
       )
     ),

@@ -6,7 +6,7 @@ export interface BodyEnd {
   /** Why, as the end of a sentence. */
   readonly reason: string
   /** It was given up because nothing came for too long, or too much; otherwise the peer or the network ended it. */
-  readonly givenUp: boolean
+  readonly limitExceeded: boolean
   /** An event of the stream carried an id, so that the server may offer to resume it; of too much, nobody wants more. */
   readonly resumable: boolean
 }
@@ -14,9 +14,9 @@ export interface BodyEnd {
 /** What is done about a body. */
 export interface BodyOptions {
   /** How long it may be silent, in milliseconds; 0 means for ever. */
-  readonly silence: number
+  readonly idleTimeout: number
   /** It is a stream of server-sent events. */
-  readonly streams: boolean
+  readonly isEventStream: boolean
   /** Aborted when it is we who stop reading. */
   readonly signal?: AbortSignal | null | undefined
   /** Hears the end. What it gives is read as the body's last words, and the body then ends well, however it ended. */
@@ -27,11 +27,11 @@ const encoder = new TextEncoder()
 const decoder = new TextDecoder("latin1")
 
 /** Sees whether a stream of server-sent events has carried an id, however it is cut into pieces. */
-const makeIdFinder = () => {
+const makeEventIdDetector = () => {
   let found = false
   let tail = "\n"
   return {
-    read: (chunk: Uint8Array): void => {
+    scan: (chunk: Uint8Array): void => {
       if (found) return
       const text = tail + decoder.decode(chunk)
       found = /[\r\n]id:/.test(text)
@@ -42,17 +42,17 @@ const makeIdFinder = () => {
 }
 
 /** The ways in which events end. */
-const blankLines = ["\n\n", "\r\r", "\r\n\r\n"]
+const eventSeparators = ["\n\n", "\r\r", "\r\n\r\n"]
 
 /** Sees how many bytes have come of the message that is coming: of the event of a stream, else of the whole body. */
-const makeMeter = (streams: boolean) => {
+const makeMessageMeter = (isEventStream: boolean) => {
   let size = 0
   let tail = Buffer.alloc(0)
   return (chunk: Uint8Array): number => {
     size += chunk.length
-    if (!streams) return size
+    if (!isEventStream) return size
     const text = Buffer.concat([tail, chunk])
-    const end = Math.max(...blankLines.map((blank) => text.lastIndexOf(blank)))
+    const end = Math.max(...eventSeparators.map((blank) => text.lastIndexOf(blank)))
     if (end >= 0) size = text.length - end
     tail = text.subarray(-3)
     return size
@@ -66,64 +66,64 @@ const makeMeter = (streams: boolean) => {
  */
 export const readBody = (
   incoming: IncomingMessage,
-  { onEnd, signal, silence, streams }: BodyOptions
+  { onEnd, signal, idleTimeout, isEventStream }: BodyOptions
 ): ReadableStream => {
-  const ids = makeIdFinder()
+  const eventIds = makeEventIdDetector()
   let timer: NodeJS.Timeout | undefined
-  let over = false
-  let givenUp = false
+  let closed = false
+  let limitExceeded = false
   let tooLarge = false
-  const meter = makeMeter(streams)
+  const meter = makeMessageMeter(isEventStream)
 
-  const rest = (): void => clearTimeout(timer)
-  const giveUp = (reason: string): void => {
-    givenUp = true
+  const stopTimer = (): void => clearTimeout(timer)
+  const abort = (reason: string): void => {
+    limitExceeded = true
     incoming.destroy(new Error(reason))
   }
-  const listen = (): void => {
-    rest()
-    if (silence === 0 || over) return
+  const restartTimer = (): void => {
+    stopTimer()
+    if (idleTimeout === 0 || closed) return
     timer = setTimeout(() => {
-      giveUp(`nothing was heard for ${silence / 1000} seconds`)
-    }, silence)
+      abort(`nothing was heard for ${idleTimeout / 1000} seconds`)
+    }, idleTimeout)
   }
 
   return new ReadableStream({
     start: (controller) => {
       const finish = (error?: Error): void => {
-        if (over) return
-        over = true
-        rest()
+        if (closed) return
+        closed = true
+        stopTimer()
         if (error !== undefined && signal?.aborted === true) return controller.error(error)
         const reason = error === undefined ? "the response ended" : error.message
-        const lastWords = onEnd({ reason, givenUp, resumable: ids.found() && !tooLarge })
-        if (lastWords !== undefined) controller.enqueue(encoder.encode(lastWords))
-        if (lastWords === undefined && error !== undefined) return controller.error(error)
+        const finalEvent = onEnd({ reason, limitExceeded, resumable: eventIds.found() && !tooLarge })
+        if (finalEvent !== undefined) controller.enqueue(encoder.encode(finalEvent))
+        if (finalEvent === undefined && error !== undefined) return controller.error(error)
         controller.close()
       }
       incoming.on("data", (chunk: Uint8Array) => {
         if (tooLarge) return
         tooLarge = meter(chunk) > maxMessageBytes
-        if (tooLarge) return giveUp(`it is larger than ${maxMessageBytes} bytes`)
-        ids.read(chunk)
+        if (tooLarge) return abort(`it is larger than ${maxMessageBytes} bytes`)
+        eventIds.scan(chunk)
         controller.enqueue(chunk)
-        if ((controller.desiredSize ?? 0) > 0) return listen()
+        if ((controller.desiredSize ?? 0) > 0) return restartTimer()
         incoming.pause()
-        rest()
+        stopTimer()
       })
       incoming.on("end", () => finish())
       incoming.on("error", (error) =>
         finish(error.message === "aborted" ? new Error("the connection was cut") : error)
       )
-      listen()
+      restartTimer()
     },
     pull: () => {
       incoming.resume()
-      listen()
+      restartTimer()
     },
     cancel: () => {
-      over = true
-      rest()
+      closed = true
+      stopTimer()
       incoming.destroy()
     }
   })

@@ -10,20 +10,20 @@ import {
   type RequestId
 } from "@modelcontextprotocol/sdk/types.js"
 import { Deferred, Effect, Exit, Queue, type Scope } from "effect"
-import { McpFailure } from "../../application/ports/McpSession.ts"
+import { McpSessionError } from "../../application/ports/McpSession.ts"
 import type { SseParameters, StreamableParameters } from "../../domain/protocol/v0_2/parameters.ts"
-import { type HttpNews, isCut, makeHttpFetch } from "./HttpFetch.ts"
+import { type HttpEvent, isConnectionLost, makeHttpFetch } from "./HttpFetch.ts"
 import type { WrapFetch } from "./Authorizer.ts"
-import type { SessionOptions } from "./SdkSession.ts"
+import type { LegacySessionOptions } from "./SdkSession.ts"
 
 /** How long taking leave of an HTTP server may take. */
-const farewellTimeout = "1 second"
+const terminateTimeout = "1 second"
 
 /**
  * How often and how fast a stream that was cut is taken up again: for some 25 seconds, which a proxy or a network needs
  * to come back. After that the session is given up, and whoever supervises it begins a new one.
  */
-const reconnection = {
+const reconnectionDefaults = {
   initialReconnectionDelay: 1000,
   reconnectionDelayGrowFactor: 1.5,
   maxReconnectionDelay: 5000,
@@ -31,19 +31,19 @@ const reconnection = {
 }
 
 /** Streams are asked for no more often than this, in milliseconds: a server may want no pause between them at all. */
-const leastPause = 100
+const minStreamInterval = 100
 
 /** What a session says of itself when its server gives it no stream to hear notifications on. */
-const deaf = "the server offers no stream of notifications; windows are polled"
+const noNotificationStream = "the server offers no stream of notifications; windows are polled"
 
 /** Keeps the questions for streams apart, which the SDK asks as fast as the server says; others are asked at once. */
-const paced = (fetch: FetchLike): FetchLike => {
+const throttleStreamRequests = (fetch: FetchLike): FetchLike => {
   let next = 0
   return async (url, init) => {
     if (init?.method === "GET") {
       const now = performance.now()
       const wait = next - now
-      next = Math.max(next, now) + leastPause
+      next = Math.max(next, now) + minStreamInterval
       if (wait > 0) await sleep(wait, undefined, init.signal ? { signal: init.signal } : {})
     }
     return fetch(url, init)
@@ -54,23 +54,23 @@ const paced = (fetch: FetchLike): FetchLike => {
 const requestInit = (headers: { readonly [name: string]: string } | null) =>
   headers === null ? {} : { requestInit: { headers: { ...headers } } }
 
-const gone = "the MCP server is gone: connection refused"
+const connectionRefusedMessage = "the MCP server is gone: connection refused"
 
-const forgotten = "the MCP server has forgotten this session"
+const sessionExpiredMessage = "the MCP server has forgotten this session"
 
 /**
  * Lets the first answer to a request pass and no other: the SDK complains of answers it does not wait for, and every
  * stream that carries answers ends with one more. Tells when that one is all the answer there is.
  */
-const answeringOnce = (inner: Transport, onCut: (reason: string) => void): Transport => {
-  const open = new Set<RequestId>()
+const dropDuplicateResponses = (inner: Transport, onConnectionLost: (reason: string) => void): Transport => {
+  const pendingIds = new Set<RequestId>()
   const outer: Transport = {
     start: () => inner.start(),
     send: (message, options) => {
-      if (isJSONRPCRequest(message)) open.add(message.id)
+      if (isJSONRPCRequest(message)) pendingIds.add(message.id)
       if (isJSONRPCNotification(message) && message.method === "notifications/cancelled") {
         const id = message.params?.["requestId"]
-        if (typeof id === "string" || typeof id === "number") open.delete(id)
+        if (typeof id === "string" || typeof id === "number") pendingIds.delete(id)
       }
       return inner.send(message, options)
     },
@@ -78,112 +78,129 @@ const answeringOnce = (inner: Transport, onCut: (reason: string) => void): Trans
     setProtocolVersion: (version) => inner.setProtocolVersion?.(version)
   }
   inner.onmessage = (message, extra) => {
-    const answers = isJSONRPCResultResponse(message) || isJSONRPCErrorResponse(message)
-    if (answers && message.id !== undefined && !open.delete(message.id)) return
-    if (isJSONRPCErrorResponse(message) && isCut(message.error)) onCut(message.error.message)
+    const isResponse = isJSONRPCResultResponse(message) || isJSONRPCErrorResponse(message)
+    if (isResponse && message.id !== undefined && !pendingIds.delete(message.id)) return
+    if (isJSONRPCErrorResponse(message) && isConnectionLost(message.error))
+      onConnectionLost(message.error.message)
     outer.onmessage?.(message, extra)
   }
   inner.onclose = () => {
-    open.clear()
+    pendingIds.clear()
     outer.onclose?.()
   }
   inner.onerror = (error) => outer.onerror?.(error)
   return outer
 }
 
-const closed = (message: string) => Exit.succeed(new McpFailure({ kind: "closed", message }))
+const closedExit = (message: string) => Exit.succeed(new McpSessionError({ reason: "closed", message }))
 
 /**
  * A transport for a server that speaks Streamable HTTP. It says what the SDK's keeps to itself: that the server has
  * forgotten the session or is gone, that the stream of a call or of notifications was cut for good, that there is none
  * to hear notifications on. All but the last end the session.
  */
-export const makeStreamable = Effect.fnUntraced(function* (
+export const makeStreamableHttpTransport = Effect.fnUntraced(function* (
   url: URL,
   { headers, sseReadTimeout, terminateOnClose, timeout }: StreamableParameters,
   wrap: WrapFetch
-): Effect.fn.Return<SessionOptions, never, Scope.Scope> {
-  const lost = yield* Deferred.make<McpFailure>()
-  const unheard = yield* Deferred.make<string>()
-  const listening = yield* Deferred.make<void>()
-  const missed = yield* Queue.sliding<void>(1)
-  const reconnectionOptions = { ...reconnection }
+): Effect.fn.Return<LegacySessionOptions, never, Scope.Scope> {
+  const lost = yield* Deferred.make<McpSessionError>()
+  const notificationsUnavailable = yield* Deferred.make<string>()
+  const streamOpened = yield* Deferred.make<void>()
+  const missedNotifications = yield* Queue.sliding<void>(1)
+  const reconnectionOptions = { ...reconnectionDefaults }
 
-  const lose = (message: string): void => {
+  const markLost = (message: string): void => {
     // Attempts that are already planned are the last.
     reconnectionOptions.maxRetries = 0
-    Deferred.doneUnsafe(lost, closed(message))
+    Deferred.doneUnsafe(lost, closedExit(message))
   }
   /** What an answer to GET says of the stream of notifications, or of one that is taken up again. */
-  const tellOfStream = (status: number, resumes: boolean): void => {
-    const reopened = Deferred.isDoneUnsafe(listening)
+  const onStreamResponse = (status: number, isResumed: boolean): void => {
+    const reopened = Deferred.isDoneUnsafe(streamOpened)
     if (status === 200) {
-      if (reopened && !resumes) Queue.offerUnsafe(missed, undefined)
-      Deferred.doneUnsafe(listening, Exit.void)
-    } else if (!reopened && !resumes) Deferred.doneUnsafe(unheard, Exit.succeed(deaf))
-    else if (status === 404) lose(forgotten)
+      if (reopened && !isResumed) Queue.offerUnsafe(missedNotifications, undefined)
+      Deferred.doneUnsafe(streamOpened, Exit.void)
+    } else if (!reopened && !isResumed)
+      Deferred.doneUnsafe(notificationsUnavailable, Exit.succeed(noNotificationStream))
+    else if (status === 404) markLost(sessionExpiredMessage)
     // Here the SDK gives up without a word; any other answer makes it try again.
-    else if (status === 405) lose("the MCP server does not resume its streams")
+    else if (status === 405) markLost("the MCP server does not resume its streams")
   }
-  const tell = (news: HttpNews): void => {
-    const { inSession, method, resumes } = news.sent
-    if (news._tag === "Unanswered") {
-      if (news.refused) lose(gone)
-      else if (method === "GET" && !Deferred.isDoneUnsafe(listening)) {
-        Deferred.doneUnsafe(unheard, Exit.succeed(deaf))
+  const onEvent = (event: HttpEvent): void => {
+    const { hasSessionId, method, isResume } = event.sent
+    if (event._tag === "Unanswered") {
+      if (event.connectionRefused) markLost(connectionRefusedMessage)
+      else if (method === "GET" && !Deferred.isDoneUnsafe(streamOpened)) {
+        Deferred.doneUnsafe(notificationsUnavailable, Exit.succeed(noNotificationStream))
       }
     }
-    if (news._tag !== "Answered") return
-    if (method === "GET") tellOfStream(news.status, resumes)
-    if (method === "POST" && news.status === 404 && inSession) lose(forgotten)
+    if (event._tag !== "Answered") return
+    if (method === "GET") onStreamResponse(event.status, isResume)
+    if (method === "POST" && event.status === 404 && hasSessionId) markLost(sessionExpiredMessage)
   }
-  const fetch = paced(wrap(yield* makeHttpFetch({ timeout, sseReadTimeout, resumable: true, tell })))
+  const fetch = throttleStreamRequests(
+    wrap(yield* makeHttpFetch({ timeout, sseReadTimeout, resumable: true, onEvent }))
+  )
   const inner = new StreamableHTTPClientTransport(url, {
     ...requestInit(headers),
     reconnectionOptions,
     fetch
   })
   // The SDK's class and its own interface disagree under exactOptionalPropertyTypes.
-  const transport = answeringOnce(inner as Transport, (reason) => lose(`a call was cut: ${reason}`))
+  const transport = dropDuplicateResponses(inner as Transport, (reason) =>
+    markLost(`a call was cut: ${reason}`)
+  )
   const onerror = inner.onerror
   inner.onerror = (error) => {
     if (error.message.startsWith("Maximum reconnection attempts")) {
-      lose("the stream from the MCP server was cut and could not be taken up again")
+      markLost("the stream from the MCP server was cut and could not be taken up again")
     }
     onerror?.(error)
   }
   yield* Effect.addFinalizer(() => Effect.sync(() => void (reconnectionOptions.maxRetries = 0)))
-  const farewell = terminateOnClose
+  const beforeClose = terminateOnClose
     ? Effect.tryPromise(() => inner.terminateSession()).pipe(
         Effect.interruptible,
-        Effect.timeoutOption(farewellTimeout),
+        Effect.timeoutOption(terminateTimeout),
         Effect.ignore
       )
     : Effect.void
-  const hearing = Effect.raceFirst(Deferred.await(listening), Effect.asVoid(Deferred.await(unheard)))
-  return { transport, lost, unheard, hearing, missed: Queue.take(missed), farewell }
+  const notificationsReady = Effect.raceFirst(
+    Deferred.await(streamOpened),
+    Effect.asVoid(Deferred.await(notificationsUnavailable))
+  )
+  return {
+    transport,
+    lost,
+    notificationsUnavailable,
+    notificationsReady,
+    notificationsMissed: Queue.take(missedNotifications),
+    beforeClose
+  }
 })
 
 /**
  * A transport for a server that speaks HTTP with SSE. The session lives as long as its stream of events: the SDK would
  * open another one by itself, but that is a session nobody has initialized.
  */
-export const makeSse = Effect.fnUntraced(function* (
+export const makeSseTransport = Effect.fnUntraced(function* (
   url: URL,
   { headers, sseReadTimeout, timeout }: SseParameters,
   wrap: WrapFetch
-): Effect.fn.Return<SessionOptions, never, Scope.Scope> {
-  const lost = yield* Deferred.make<McpFailure>()
-  const tell = (news: HttpNews): void => {
-    if (news._tag === "StreamEnded") {
-      Deferred.doneUnsafe(lost, closed(`the MCP server's stream of events has ended: ${news.reason}`))
+): Effect.fn.Return<LegacySessionOptions, never, Scope.Scope> {
+  const lost = yield* Deferred.make<McpSessionError>()
+  const onEvent = (event: HttpEvent): void => {
+    if (event._tag === "StreamEnded") {
+      Deferred.doneUnsafe(lost, closedExit(`the MCP server's stream of events has ended: ${event.reason}`))
     }
-    if (news._tag === "Unanswered" && news.refused) Deferred.doneUnsafe(lost, closed(gone))
-    if (news._tag === "Answered" && news.sent.method === "POST" && news.status === 404) {
-      Deferred.doneUnsafe(lost, closed(forgotten))
+    if (event._tag === "Unanswered" && event.connectionRefused)
+      Deferred.doneUnsafe(lost, closedExit(connectionRefusedMessage))
+    if (event._tag === "Answered" && event.sent.method === "POST" && event.status === 404) {
+      Deferred.doneUnsafe(lost, closedExit(sessionExpiredMessage))
     }
   }
-  const fetch = wrap(yield* makeHttpFetch({ timeout, sseReadTimeout, resumable: false, tell }))
+  const fetch = wrap(yield* makeHttpFetch({ timeout, sseReadTimeout, resumable: false, onEvent }))
   const transport = new SSEClientTransport(url, { ...requestInit(headers), fetch })
   return { transport: transport as Transport, lost }
 })

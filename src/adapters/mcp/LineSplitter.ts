@@ -14,13 +14,13 @@ export const newline = 10
  * Where the next line ends. With two bytes to a unit either order of them will do: U+0A00, the newline read in the
  * wrong order, is no character.
  */
-const newlineAt = (bytes: Uint8Array, start: number, unit: 1 | 2): number => {
+const findNewline = (bytes: Uint8Array, start: number, codeUnitBytes: 1 | 2): number => {
   let at = bytes.indexOf(newline, start)
-  while (at >= 0 && unit === 2 && bytes[at ^ 1] !== 0) at = bytes.indexOf(newline, at + 1)
-  return unit === 2 && at >= 0 ? at - (at % 2) : at
+  while (at >= 0 && codeUnitBytes === 2 && bytes[at ^ 1] !== 0) at = bytes.indexOf(newline, at + 1)
+  return codeUnitBytes === 2 && at >= 0 ? at - (at % 2) : at
 }
 
-const join = (chunks: ReadonlyArray<Uint8Array>): Uint8Array => {
+const concatBytes = (chunks: ReadonlyArray<Uint8Array>): Uint8Array => {
   const [only] = chunks
   if (only !== undefined && chunks.length === 1) return only
   const joined = new Uint8Array(chunks.reduce((length, chunk) => length + chunk.length, 0))
@@ -38,7 +38,7 @@ const join = (chunks: ReadonlyArray<Uint8Array>): Uint8Array => {
  */
 export const makeLineSplitter = (
   maxBytes: number,
-  unit: 1 | 2 = 1
+  codeUnitBytes: 1 | 2 = 1
 ): ((chunk: Uint8Array) => ReadonlyArray<Line>) => {
   /** The first byte of a unit whose second one has not come yet. */
   let half: Uint8Array = new Uint8Array()
@@ -47,7 +47,7 @@ export const makeLineSplitter = (
   let head: Uint8Array | undefined
   let tail: Uint8Array = new Uint8Array()
 
-  const take = (piece: Uint8Array): void => {
+  const append = (piece: Uint8Array): void => {
     length += piece.length
     if (head === undefined && length <= maxBytes) {
       pieces.push(piece)
@@ -55,17 +55,17 @@ export const makeLineSplitter = (
     }
     if (head === undefined) {
       // No piece is empty but the last, so that many of them are always enough.
-      head = join([...pieces, piece].slice(0, edgeBytes)).slice(0, edgeBytes)
-      tail = join(pieces.slice(-edgeBytes))
+      head = concatBytes([...pieces, piece].slice(0, edgeBytes)).slice(0, edgeBytes)
+      tail = concatBytes(pieces.slice(-edgeBytes))
       pieces = []
     }
-    tail = join([tail, piece]).slice(-edgeBytes)
+    tail = concatBytes([tail, piece]).slice(-edgeBytes)
   }
-  const end = (): Line => {
+  const finishLine = (): Line => {
     const line: Line =
       head === undefined
-        ? { _tag: "Line", bytes: join(pieces) }
-        : { _tag: "TooLong", edges: join([head, tail]) }
+        ? { _tag: "Line", bytes: concatBytes(pieces) }
+        : { _tag: "TooLong", edges: concatBytes([head, tail]) }
     pieces = []
     length = 0
     head = undefined
@@ -75,17 +75,21 @@ export const makeLineSplitter = (
 
   return (chunk) => {
     const lines: Array<Line> = []
-    const all = half.length === 0 ? chunk : join([half, chunk])
-    const whole = all.length - (all.length % unit)
+    const all = half.length === 0 ? chunk : concatBytes([half, chunk])
+    const whole = all.length - (all.length % codeUnitBytes)
     const units = all.subarray(0, whole)
     half = all.subarray(whole)
     let start = 0
-    for (let at = newlineAt(units, 0, unit); at >= 0; at = newlineAt(units, start, unit)) {
-      take(units.subarray(start, at))
-      lines.push(end())
-      start = at + unit
+    for (
+      let at = findNewline(units, 0, codeUnitBytes);
+      at >= 0;
+      at = findNewline(units, start, codeUnitBytes)
+    ) {
+      append(units.subarray(start, at))
+      lines.push(finishLine())
+      start = at + codeUnitBytes
     }
-    if (start < units.length) take(units.subarray(start))
+    if (start < units.length) append(units.subarray(start))
     return lines
   }
 }

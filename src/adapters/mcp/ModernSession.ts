@@ -1,44 +1,46 @@
 import { SERVER_INFO_META_KEY, StreamableHTTPClientTransport } from "@modelcontextprotocol/client"
 import { Deferred, Effect, type Scope } from "effect"
-import { allPages } from "../../application/computer/paging.ts"
-import { McpFailure, type McpInfo, type McpSession } from "../../application/ports/McpSession.ts"
+import { listAllPages } from "../../application/computer/paging.ts"
+import { McpSessionError, type McpInfo, type McpSession } from "../../application/ports/McpSession.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json.ts"
 import type { StreamableParameters } from "../../domain/protocol/v0_2/parameters.ts"
 import type { WrapFetch } from "./Authorizer.ts"
 import { makeHttpFetch } from "./HttpFetch.ts"
-import { makeModernPeer, revision } from "./ModernPeer.ts"
+import { makeModernClient, modernRevision } from "./ModernPeer.ts"
 import { watchModern } from "./ModernWatch.ts"
-import { makeVerbs } from "./verbs.ts"
+import { makeSessionRequests } from "./verbs.ts"
 
-const member = (object: unknown, name: string): unknown => (isJsonObject(object) ? object[name] : undefined)
+const memberOf = (object: unknown, name: string): unknown => (isJsonObject(object) ? object[name] : undefined)
 
-const text = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
+const asString = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
 
 const infoOf = ({ _meta, capabilities, instructions }: JsonObject): McpInfo => {
-  const server = member(_meta, SERVER_INFO_META_KEY)
-  const resources = member(capabilities, "resources")
+  const server = memberOf(_meta, SERVER_INFO_META_KEY)
+  const resources = memberOf(capabilities, "resources")
   return {
-    name: text(member(server, "name")) ?? "unknown",
-    version: text(member(server, "version")) ?? "unknown",
-    protocolVersion: revision,
+    name: asString(memberOf(server, "name")) ?? "unknown",
+    version: asString(memberOf(server, "version")) ?? "unknown",
+    protocolVersion: modernRevision,
     capabilities: {
-      tools: member(capabilities, "tools") !== undefined,
+      tools: memberOf(capabilities, "tools") !== undefined,
       resources: resources !== undefined,
-      subscribe: member(resources, "subscribe") === true
+      subscribe: memberOf(resources, "subscribe") === true
     },
-    instructions: text(instructions)
+    instructions: asString(instructions)
   }
 }
 
 /** Refuses a server that speaks other revisions only. */
-const checkRevision = ({ supportedVersions }: JsonObject): Effect.Effect<void, McpFailure> => {
-  const spoken = Array.isArray(supportedVersions) ? supportedVersions.map(String) : []
-  return spoken.includes(revision)
+const requireSupportedRevision = ({
+  supportedVersions
+}: JsonObject): Effect.Effect<void, McpSessionError> => {
+  const supported = Array.isArray(supportedVersions) ? supportedVersions.map(String) : []
+  return supported.includes(modernRevision)
     ? Effect.void
     : Effect.fail(
-        new McpFailure({
-          kind: "unavailable",
-          message: `it speaks none of our revisions of MCP, only ${spoken.join(", ") || "unknown ones"}`
+        new McpSessionError({
+          reason: "unavailable",
+          message: `it speaks none of our revisions of MCP, only ${supported.join(", ") || "unknown ones"}`
         })
       )
 }
@@ -51,36 +53,36 @@ export const openModernSession = Effect.fnUntraced(function* (
   url: URL,
   { headers, sseReadTimeout, timeout }: StreamableParameters,
   wrap: WrapFetch
-): Effect.fn.Return<McpSession, McpFailure, Scope.Scope> {
+): Effect.fn.Return<McpSession, McpSessionError, Scope.Scope> {
   const fetch = wrap(yield* makeHttpFetch({ timeout, sseReadTimeout, resumable: false }))
-  const peer = yield* makeModernPeer(
+  const client = yield* makeModernClient(
     new StreamableHTTPClientTransport(url, {
       ...(headers !== null && { requestInit: { headers: { ...headers } } }),
       fetch
     })
   )
-  const { discover, request } = peer
+  const { discover, request } = client
   const discovered = yield* discover
-  yield* checkRevision(discovered)
+  yield* requireSupportedRevision(discovered)
   const info = infoOf(discovered)
   const degraded = yield* Deferred.make<string>()
 
-  const verbs = yield* makeVerbs(request)
-  const { listResources, readResource } = verbs
-  const listing = member(member(discovered["capabilities"], "resources"), "listChanged") === true
+  const sessionRequests = yield* makeSessionRequests(request)
+  const { listResources, readResource } = sessionRequests
+  const listChanged = memberOf(memberOf(discovered["capabilities"], "resources"), "listChanged") === true
 
   return {
     info,
-    ...verbs,
+    ...sessionRequests,
     watch: (wanted) =>
       watchModern(wanted, {
-        peer,
-        source: { listResources: allPages(listResources), readResource },
-        promised: { contents: info.capabilities.subscribe, listing },
+        client,
+        source: { listResources: listAllPages(listResources), readResource },
+        advertised: { subscribe: info.capabilities.subscribe, listChanged },
         degraded
       }),
     ping: Effect.asVoid(discover),
-    ended: Deferred.await(peer.lost),
+    closed: Deferred.await(client.lost),
     degraded: Deferred.await(degraded)
   }
 })

@@ -1,7 +1,7 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto"
 import { createServer, type ServerResponse } from "node:http"
 import { Deferred, Effect, Exit, type Scope } from "effect"
-import { McpFailure } from "../../application/ports/McpSession.ts"
+import { McpSessionError } from "../../application/ports/McpSession.ts"
 
 /** Waits at a loopback address for the browser of whoever was asked to authorize us. */
 export interface RedirectListener {
@@ -10,7 +10,7 @@ export interface RedirectListener {
   /** What the browser must bring along: it shows that we sent it. */
   readonly state: string
   /** The code that the browser brings; fails with `unauthorized` when the authorization was declined. */
-  readonly code: Effect.Effect<string, McpFailure>
+  readonly code: Effect.Effect<string, McpSessionError>
 }
 
 /** Only this machine may come back to us. */
@@ -32,14 +32,18 @@ const pages = {
 } as const
 
 /** How long a browser may take to send its request, in milliseconds; who is slower must not keep its place. */
-const sending = { headersTimeout: 10_000, requestTimeout: 10_000 }
+const requestTimeouts = { headersTimeout: 10_000, requestTimeout: 10_000 }
 
 const digest = (text: string): Buffer => createHash("sha256").update(text).digest()
 
 /** Answers a browser, then does what follows from it. */
-const show = (response: ServerResponse, page: keyof typeof pages, then: () => void = () => undefined) => {
+const sendPage = (
+  response: ServerResponse,
+  page: keyof typeof pages,
+  onSent: () => void = () => undefined
+) => {
   const [status, text] = pages[page]
-  response.once("close", then)
+  response.once("close", onSent)
   response
     .writeHead(status, {
       "Content-Type": "text/plain; charset=utf-8",
@@ -52,32 +56,36 @@ const show = (response: ServerResponse, page: keyof typeof pages, then: () => vo
 }
 
 /** Listens on a free port until the scope closes. Answers that do not carry our state change nothing. */
-export const listenForRedirect: Effect.Effect<RedirectListener, McpFailure, Scope.Scope> = Effect.gen(
+export const listenForRedirect: Effect.Effect<RedirectListener, McpSessionError, Scope.Scope> = Effect.gen(
   function* () {
-    const answer = yield* Deferred.make<string, McpFailure>()
+    const result = yield* Deferred.make<string, McpSessionError>()
     const state = randomBytes(stateBytes).toString("base64url")
-    const ours = digest(state)
-    const declined = new McpFailure({ kind: "unauthorized", message: "the authorization was declined" })
+    const expectedState = digest(state)
+    const declined = new McpSessionError({
+      reason: "unauthorized",
+      message: "the authorization was declined"
+    })
 
-    const http = createServer(sending, (request, response) => {
+    const http = createServer(requestTimeouts, (request, response) => {
       const target = URL.parse(request.url ?? "/", `http://${host}`)
-      if (request.method !== "GET" || target?.pathname !== path) return show(response, "missing")
+      if (request.method !== "GET" || target?.pathname !== path) return sendPage(response, "missing")
       const { searchParams: query } = target
       const code = query.get("code")
-      if (!timingSafeEqual(digest(query.get("state") ?? ""), ours)) return show(response, "foreign")
+      if (!timingSafeEqual(digest(query.get("state") ?? ""), expectedState))
+        return sendPage(response, "foreign")
       if (query.has("error")) {
-        return show(response, "declined", () => Deferred.doneUnsafe(answer, Exit.fail(declined)))
+        return sendPage(response, "declined", () => Deferred.doneUnsafe(result, Exit.fail(declined)))
       }
-      if (code === null) return show(response, "foreign")
-      return show(response, "received", () => Deferred.doneUnsafe(answer, Exit.succeed(code)))
+      if (code === null) return sendPage(response, "foreign")
+      return sendPage(response, "received", () => Deferred.doneUnsafe(result, Exit.succeed(code)))
     })
     http.maxConnections = maxConnections
 
-    const listening = Effect.callback<number, McpFailure>((resume) => {
+    const listening = Effect.callback<number, McpSessionError>((resume) => {
       // Also hears what goes wrong with single connections later on, which is no reason to give up.
       http.on("error", ({ message }) => {
         const why = `cannot wait for the authorization: ${message}`
-        resume(Effect.fail(new McpFailure({ kind: "unavailable", message: why })))
+        resume(Effect.fail(new McpSessionError({ reason: "unavailable", message: why })))
       })
       http.listen(0, host, () => {
         const address = http.address()
@@ -90,6 +98,6 @@ export const listenForRedirect: Effect.Effect<RedirectListener, McpFailure, Scop
         http.closeAllConnections()
       })
     )
-    return { url: `http://${host}:${port}${path}`, state, code: Deferred.await(answer) }
+    return { url: `http://${host}:${port}${path}`, state, code: Deferred.await(result) }
   }
 )

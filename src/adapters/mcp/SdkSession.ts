@@ -6,17 +6,17 @@ import { z } from "zod"
 import {
   isWatched,
   type McpChange,
-  McpFailure,
+  McpSessionError,
   type McpInfo,
   type McpProgress,
   type McpSession
 } from "../../application/ports/McpSession.ts"
-import { allPages } from "../../application/computer/paging.ts"
-import { version } from "../../version.ts"
-import { pollWhen, refused } from "./polling.ts"
-import { changeBacklog, everything, methodNotFound, readChange } from "./reading.ts"
-import { closedByServer, toFailure } from "./SdkFailure.ts"
-import { makeVerbs, type Ask } from "./verbs.ts"
+import { listAllPages } from "../../application/computer/paging.ts"
+import { packageVersion } from "../../version.ts"
+import { pollWhen, subscriptionsRejected } from "./polling.ts"
+import { maxPendingChanges, allChanges, methodNotFound, decodeChange } from "./reading.ts"
+import { closedByServer, sdkErrorToSessionError } from "./SdkFailure.ts"
+import { makeSessionRequests, type SendRequest } from "./verbs.ts"
 
 /** Takes any object: what a server says passes through untouched, where the SDK's own schemas would strip it. */
 const anyObject = z.looseObject({})
@@ -28,9 +28,9 @@ const noTimeout = 2 ** 31 - 1
 const unsubscribeTimeout = "1 second"
 
 /** How long a watch waits until notifications are heard; a stream may be open long before it shows. */
-const hearingTimeout = "5 seconds"
+const notificationsReadyTimeout = "5 seconds"
 
-const closedByUs = new McpFailure({ kind: "closed", message: "the session was closed" })
+const closedByUs = new McpSessionError({ reason: "closed", message: "the session was closed" })
 
 const toProgress = ({ message, progress, total }: Parameters<ProgressCallback>[0]): McpProgress => ({
   progress,
@@ -55,73 +55,75 @@ const infoOf = (client: Client, protocolVersion: string | undefined): McpInfo =>
 }
 
 /** What tells a session apart from others of the same SDK. */
-export interface SessionOptions {
+export interface LegacySessionOptions {
   readonly transport: Transport
   /** Why the session ended, where the transport knows more than that it did; waits until it has. */
-  readonly ended?: Effect.Effect<string>
+  readonly exitReason?: Effect.Effect<string>
   /** Done by the transport, at once, when it learns that the session is over though nothing has closed it. */
-  readonly lost?: Deferred.Deferred<McpFailure>
+  readonly lost?: Deferred.Deferred<McpSessionError>
   /** Done by the transport when it learns that notifications cannot be heard, with what is done about it. */
-  readonly unheard?: Deferred.Deferred<string>
+  readonly notificationsUnavailable?: Deferred.Deferred<string>
   /** Waits until notifications are heard, or it is known that they are not. */
-  readonly hearing?: Effect.Effect<void>
+  readonly notificationsReady?: Effect.Effect<void>
   /** Waits until notifications may have been missed, and again. */
-  readonly missed?: Effect.Effect<void>
+  readonly notificationsMissed?: Effect.Effect<void>
   /** Runs before the client closes, to take leave of the server. */
-  readonly farewell?: Effect.Effect<void>
+  readonly beforeClose?: Effect.Effect<void>
 }
 
 /** Opens a session on a transport of the v1 SDK; it closes with the scope. */
-export const openSession = Effect.fnUntraced(function* ({
-  ended: exited,
-  farewell = Effect.void,
-  hearing = Effect.void,
+export const openLegacySession = Effect.fnUntraced(function* ({
+  exitReason,
+  beforeClose = Effect.void,
+  notificationsReady = Effect.void,
   lost,
-  missed = Effect.never,
+  notificationsMissed = Effect.never,
   transport,
-  unheard: deaf
-}: SessionOptions): Effect.fn.Return<McpSession, McpFailure, Scope.Scope> {
-  const client = new Client({ name: "a2c-smcp", version }, { capabilities: {} })
-  const changes = yield* PubSub.sliding<McpChange | { readonly _tag: "Missed" }>(changeBacklog)
-  const closed = lost ?? (yield* Deferred.make<McpFailure>())
-  const unheard = deaf ?? (yield* Deferred.make<string>())
+  notificationsUnavailable: givenUnavailable
+}: LegacySessionOptions): Effect.fn.Return<McpSession, McpSessionError, Scope.Scope> {
+  const client = new Client({ name: "a2c-smcp", version: packageVersion }, { capabilities: {} })
+  const changes = yield* PubSub.sliding<McpChange | { readonly _tag: "Missed" }>(maxPendingChanges)
+  const closed = lost ?? (yield* Deferred.make<McpSessionError>())
+  const notificationsUnavailable = givenUnavailable ?? (yield* Deferred.make<string>())
   const run = Effect.runForkWith(yield* Effect.context<never>())
-  const ended = exited ?? Effect.map(Deferred.await(closed), ({ message }) => message)
+  const closeReason = exitReason ?? Effect.map(Deferred.await(closed), ({ message }) => message)
   let protocolVersion: string | undefined
 
   client.fallbackNotificationHandler = async ({ method, params }) => {
-    const change = readChange(method, params)
+    const change = decodeChange(method, params)
     if (change !== undefined) PubSub.publishUnsafe(changes, change)
   }
   // A transport that knows why its session ends says so soon after the connection does, which knows less.
-  if (exited === undefined) {
+  if (exitReason === undefined) {
     client.onclose = () => void Deferred.doneUnsafe(closed, Exit.succeed(closedByServer))
   }
   client.onerror = (error) => run(Effect.logDebug("MCP transport", { reason: error.message }))
-  const known = transport.setProtocolVersion?.bind(transport)
+  const forwardVersion = transport.setProtocolVersion?.bind(transport)
   transport.setProtocolVersion = (version) => {
     protocolVersion = version
-    known?.(version)
+    forwardVersion?.(version)
   }
 
   const close = Effect.ignore(Effect.tryPromise(() => client.close()))
   yield* Effect.addFinalizer(() =>
-    Deferred.succeed(closed, closedByUs).pipe(Effect.andThen(farewell), Effect.andThen(close))
+    Deferred.succeed(closed, closedByUs).pipe(Effect.andThen(beforeClose), Effect.andThen(close))
   )
   yield* Effect.forkScoped(
-    Effect.forever(Effect.andThen(missed, PubSub.publish(changes, { _tag: "Missed" })))
+    Effect.forever(Effect.andThen(notificationsMissed, PubSub.publish(changes, { _tag: "Missed" })))
   )
   yield* Effect.forkScoped(
-    Effect.flatMap(ended, (message) => Deferred.succeed(closed, new McpFailure({ kind: "closed", message })))
+    Effect.flatMap(closeReason, (message) =>
+      Deferred.succeed(closed, new McpSessionError({ reason: "closed", message }))
+    )
   )
   // Ends what still waits for an answer.
   yield* Effect.forkScoped(Effect.andThen(Deferred.await(closed), close))
 
   /** Once the session is over, that is why a request fails, whatever its own part of it was. */
-  const whyOf = (failure: McpFailure): Effect.Effect<never, McpFailure> =>
+  const failWithCloseReason = (failure: McpSessionError): Effect.Effect<never, McpSessionError> =>
     Deferred.isDoneUnsafe(closed) ? Effect.flatMap(Deferred.await(closed), Effect.fail) : Effect.fail(failure)
 
-  const request: Ask = (method, params, onProgress) =>
+  const request: SendRequest = (method, params, onProgress) =>
     Effect.tryPromise({
       try: (signal) =>
         client.request({ method, params: { ...params } }, anyObject, {
@@ -129,34 +131,36 @@ export const openSession = Effect.fnUntraced(function* ({
           timeout: noTimeout,
           ...(onProgress !== undefined && { onprogress: (progress) => onProgress(toProgress(progress)) })
         }),
-      catch: toFailure
-    }).pipe(Effect.catch(whyOf))
+      catch: sdkErrorToSessionError
+    }).pipe(Effect.catch(failWithCloseReason))
 
   // A process that ends before it has answered says more about why than the broken conversation does.
   yield* Effect.tryPromise({
     try: (signal) => client.connect(transport, { signal, timeout: noTimeout }),
-    catch: toFailure
+    catch: sdkErrorToSessionError
   }).pipe(
     // A beginning over SSE that is closed under way never ends. What the SDK closes by itself, it ends with a reason.
     Effect.raceFirst(
-      Effect.flatMap(Deferred.await(closed), (why) =>
-        why === closedByServer ? Effect.never : Effect.fail(why)
+      Effect.flatMap(Deferred.await(closed), (failure) =>
+        failure === closedByServer ? Effect.never : Effect.fail(failure)
       )
     ),
     Effect.catchIf(
-      ({ kind }) => kind === "closed",
+      ({ reason }) => reason === "closed",
       (failure) =>
-        Effect.flatMap(Effect.timeoutOption(ended, "1 second"), (reason) =>
+        Effect.flatMap(Effect.timeoutOption(closeReason, "1 second"), (message) =>
           Effect.fail(
-            reason._tag === "Some" ? new McpFailure({ kind: "unavailable", message: reason.value }) : failure
+            message._tag === "Some"
+              ? new McpSessionError({ reason: "unavailable", message: message.value })
+              : failure
           )
         )
     )
   )
   const info = infoOf(client, protocolVersion)
 
-  const verbs = yield* makeVerbs(request)
-  const { listResources, readResource } = verbs
+  const sessionRequests = yield* makeSessionRequests(request)
+  const { listResources, readResource } = sessionRequests
 
   const subscribe = Effect.fnUntraced(function* (uri: string) {
     yield* request("resources/subscribe", { uri })
@@ -174,19 +178,26 @@ export const openSession = Effect.fnUntraced(function* ({
     Effect.catchIf(
       subscribe(uri),
       ({ code }) => code === methodNotFound && info.capabilities.subscribe,
-      () => Deferred.succeed(unheard, refused)
+      () => Deferred.succeed(notificationsUnavailable, subscriptionsRejected)
     )
 
   const watch: McpSession["watch"] = Effect.fnUntraced(function* (wanted) {
-    yield* Effect.timeoutOption(Effect.raceFirst(hearing, Deferred.await(closed)), hearingTimeout)
+    yield* Effect.timeoutOption(
+      Effect.raceFirst(notificationsReady, Deferred.await(closed)),
+      notificationsReadyTimeout
+    )
     const subscription = yield* PubSub.subscribe(changes)
     yield* Effect.forEach(wanted.uris, subscribeOrPoll, { discard: true })
     const polled = info.capabilities.subscribe
-      ? yield* pollWhen(unheard, { listResources: allPages(listResources), readResource }, wanted)
+      ? yield* pollWhen(
+          notificationsUnavailable,
+          { listResources: listAllPages(listResources), readResource },
+          wanted
+        )
       : Stream.empty
     return Stream.fromSubscription(subscription).pipe(
       Stream.map((change) => {
-        if (change._tag === "Missed") return everything(wanted)
+        if (change._tag === "Missed") return allChanges(wanted)
         return isWatched(wanted, change) ? [change] : []
       }),
       Stream.flattenIterable,
@@ -197,10 +208,10 @@ export const openSession = Effect.fnUntraced(function* ({
 
   return {
     info,
-    ...verbs,
+    ...sessionRequests,
     watch,
     ping: Effect.asVoid(request("ping", {})),
-    ended: Deferred.await(closed),
-    degraded: info.capabilities.subscribe ? Deferred.await(unheard) : Effect.never
+    closed: Deferred.await(closed),
+    degraded: info.capabilities.subscribe ? Deferred.await(notificationsUnavailable) : Effect.never
   }
 })

@@ -2,23 +2,23 @@ import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { type JSONRPCMessage, JSONRPCMessageSchema } from "@modelcontextprotocol/sdk/types.js"
 import { type Cause, Deferred, Effect, Exit, Queue, Result, type Scope, Stream } from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
-import { McpFailure } from "../../application/ports/McpSession.ts"
+import { McpSessionError } from "../../application/ports/McpSession.ts"
 import type { StdioParameters } from "../../domain/protocol/v0_2/parameters.ts"
 import { makeLineCodec } from "./encodings.ts"
 import { type Line, makeLineSplitter, newline } from "./LineSplitter.ts"
 import { maxMessageBytes } from "./reading.ts"
 
 /** How many messages may wait to be written; a server that reads nothing holds up its callers, not our memory. */
-const writeBacklog = 64
+const maxQueuedWrites = 64
 
 /** How much of what a server complains about is kept: the last line, in characters; one of more bytes is cut. */
-const complaints = { characters: 500, bytes: 64 * 1024 }
+const stderrLimits = { maxCharacters: 500, maxBytes: 64 * 1024 }
 
 /** How long a server may take to end by itself when its input ends, and after it was told to terminate. */
-const patience = { input: "300 millis", terminate: "2 seconds" } as const
+const shutdownTimeouts = { afterInputEnd: "300 millis", afterTerminate: "2 seconds" } as const
 
 /** What a child inherits from us unless its configuration says otherwise: what it takes to run, and no secrets. */
-const inherited = [
+const inheritedVariables = [
   "HOME",
   "LOGNAME",
   "PATH",
@@ -36,7 +36,7 @@ const inherited = [
  * descriptor 3, which the system closes when we are gone, and then kills the group. The shell stays to collect its
  * children, and ends as the command ended.
  */
-const guard = `
+const guardScript = `
 exec 4<&0 </dev/null
 "$@" <&4 3<&- 4<&- & server=$!
 exec 4<&- >/dev/null 2>&1
@@ -49,50 +49,52 @@ kill -s KILL $watcher; wait $watcher
 exit $status
 `
 
-const commandOf = ({ args, command, cwd, env }: StdioParameters, environment: NodeJS.ProcessEnv) => {
+const makeCommand = ({ args, command, cwd, env }: StdioParameters, environment: NodeJS.ProcessEnv) => {
   const given = Object.fromEntries(
-    inherited.flatMap((name) => (environment[name] === undefined ? [] : [[name, environment[name]]]))
+    inheritedVariables.flatMap((name) => (environment[name] === undefined ? [] : [[name, environment[name]]]))
   )
   const options = {
     ...(cwd !== null && { cwd }),
     env: { ...given, ...env },
-    forceKillAfter: patience.terminate
+    forceKillAfter: shutdownTimeouts.afterTerminate
   } as const
   return process.platform === "win32"
     ? ChildProcess.make(command, args, options)
-    : ChildProcess.make("/bin/sh", ["-c", guard, "sh", command, ...args], {
+    : ChildProcess.make("/bin/sh", ["-c", guardScript, "sh", command, ...args], {
         ...options,
         additionalFds: { fd3: { type: "input" } }
       })
 }
 
 /** How much of either end of an unreadable message is searched for the request it answers, in bytes. */
-const edgeBytes = 512
+const searchedBytes = 512
 
 /**
  * Where a message says which request it answers, at its start or at its end; one with a method is no answer. An id is
  * whole JSON: a number, or a text without escapes and control characters.
  */
-const answer = {
-  first: /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*("[^"\\\p{Cc}]{1,100}"|[1-9]\d{0,14}|0)\s*,/u,
-  last: /"id"\s*:\s*("[^"\\\p{Cc}]{1,100}"|[1-9]\d{0,14}|0)\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$/u,
-  never: /^\s*\{(?:\s*"(?:id|jsonrpc)"\s*:\s*(?:"[^"\\]{1,100}"|\d{1,15})\s*,)*\s*"(?:method|params)"/u
+const responseIdPatterns = {
+  atStart:
+    /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*("[^"\\\p{Cc}]{1,100}"|[1-9]\d{0,14}|0)\s*,/u,
+  atEnd: /"id"\s*:\s*("[^"\\\p{Cc}]{1,100}"|[1-9]\d{0,14}|0)\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$/u,
+  notAResponse: /^\s*\{(?:\s*"(?:id|jsonrpc)"\s*:\s*(?:"[^"\\]{1,100}"|\d{1,15})\s*,)*\s*"(?:method|params)"/u
 }
 
 /** The ASCII in a text, whatever its encoding. */
 const asciiIn = (bytes: Uint8Array): string => Buffer.from(bytes).toString("latin1").replaceAll("\0", "")
 
 /** An error in place of an answer that cannot be read, if its edges show whose it was. */
-const unreadable = (bytes: Uint8Array, message: string): JSONRPCMessage | undefined => {
-  const head = asciiIn(bytes.subarray(0, edgeBytes))
-  if (answer.never.test(head)) return undefined
-  const id = (answer.first.exec(head) ?? answer.last.exec(asciiIn(bytes.subarray(-edgeBytes))))?.[1]
+const unreadableResponse = (bytes: Uint8Array, message: string): JSONRPCMessage | undefined => {
+  const head = asciiIn(bytes.subarray(0, searchedBytes))
+  if (responseIdPatterns.notAResponse.test(head)) return undefined
+  const id = (responseIdPatterns.atStart.exec(head) ??
+    responseIdPatterns.atEnd.exec(asciiIn(bytes.subarray(-searchedBytes))))?.[1]
   return id === undefined
     ? undefined
     : { jsonrpc: "2.0", id: JSON.parse(id) as string | number, error: { code: -32603, message } }
 }
 
-const readMessage = (text: string): Result.Result<JSONRPCMessage, string> => {
+const parseMessage = (text: string): Result.Result<JSONRPCMessage, string> => {
   const value = Result.try({ try: (): unknown => JSON.parse(text), catch: () => "it is not JSON" })
   return Result.flatMap(value, (message) =>
     JSONRPCMessageSchema.safeParse(message).success
@@ -101,10 +103,10 @@ const readMessage = (text: string): Result.Result<JSONRPCMessage, string> => {
   )
 }
 
-const unstartable = (defect: unknown): McpFailure => {
+const spawnFailure = (defect: unknown): McpSessionError => {
   const code = defect instanceof Error && "code" in defect ? defect.code : undefined
-  return new McpFailure({
-    kind: "unavailable",
+  return new McpSessionError({
+    reason: "unavailable",
     message: `the process cannot be started${typeof code === "string" ? `: ${code}` : ""}`
   })
 }
@@ -114,7 +116,7 @@ export interface StdioTransport {
   readonly transport: Transport
   readonly pid: number
   /** Why the process ended; for the owner's eyes, since it quotes what the process said. */
-  readonly exited: Effect.Effect<string>
+  readonly exitReason: Effect.Effect<string>
 }
 
 /**
@@ -124,26 +126,26 @@ export interface StdioTransport {
 export const makeStdioTransport = Effect.fnUntraced(function* (
   server: string,
   parameters: StdioParameters
-): Effect.fn.Return<StdioTransport, McpFailure, Scope.Scope | ChildProcessSpawner.ChildProcessSpawner> {
+): Effect.fn.Return<StdioTransport, McpSessionError, Scope.Scope | ChildProcessSpawner.ChildProcessSpawner> {
   const codec = yield* Effect.fromResult(
     Result.mapError(
       makeLineCodec(parameters.encoding, parameters.encodingErrorHandler),
-      (message) => new McpFailure({ kind: "unavailable", message })
+      (message) => new McpSessionError({ reason: "unavailable", message })
     )
   )
   const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
   const run = Effect.runPromiseWith(yield* Effect.context<never>())
-  const child = yield* spawner.spawn(commandOf(parameters, process.env)).pipe(
-    Effect.mapError(({ message }) => new McpFailure({ kind: "unavailable", message })),
+  const child = yield* spawner.spawn(makeCommand(parameters, process.env)).pipe(
+    Effect.mapError(({ message }) => new McpSessionError({ reason: "unavailable", message })),
     // Node throws some errors of the system where it tells others, such as arguments that are too long.
-    Effect.catchDefect((defect) => Effect.fail(unstartable(defect)))
+    Effect.catchDefect((defect) => Effect.fail(spawnFailure(defect)))
   )
-  const outgoing = yield* Queue.bounded<Uint8Array, Cause.Done>(writeBacklog)
-  let said: string | undefined
+  const outgoing = yield* Queue.bounded<Uint8Array, Cause.Done>(maxQueuedWrites)
+  let lastStderrLine: string | undefined
 
   const started = yield* Deferred.make<void>()
   /** The last answer to a request of the server, until it has its place among what is written. */
-  let answering: Promise<unknown> = Promise.resolve()
+  let lastReply: Promise<unknown> = Promise.resolve()
 
   const transport: Transport = {
     start: async () => void Deferred.doneUnsafe(started, Exit.void),
@@ -153,16 +155,16 @@ export const makeStdioTransport = Effect.fnUntraced(function* (
           taken ? Effect.void : Effect.die(new Error("Not connected"))
         )
       )
-      if (!("method" in message)) answering = sending.catch(() => undefined)
+      if (!("method" in message)) lastReply = sending.catch(() => undefined)
       return sending
     },
     close: async () => transport.onclose?.()
   }
 
-  const split = makeLineSplitter(maxMessageBytes, codec.unit)
+  const split = makeLineSplitter(maxMessageBytes, codec.codeUnitBytes)
   let isNoisy = false
   /** The first noise is worth the owner's attention; the rest of it would only be more of the same. */
-  const ignore = (reason: string) =>
+  const ignoreOutput = (reason: string) =>
     Effect.suspend(() => {
       const facts = { server, reason }
       if (isNoisy) return Effect.logDebug("output ignored", facts)
@@ -170,19 +172,19 @@ export const makeStdioTransport = Effect.fnUntraced(function* (
       return Effect.logWarning("output ignored: standard output is for messages only", facts)
     })
   /** A server that asks and asks, and reads no answer, is not listened to until it does. */
-  const answered = Effect.andThen(
+  const replyQueued = Effect.andThen(
     Effect.yieldNow,
-    Effect.promise(() => answering)
+    Effect.promise(() => lastReply)
   )
   /** What the receiver throws, as it does at what is nested too deep for it, ends nobody's reading. */
   const deliver = (message: JSONRPCMessage) =>
     Effect.try({ try: () => transport.onmessage?.(message), catch: String }).pipe(
-      Effect.catch(ignore),
-      Effect.andThen("method" in message && "id" in message ? answered : Effect.void)
+      Effect.catch(ignoreOutput),
+      Effect.andThen("method" in message && "id" in message ? replyQueued : Effect.void)
     )
-  const read = (line: Line): Effect.Effect<void> => {
+  const handleLine = (line: Line): Effect.Effect<void> => {
     if (line._tag === "TooLong") {
-      const message = unreadable(line.edges, `The answer is larger than ${maxMessageBytes} bytes`)
+      const message = unreadableResponse(line.edges, `The answer is larger than ${maxMessageBytes} bytes`)
       return Effect.andThen(
         Effect.logWarning("message too long", { server, limit: maxMessageBytes }),
         message === undefined ? Effect.void : deliver(message)
@@ -190,43 +192,45 @@ export const makeStdioTransport = Effect.fnUntraced(function* (
     }
     const text = codec.decode(line.bytes)
     if (Result.isFailure(text)) {
-      const message = unreadable(line.bytes, `The answer cannot be read: ${text.failure}`)
-      return message === undefined ? ignore(text.failure) : deliver(message)
+      const message = unreadableResponse(line.bytes, `The answer cannot be read: ${text.failure}`)
+      return message === undefined ? ignoreOutput(text.failure) : deliver(message)
     }
     if (text.success.trim() === "") return Effect.void
-    return Result.match(readMessage(text.success), { onFailure: ignore, onSuccess: deliver })
+    return Result.match(parseMessage(text.success), { onFailure: ignoreOutput, onSuccess: deliver })
   }
   /** A line that nobody was ready for costs that line, and nobody's reading. */
-  const readSafely = (line: Line) =>
+  const handleLineSafely = (line: Line) =>
     Effect.catchDefect(
-      Effect.suspend(() => read(line)),
+      Effect.suspend(() => handleLine(line)),
       (defect) => Effect.logError("a line of output could not be read", { server }, defect)
     )
   yield* Deferred.await(started).pipe(
     Effect.andThen(
-      Stream.runForEach(child.stdout, (chunk) => Effect.forEach(split(chunk), readSafely, { discard: true }))
+      Stream.runForEach(child.stdout, (chunk) =>
+        Effect.forEach(split(chunk), handleLineSafely, { discard: true })
+      )
     ),
     Effect.ignore,
     Effect.forkScoped
   )
-  const splitComplaints = makeLineSplitter(complaints.bytes)
-  const complain = (line: Line) =>
+  const splitStderr = makeLineSplitter(stderrLimits.maxBytes)
+  const recordStderr = (line: Line) =>
     Effect.suspend(() => {
       const text = new TextDecoder().decode(line._tag === "Line" ? line.bytes : line.edges).trimEnd()
       if (text === "") return Effect.void
-      said = text.slice(0, complaints.characters)
+      lastStderrLine = text.slice(0, stderrLimits.maxCharacters)
       return Effect.logDebug("stderr", { server, line: text })
     })
   // Last words may lack the end of their line.
   yield* Stream.concat(child.stderr, Stream.succeed(Uint8Array.of(newline))).pipe(
-    Stream.runForEach((chunk) => Effect.forEach(splitComplaints(chunk), complain, { discard: true })),
+    Stream.runForEach((chunk) => Effect.forEach(splitStderr(chunk), recordStderr, { discard: true })),
     Effect.ignore,
     Effect.forkScoped
   )
   yield* Stream.fromQueue(outgoing).pipe(Stream.run(child.stdin), Effect.ignore, Effect.forkScoped)
 
-  const exited = Effect.map(Effect.exit(child.exitCode), (exit) => {
-    const quote = said === undefined ? "" : `: ${said}`
+  const exitReason = Effect.map(Effect.exit(child.exitCode), (exit) => {
+    const quote = lastStderrLine === undefined ? "" : `: ${lastStderrLine}`
     if (Exit.isFailure(exit)) return `the process was killed${quote}`
     return exit.value === 127
       ? `command "${parameters.command}" not found`
@@ -237,15 +241,15 @@ export const makeStdioTransport = Effect.fnUntraced(function* (
   yield* Effect.addFinalizer(() =>
     Effect.andThen(
       Queue.end(outgoing),
-      Effect.timeoutOption(Effect.interruptible(Effect.exit(child.exitCode)), patience.input)
+      Effect.timeoutOption(Effect.interruptible(Effect.exit(child.exitCode)), shutdownTimeouts.afterInputEnd)
     )
   )
 
   yield* Effect.forkScoped(
     Effect.andThen(
-      exited,
+      exitReason,
       Effect.sync(() => transport.onclose?.())
     )
   )
-  return { transport, pid: child.pid, exited }
+  return { transport, pid: child.pid, exitReason }
 })

@@ -1,39 +1,39 @@
 import { extractWWWAuthenticateParams } from "@modelcontextprotocol/sdk/client/auth.js"
 import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { Result } from "effect"
-import { McpFailure } from "../../application/ports/McpSession.ts"
+import { McpSessionError } from "../../application/ports/McpSession.ts"
 import type { Challenge } from "./OAuth.ts"
 
 /** An access token was refused, or none was sent. */
-interface Entry {
-  readonly sent: string | undefined
+interface TokenRequest {
+  readonly sentToken: string | undefined
   readonly challenge: Challenge
   /** Somebody may be asked, which takes its time. */
-  readonly mayAsk: boolean
+  readonly allowInteractive: boolean
 }
 
 /** Gets an access token other than the one that was refused; rejects when the signal aborts. */
-export type Enter = (
-  entry: Entry,
+export type ObtainToken = (
+  request: TokenRequest,
   signal: AbortSignal | undefined
-) => Promise<Result.Result<string, McpFailure>>
+) => Promise<Result.Result<string, McpSessionError>>
 
 /** Shows access tokens to an MCP server, for one session. */
-export interface Gate {
-  readonly wrap: (fetch: FetchLike) => FetchLike
+export interface BearerAuth {
+  readonly wrapFetch: (fetch: FetchLike) => FetchLike
   /** Says more of a failure, where it is that the last request was turned away. */
-  readonly explain: (failure: McpFailure) => McpFailure
+  readonly explainFailure: (failure: McpSessionError) => McpSessionError
 }
 
-const distrusted = new McpFailure({
-  kind: "unauthorized",
+const tokenNotAccepted = new McpSessionError({
+  reason: "unauthorized",
   message: "the MCP server does not take the tokens of its authorization server"
 })
 
 /** What no header can carry would be quoted by the platform when it refuses it. */
 const isHeaderValue = (token: string): boolean => /^[\x21-\x7e]+$/.test(token)
 
-const bearing = (init: RequestInit | undefined, token: string | undefined): RequestInit | undefined => {
+const withBearer = (init: RequestInit | undefined, token: string | undefined): RequestInit | undefined => {
   if (token === undefined) return init
   if (!isHeaderValue(token)) throw new Error("its access token has characters that no request can carry")
   const headers = new Headers(init?.headers)
@@ -42,7 +42,7 @@ const bearing = (init: RequestInit | undefined, token: string | undefined): Requ
 }
 
 /** Pages that explain an error may show the request; what they say can end up in logs. */
-const withoutToken = async (response: Response, token: string | undefined): Promise<Response> => {
+const redactToken = async (response: Response, token: string | undefined): Promise<Response> => {
   if (token === undefined || response.status < 400) return response
   const { headers, status, statusText } = response
   const text = (await response.text()).replaceAll(token, "<redacted>")
@@ -50,43 +50,50 @@ const withoutToken = async (response: Response, token: string | undefined): Prom
 }
 
 /** Makes the gate of a session with the MCP server at this address. */
-export const makeGate = (url: URL, stored: string | undefined, enter: Enter): Gate => {
-  let token = stored
+export const makeBearerAuth = (
+  url: URL,
+  storedToken: string | undefined,
+  obtainToken: ObtainToken
+): BearerAuth => {
+  let token = storedToken
   /** A request has come through: the session is open, and nobody is asked in the middle of it. */
-  let inside = false
+  let hasConnected = false
   /** Why the last request was turned away, as long as none has come through since. */
-  let refusal: McpFailure | undefined
+  let lastFailure: McpSessionError | undefined
 
-  const pass = (response: Response, sent: string | undefined): Promise<Response> => {
-    inside = true
-    refusal = undefined
-    return withoutToken(response, sent)
+  const acceptResponse = (response: Response, sentToken: string | undefined): Promise<Response> => {
+    hasConnected = true
+    lastFailure = undefined
+    return redactToken(response, sentToken)
   }
-  const turnAway = (failure: McpFailure): Response => {
+  const rejectRequest = (failure: McpSessionError): Response => {
     // Thrown, its message reaches the caller; a status is what every version of the SDK understands.
-    if (failure.kind === "unavailable") throw new Error(failure.message)
-    refusal = failure
-    return new Response(null, { status: failure.kind === "forbidden" ? 403 : 401 })
+    if (failure.reason === "unavailable") throw new Error(failure.message)
+    lastFailure = failure
+    return new Response(null, { status: failure.reason === "forbidden" ? 403 : 401 })
   }
 
   return {
-    wrap: (base) => async (input, init) => {
+    wrapFetch: (base) => async (input, init) => {
       // Tokens are for the server they were given for, wherever it sends us.
       if (new URL(input).origin !== url.origin) return base(input, init)
-      const sent = token
-      const response = await base(input, bearing(init, sent))
-      if (response.status !== 401) return pass(response, sent)
+      const sentToken = token
+      const response = await base(input, withBearer(init, sentToken))
+      if (response.status !== 401) return acceptResponse(response, sentToken)
       const challenge = extractWWWAuthenticateParams(response)
       await response.body?.cancel()
-      const entered = await enter({ sent, challenge, mayAsk: !inside }, init?.signal ?? undefined)
-      if (Result.isFailure(entered)) return turnAway(entered.failure)
-      const fresh = entered.success
-      token = fresh
-      const again = await base(input, bearing(init, fresh))
-      if (again.status !== 401) return pass(again, fresh)
+      const obtained = await obtainToken(
+        { sentToken, challenge, allowInteractive: !hasConnected },
+        init?.signal ?? undefined
+      )
+      if (Result.isFailure(obtained)) return rejectRequest(obtained.failure)
+      const newToken = obtained.success
+      token = newToken
+      const again = await base(input, withBearer(init, newToken))
+      if (again.status !== 401) return acceptResponse(again, newToken)
       await again.body?.cancel()
-      return turnAway(distrusted)
+      return rejectRequest(tokenNotAccepted)
     },
-    explain: (failure) => (refusal?.kind === failure.kind ? refusal : failure)
+    explainFailure: (failure) => (lastFailure?.reason === failure.reason ? lastFailure : failure)
   }
 }

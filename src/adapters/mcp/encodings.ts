@@ -6,7 +6,7 @@ type ErrorHandler = StdioParameters["encodingErrorHandler"]
 /** How lines are read from and written to a process that speaks some encoding. */
 export interface LineCodec {
   /** Bytes of one code unit: a line ends only at a whole one. */
-  readonly unit: 1 | 2
+  readonly codeUnitBytes: 1 | 2
   /** The text of a line, or why it cannot be read. Lines are read in their order. */
   readonly decode: (line: Uint8Array) => Result.Result<string, string>
   /** The bytes of a line of JSON, for any text. Lines are written in their order. */
@@ -39,7 +39,7 @@ const pythonNames: ReadonlyMap<string, string> = new Map([
 ])
 
 /** Names of encodings for which the Encoding Standard reads another, larger one. */
-const exact: ReadonlyMap<string, "ascii" | "latin1" | "utf-16"> = new Map([
+const exactEncodings: ReadonlyMap<string, "ascii" | "latin1" | "utf-16"> = new Map([
   ["646", "ascii"],
   ["ascii", "ascii"],
   ["usascii", "ascii"],
@@ -52,10 +52,10 @@ const exact: ReadonlyMap<string, "ascii" | "latin1" | "utf-16"> = new Map([
   ["utf16", "utf-16"]
 ])
 
-const labelOf = (name: string): string | undefined => {
+const encodingLabelOf = (name: string): string | undefined => {
   const lower = name.trim().toLowerCase()
   const bare = lower.replace(/[^a-z0-9]/g, "")
-  const known = exact.get(bare)
+  const known = exactEncodings.get(bare)
   if (known !== undefined) return known
   const names = [pythonNames.get(bare), lower, lower.replaceAll("_", "-"), bare]
   const found = names.map((label) =>
@@ -74,18 +74,22 @@ const replacementBytes: ReadonlyMap<string, Uint8Array> = new Map([
   ["utf-16be", Uint8Array.of(0xff, 0xfd)]
 ])
 
-const unitOf = (label: string): LineCodec["unit"] => (label.startsWith("utf-16") ? 2 : 1)
+const codeUnitBytesOf = (label: string): LineCodec["codeUnitBytes"] => (label.startsWith("utf-16") ? 2 : 1)
 
 const asBuffer = ({ buffer, byteLength, byteOffset }: Uint8Array) =>
   Buffer.from(buffer, byteOffset, byteLength)
 
 /** The pieces of a text between the places where `mark` stands, which takes whole units. */
-const between = (bytes: Uint8Array, mark: Uint8Array, unit: number): ReadonlyArray<Uint8Array> => {
+const splitAtMark = (
+  bytes: Uint8Array,
+  mark: Uint8Array,
+  codeUnitBytes: number
+): ReadonlyArray<Uint8Array> => {
   const text = asBuffer(bytes)
   const pieces: Array<Uint8Array> = []
   let start = 0
   for (let at = text.indexOf(mark); at >= 0; at = text.indexOf(mark, Math.max(start, at + 1))) {
-    if (at % unit !== 0) continue
+    if (at % codeUnitBytes !== 0) continue
     pieces.push(text.subarray(start, at))
     start = at + mark.length
   }
@@ -95,25 +99,25 @@ const between = (bytes: Uint8Array, mark: Uint8Array, unit: number): ReadonlyArr
 type Decode = LineCodec["decode"]
 
 /** Reads with the platform's decoder. Bytes that mean nothing are treated as told; all that mean something stay. */
-const standardDecode = (label: string, handler: ErrorHandler): Decode => {
+const makeStandardDecoder = (label: string, handler: ErrorHandler): Decode => {
   const options = { ignoreBOM: true }
   const strict = new TextDecoder(label, { ...options, fatal: true })
   const lenient = new TextDecoder(label, options)
   const mark = replacementBytes.get(label)
-  const unit = unitOf(label)
-  const withoutFaults = (bytes: Uint8Array) => lenient.decode(bytes).replaceAll(replacement, "")
+  const codeUnitBytes = codeUnitBytesOf(label)
+  const decodeIgnoringInvalid = (bytes: Uint8Array) => lenient.decode(bytes).replaceAll(replacement, "")
   return (bytes) => {
     const sound = Result.try({ try: () => strict.decode(bytes), catch: () => `it is not valid ${label}` })
     if (Result.isSuccess(sound) || handler === "strict") return sound
     if (handler === "replace") return Result.succeed(lenient.decode(bytes))
-    const pieces = mark === undefined ? [bytes] : between(bytes, mark, unit)
-    return Result.succeed(pieces.map(withoutFaults).join(replacement))
+    const pieces = mark === undefined ? [bytes] : splitAtMark(bytes, mark, codeUnitBytes)
+    return Result.succeed(pieces.map(decodeIgnoringInvalid).join(replacement))
   }
 }
 
-const latin1Decode: Decode = (bytes) => Result.succeed(asBuffer(bytes).toString("latin1"))
+const decodeLatin1: Decode = (bytes) => Result.succeed(asBuffer(bytes).toString("latin1"))
 
-const asciiDecode =
+const makeAsciiDecoder =
   (handler: ErrorHandler): Decode =>
   (bytes) => {
     const text = asBuffer(bytes).toString("latin1")
@@ -124,9 +128,9 @@ const asciiDecode =
   }
 
 /** Reads UTF-16 in the order that a mark at the start of a line gave last; little-endian until there is one. */
-const markedDecode = (handler: ErrorHandler): Decode => {
-  const little = standardDecode("utf-16le", handler)
-  const big = standardDecode("utf-16be", handler)
+const makeBomDecoder = (handler: ErrorHandler): Decode => {
+  const little = makeStandardDecoder("utf-16le", handler)
+  const big = makeStandardDecoder("utf-16be", handler)
   let decode = little
   return (bytes) => {
     if (bytes[0] === 0xff && bytes[1] === 0xfe) decode = little
@@ -135,25 +139,25 @@ const markedDecode = (handler: ErrorHandler): Decode => {
   }
 }
 
-const decodeFor = (label: string, handler: ErrorHandler): Decode => {
+const makeDecoder = (label: string, handler: ErrorHandler): Decode => {
   switch (label) {
     case "ascii":
-      return asciiDecode(handler)
+      return makeAsciiDecoder(handler)
     case "latin1":
-      return latin1Decode
+      return decodeLatin1
     case "utf-16":
-      return markedDecode(handler)
+      return makeBomDecoder(handler)
     default:
-      return standardDecode(label, handler)
+      return makeStandardDecoder(label, handler)
   }
 }
 
 const escapeUnit = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`
 
 /** JSON in letters that all encodings but UTF-16 write as ASCII does. */
-const escaped = (json: string): string => json.replace(/[\u0080-\uffff]/g, escapeUnit)
+const escapeNonAscii = (json: string): string => json.replace(/[\u0080-\uffff]/g, escapeUnit)
 
-const encodeFor = (label: string): LineCodec["encode"] => {
+const makeEncoder = (label: string): LineCodec["encode"] => {
   switch (label) {
     case "utf-8":
       return (json) => Buffer.from(json, "utf8")
@@ -171,7 +175,7 @@ const encodeFor = (label: string): LineCodec["encode"] => {
       }
     }
     default:
-      return (json) => Buffer.from(escaped(json), "latin1")
+      return (json) => Buffer.from(escapeNonAscii(json), "latin1")
   }
 }
 
@@ -180,19 +184,19 @@ const encodeFor = (label: string): LineCodec["encode"] => {
  * the name. What is written is readable in the encoding, whatever it can express.
  */
 export const makeLineCodec = (name: string, handler: ErrorHandler): Result.Result<LineCodec, string> => {
-  const label = labelOf(name)
+  const label = encodingLabelOf(name)
   if (label === undefined) {
     return Result.fail(
       `unknown encoding "${name}": give a name such as utf-8, utf-16le, windows-1252 or shift_jis`
     )
   }
-  const decode = decodeFor(label, handler)
+  const decode = makeDecoder(label, handler)
   return Result.succeed({
-    unit: unitOf(label),
+    codeUnitBytes: codeUnitBytesOf(label),
     decode: (line) =>
       Result.map(decode(line), (text) =>
         text.startsWith(byteOrderMark) ? text.slice(byteOrderMark.length) : text
       ),
-    encode: encodeFor(label)
+    encode: makeEncoder(label)
   })
 }

@@ -1,42 +1,42 @@
 import { createHash } from "node:crypto"
 import { Deferred, Effect, Queue, type Scope, Stream } from "effect"
-import type { McpChange, McpFailure, McpWatch } from "../../application/ports/McpSession.ts"
+import type { McpChange, McpSessionError, McpWatchOptions } from "../../application/ports/McpSession.ts"
 import type { JsonObject } from "../../domain/json.ts"
-import { changeBacklog } from "./reading.ts"
+import { maxPendingChanges } from "./reading.ts"
 
 /** How long after one round of looking the next begins: what a person still takes for "at once" on a desktop. */
 const pollInterval = "5 seconds"
 
 /** How long a look may take; a peer that hangs holds up the rest of a round for so long at most. */
-const lookTimeout = "30 seconds"
+const pollTimeout = "30 seconds"
 
 /** How many looks run at once. */
-const lookConcurrency = 4
+const pollConcurrency = 4
 
 /** What a session says of itself when its peer refuses the subscriptions it advertises. */
-export const refused = "subscriptions are refused; windows are polled"
+export const subscriptionsRejected = "subscriptions are refused; windows are polled"
 
 /** What is looked at. */
 export interface PollSource {
   /** All resources that are listed now. */
-  readonly listResources: Effect.Effect<ReadonlyArray<JsonObject>, McpFailure>
+  readonly listResources: Effect.Effect<ReadonlyArray<JsonObject>, McpSessionError>
   /** The contents of a resource now. */
-  readonly readResource: (uri: string) => Effect.Effect<ReadonlyArray<JsonObject>, McpFailure>
+  readonly readResource: (uri: string) => Effect.Effect<ReadonlyArray<JsonObject>, McpSessionError>
 }
 
 /** What a watcher wants that can be polled. */
-export type Polled = Pick<McpWatch, "resources" | "uris">
+export type PollableWatch = Pick<McpWatchOptions, "resources" | "uris">
 
 /** Something to look at, and what it means when it looks different. */
-interface Target {
+interface PollTarget {
   readonly change: McpChange
-  readonly read: Effect.Effect<ReadonlyArray<JsonObject>, McpFailure>
+  readonly read: Effect.Effect<ReadonlyArray<JsonObject>, McpSessionError>
 }
 
-const targetsOf = (
+const pollTargetsOf = (
   { listResources, readResource }: PollSource,
-  { resources, uris }: Polled
-): ReadonlyArray<Target> => [
+  { resources, uris }: PollableWatch
+): ReadonlyArray<PollTarget> => [
   ...(resources ? [{ change: { _tag: "ResourcesChanged" } as const, read: listResources }] : []),
   ...uris.map((uri) => ({ change: { _tag: "ResourceUpdated", uri } as const, read: readResource(uri) }))
 ]
@@ -46,13 +46,13 @@ const fingerprint = (seen: unknown): string =>
   createHash("sha256").update(JSON.stringify(seen)).digest("base64")
 
 /** What something looks like now; an error of the peer is a look, too. Undefined when nobody could say. */
-const look = ({ read }: Target): Effect.Effect<string | undefined> =>
+const takeFingerprint = ({ read }: PollTarget): Effect.Effect<string | undefined> =>
   read.pipe(
     Effect.map(fingerprint),
-    Effect.catch(({ code, kind, message }) =>
-      Effect.succeed(kind === "protocol" ? fingerprint({ code, message }) : undefined)
+    Effect.catch(({ code, reason, message }) =>
+      Effect.succeed(reason === "protocol" ? fingerprint({ code, message }) : undefined)
     ),
-    Effect.timeoutOption(lookTimeout),
+    Effect.timeoutOption(pollTimeout),
     Effect.map((seen) => (seen._tag === "Some" ? seen.value : undefined))
   )
 
@@ -63,29 +63,29 @@ const look = ({ read }: Target): Effect.Effect<string | undefined> =>
  */
 const poll = Effect.fnUntraced(function* (
   source: PollSource,
-  wanted: Polled,
-  { missed = false }: { readonly missed?: boolean } = {}
+  wanted: PollableWatch,
+  { reportAllFirst = false }: { readonly reportAllFirst?: boolean } = {}
 ): Effect.fn.Return<Stream.Stream<McpChange>, never, Scope.Scope> {
-  const targets = targetsOf(source, wanted)
-  const changes = yield* Queue.sliding<McpChange>(changeBacklog)
-  const known = new Map<Target, string | undefined>()
-  const round = (tells: (target: Target, seen: string) => boolean) =>
+  const targets = pollTargetsOf(source, wanted)
+  const changes = yield* Queue.sliding<McpChange>(maxPendingChanges)
+  const lastFingerprints = new Map<PollTarget, string | undefined>()
+  const round = (isReported: (target: PollTarget, seen: string) => boolean) =>
     Effect.forEach(
       targets,
       (target) =>
-        Effect.map(look(target), (seen) => {
+        Effect.map(takeFingerprint(target), (seen) => {
           if (seen === undefined) return
-          if (tells(target, seen)) Queue.offerUnsafe(changes, target.change)
-          known.set(target, seen)
+          if (isReported(target, seen)) Queue.offerUnsafe(changes, target.change)
+          lastFingerprints.set(target, seen)
         }),
-      { concurrency: lookConcurrency, discard: true }
+      { concurrency: pollConcurrency, discard: true }
     )
-  yield* round(() => missed)
+  yield* round(() => reportAllFirst)
   yield* Effect.forkScoped(
     Effect.forever(
       Effect.andThen(
         Effect.sleep(pollInterval),
-        round((target, seen) => known.get(target) !== seen)
+        round((target, seen) => lastFingerprints.get(target) !== seen)
       )
     )
   )
@@ -99,9 +99,9 @@ const poll = Effect.fnUntraced(function* (
 export const pollWhen = Effect.fnUntraced(function* (
   reason: Deferred.Deferred<string>,
   source: PollSource,
-  wanted: Polled
+  wanted: PollableWatch
 ): Effect.fn.Return<Stream.Stream<McpChange>, never, Scope.Scope> {
   if (!wanted.resources && wanted.uris.length === 0) return Stream.empty
   if (Deferred.isDoneUnsafe(reason)) return yield* poll(source, wanted)
-  return Stream.unwrap(Effect.andThen(Deferred.await(reason), poll(source, wanted, { missed: true })))
+  return Stream.unwrap(Effect.andThen(Deferred.await(reason), poll(source, wanted, { reportAllFirst: true })))
 })

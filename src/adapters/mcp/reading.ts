@@ -1,14 +1,14 @@
 import {
   type McpChange,
-  McpFailure,
+  McpSessionError,
   type McpPage,
   type McpProgress,
-  type McpWatch
+  type McpWatchOptions
 } from "../../application/ports/McpSession.ts"
-import { bodyFault, isJsonObject, type JsonObject } from "../../domain/json.ts"
+import { checkJsonBody, isJsonObject, type JsonObject } from "../../domain/json.ts"
 
 /** How many changes wait for a watcher that lags. */
-export const changeBacklog = 1024
+export const maxPendingChanges = 1024
 
 /** Largest message a server may send, in bytes. */
 export const maxMessageBytes = 64 * 1024 * 1024
@@ -20,26 +20,26 @@ export const methodNotFound = -32601
  * The objects of a list that a message can hold: one that none can would cost its office all that is told together
  * with it, and whoever writes it as JSON the stack.
  */
-const tellable = (name: string, list: unknown): ReadonlyArray<JsonObject> =>
+const sendableItems = (name: string, list: unknown): ReadonlyArray<JsonObject> =>
   Array.isArray(list)
-    ? list.filter(isJsonObject).filter((item) => bodyFault({ [name]: [item] }) === undefined)
+    ? list.filter(isJsonObject).filter((item) => checkJsonBody({ [name]: [item] }) === undefined)
     : []
 
 /** One page of a listing; what is no object in it, or what no message can hold, is left out. */
-export const readPage = (result: JsonObject, items: "tools" | "resources"): McpPage => {
+export const decodePage = (result: JsonObject, items: "tools" | "resources"): McpPage => {
   const { nextCursor, [items]: found } = result
   return {
-    items: tellable(items, found),
+    items: sendableItems(items, found),
     nextCursor: typeof nextCursor === "string" && nextCursor !== "" ? nextCursor : undefined
   }
 }
 
 /** The contents of a resource; what is no object among them, or what no message can hold, is left out. */
-export const readContents = ({ contents }: JsonObject): ReadonlyArray<JsonObject> =>
-  tellable("contents", contents)
+export const decodeContents = ({ contents }: JsonObject): ReadonlyArray<JsonObject> =>
+  sendableItems("contents", contents)
 
 /** The change that a notification tells of, if it does. */
-export const readChange = (method: string, params: unknown): McpChange | undefined => {
+export const decodeChange = (method: string, params: unknown): McpChange | undefined => {
   switch (method) {
     case "notifications/tools/list_changed":
       return { _tag: "ToolsChanged" }
@@ -55,14 +55,14 @@ export const readChange = (method: string, params: unknown): McpChange | undefin
 }
 
 /** All that is watched, as if it had changed: what is told when changes may have been missed. */
-export const everything = ({ resources, tools, uris }: McpWatch): ReadonlyArray<McpChange> => [
+export const allChanges = ({ resources, tools, uris }: McpWatchOptions): ReadonlyArray<McpChange> => [
   ...(tools ? [{ _tag: "ToolsChanged" } as const] : []),
   ...(resources ? [{ _tag: "ResourcesChanged" } as const] : []),
   ...uris.map((uri) => ({ _tag: "ResourceUpdated", uri }) as const)
 ]
 
 /** The progress that the parameters of a notification tell, if they do. */
-export const readProgress = ({ message, progress, total }: JsonObject): McpProgress | undefined =>
+export const decodeProgress = ({ message, progress, total }: JsonObject): McpProgress | undefined =>
   typeof progress === "number"
     ? {
         progress,
@@ -71,7 +71,7 @@ export const readProgress = ({ message, progress, total }: JsonObject): McpProgr
       }
     : undefined
 
-const parse = (text: string): unknown => {
+const parseJson = (text: string): unknown => {
   try {
     return JSON.parse(text)
   } catch {
@@ -80,13 +80,13 @@ const parse = (text: string): unknown => {
 }
 
 /** The error in a JSON-RPC error response, if the text is one. */
-const readError = (text: string): McpFailure | undefined => {
-  const response = parse(text)
+const parseJsonRpcError = (text: string): McpSessionError | undefined => {
+  const response = parseJson(text)
   const error = isJsonObject(response) ? response["error"] : undefined
   if (!isJsonObject(error)) return undefined
   const { code, message } = error
   return typeof code === "number" && typeof message === "string"
-    ? new McpFailure({ kind: "protocol", code, message })
+    ? new McpSessionError({ reason: "protocol", code, message })
     : undefined
 }
 
@@ -94,8 +94,8 @@ const readError = (text: string): McpFailure | undefined => {
  * What an HTTP status that is no success means. A JSON-RPC error in the body says more than the status does; the text
  * of any other page is left out, it may hold anything.
  */
-export const httpFailure = (status: number, text: string): McpFailure => {
-  if (status === 401) return new McpFailure({ kind: "unauthorized", message: "HTTP 401" })
-  if (status === 403) return new McpFailure({ kind: "forbidden", message: "HTTP 403" })
-  return readError(text) ?? new McpFailure({ kind: "unavailable", message: `HTTP ${status}` })
+export const httpStatusToSessionError = (status: number, text: string): McpSessionError => {
+  if (status === 401) return new McpSessionError({ reason: "unauthorized", message: "HTTP 401" })
+  if (status === 403) return new McpSessionError({ reason: "forbidden", message: "HTTP 403" })
+  return parseJsonRpcError(text) ?? new McpSessionError({ reason: "unavailable", message: `HTTP ${status}` })
 }

@@ -3,7 +3,7 @@ import {
   isWatched,
   type McpChange,
   McpConnector,
-  McpFailure,
+  McpSessionError,
   type McpInfo,
   type McpPage,
   type McpProgress,
@@ -19,19 +19,19 @@ export interface ToolContext {
 /** A tool of a server in memory. */
 export interface MemoryTool {
   /** The tool as it is listed. */
-  readonly listed: JsonObject & { readonly name: string }
-  readonly run: (args: JsonObject, context: ToolContext) => Effect.Effect<JsonObject, McpFailure>
+  readonly definition: JsonObject & { readonly name: string }
+  readonly run: (args: JsonObject, context: ToolContext) => Effect.Effect<JsonObject, McpSessionError>
 }
 
 /** A resource of a server in memory. */
 export interface MemoryResource {
   /** The resource as it is listed. */
-  readonly listed: JsonObject & { readonly uri: string }
-  readonly read: Effect.Effect<ReadonlyArray<JsonObject>, McpFailure>
+  readonly definition: JsonObject & { readonly uri: string }
+  readonly read: Effect.Effect<ReadonlyArray<JsonObject>, McpSessionError>
 }
 
 /** What a server in memory is made of. */
-export interface MemoryServerOptions {
+export interface MemoryMcpServerOptions {
   readonly name?: string
   readonly capabilities?: Partial<McpInfo["capabilities"]>
   readonly tools?: ReadonlyArray<MemoryTool>
@@ -41,7 +41,7 @@ export interface MemoryServerOptions {
 }
 
 /** An MCP server in this process, and the hands of who plays it. */
-export interface MemoryServer {
+export interface MemoryMcpServer {
   /** Opens a session that lives as long as the scope. */
   readonly connect: Effect.Effect<McpSession, never, Scope.Scope>
   /** Replaces the tools and tells everybody who watches. */
@@ -49,7 +49,7 @@ export interface MemoryServer {
   /** Replaces the resources and tells everybody who watches. */
   readonly setResources: (resources: ReadonlyArray<MemoryResource>) => Effect.Effect<void>
   /** Tells a change without making one. */
-  readonly tell: (change: McpChange) => Effect.Effect<void>
+  readonly notify: (change: McpChange) => Effect.Effect<void>
   /** Ends all sessions, as a crash would. */
   readonly crash: (reason: string) => Effect.Effect<void>
   /** The URIs somebody is subscribed to now. */
@@ -57,15 +57,15 @@ export interface MemoryServer {
 }
 
 /** How many changes wait for a watcher that lags. */
-const backlog = 1024
+const maxQueuedChanges = 1024
 
 const unknownResource = (uri: string) =>
-  new McpFailure({ kind: "protocol", code: -32002, message: `Resource ${uri} not found` })
+  new McpSessionError({ reason: "protocol", code: -32002, message: `Resource ${uri} not found` })
 
-const pageOf = (items: ReadonlyArray<JsonObject>, size: number, cursor: string | undefined) => {
+const paginate = (items: ReadonlyArray<JsonObject>, size: number, cursor: string | undefined) => {
   const start = cursor === undefined ? 0 : Number(cursor)
   if (!Number.isInteger(start) || start < 0 || start > items.length) {
-    return Effect.fail(new McpFailure({ kind: "protocol", code: -32602, message: "Invalid cursor" }))
+    return Effect.fail(new McpSessionError({ reason: "protocol", code: -32602, message: "Invalid cursor" }))
   }
   const end = start + size
   const page: McpPage = {
@@ -76,18 +76,18 @@ const pageOf = (items: ReadonlyArray<JsonObject>, size: number, cursor: string |
 }
 
 /** Makes a server in memory: a full peer of the ones that run as processes, for tests and for hosts. */
-export const makeMemoryServer = Effect.fnUntraced(function* ({
+export const makeMemoryMcpServer = Effect.fnUntraced(function* ({
   capabilities,
   name = "memory",
   pageSize = Number.POSITIVE_INFINITY,
-  resources: firstResources = [],
-  tools: firstTools = []
-}: MemoryServerOptions = {}): Effect.fn.Return<MemoryServer> {
-  const tools = yield* Ref.make(firstTools)
-  const resources = yield* Ref.make(firstResources)
-  const hub = yield* PubSub.sliding<McpChange>(backlog)
+  resources: initialResources = [],
+  tools: initialTools = []
+}: MemoryMcpServerOptions = {}): Effect.fn.Return<MemoryMcpServer> {
+  const tools = yield* Ref.make(initialTools)
+  const resources = yield* Ref.make(initialResources)
+  const hub = yield* PubSub.sliding<McpChange>(maxQueuedChanges)
   const subscribed: Array<string> = []
-  let sessions: ReadonlyArray<Deferred.Deferred<McpFailure>> = []
+  let sessions: ReadonlyArray<Deferred.Deferred<McpSessionError>> = []
   const info: McpInfo = {
     name,
     version: "1.0.0",
@@ -101,7 +101,7 @@ export const makeMemoryServer = Effect.fnUntraced(function* ({
     args: JsonObject,
     onProgress: (progress: McpProgress) => Effect.Effect<void>
   ) {
-    const found = (yield* Ref.get(tools)).find(({ listed }) => listed.name === tool)
+    const found = (yield* Ref.get(tools)).find(({ definition }) => definition.name === tool)
     if (found === undefined) {
       return { content: [{ type: "text", text: `Unknown tool: ${tool}` }], isError: true }
     }
@@ -109,47 +109,51 @@ export const makeMemoryServer = Effect.fnUntraced(function* ({
   })
 
   const connect = Effect.gen(function* () {
-    const ended = yield* Deferred.make<McpFailure>()
+    const ended = yield* Deferred.make<McpSessionError>()
     sessions = [...sessions, ended]
     yield* Effect.addFinalizer(() => {
       sessions = sessions.filter((other) => other !== ended)
-      return Deferred.succeed(ended, new McpFailure({ kind: "closed", message: "the session was closed" }))
+      return Deferred.succeed(
+        ended,
+        new McpSessionError({ reason: "closed", message: "the session was closed" })
+      )
     })
     /** Runs a request as long as the session lives. */
-    const alive = <A>(request: Effect.Effect<A, McpFailure>): Effect.Effect<A, McpFailure> =>
+    const whileOpen = <A>(request: Effect.Effect<A, McpSessionError>): Effect.Effect<A, McpSessionError> =>
       Effect.raceFirst(Effect.flatMap(Deferred.await(ended), Effect.fail), request)
     const list = (
-      items: Effect.Effect<ReadonlyArray<{ readonly listed: JsonObject }>>,
+      items: Effect.Effect<ReadonlyArray<{ readonly definition: JsonObject }>>,
       supported: boolean,
       cursor: string | undefined
     ) =>
-      alive(
+      whileOpen(
         supported
           ? Effect.flatMap(items, (all) =>
-              pageOf(
-                all.map(({ listed }) => listed),
+              paginate(
+                all.map(({ definition }) => definition),
                 pageSize,
                 cursor
               )
             )
-          : Effect.fail(new McpFailure({ kind: "unsupported", message: "not supported" }))
+          : Effect.fail(new McpSessionError({ reason: "unsupported", message: "not supported" }))
       )
     const session: McpSession = {
       info,
       listTools: (cursor) => list(Ref.get(tools), info.capabilities.tools, cursor),
       listResources: (cursor) => list(Ref.get(resources), info.capabilities.resources, cursor),
       readResource: (uri) =>
-        alive(
+        whileOpen(
           Effect.flatMap(Ref.get(resources), (all) => {
-            const found = all.find(({ listed }) => listed.uri === uri)
+            const found = all.find(({ definition }) => definition.uri === uri)
             return found === undefined ? Effect.fail(unknownResource(uri)) : found.read
           })
         ),
-      callTool: (tool, args, { onProgress = () => Effect.void } = {}) => alive(call(tool, args, onProgress)),
+      callTool: (tool, args, { onProgress = () => Effect.void } = {}) =>
+        whileOpen(call(tool, args, onProgress)),
       watch: Effect.fnUntraced(function* (wanted) {
         const { uris } = wanted
         if (uris.length > 0 && !info.capabilities.subscribe) {
-          return yield* new McpFailure({ kind: "unsupported", message: "no subscriptions here" })
+          return yield* new McpSessionError({ reason: "unsupported", message: "no subscriptions here" })
         }
         const subscription = yield* PubSub.subscribe(hub)
         yield* Effect.acquireRelease(
@@ -164,25 +168,25 @@ export const makeMemoryServer = Effect.fnUntraced(function* ({
           Stream.interruptWhen(Deferred.await(ended))
         )
       }),
-      ping: alive(Effect.void),
-      ended: Deferred.await(ended)
+      ping: whileOpen(Effect.void),
+      closed: Deferred.await(ended)
     }
     return session
   })
 
-  const tell = (change: McpChange) => Effect.asVoid(PubSub.publish(hub, change))
+  const notify = (change: McpChange) => Effect.asVoid(PubSub.publish(hub, change))
   return {
     connect,
-    tell,
-    setTools: (next) => Effect.andThen(Ref.set(tools, next), tell({ _tag: "ToolsChanged" })),
-    setResources: (next) => Effect.andThen(Ref.set(resources, next), tell({ _tag: "ResourcesChanged" })),
+    notify,
+    setTools: (next) => Effect.andThen(Ref.set(tools, next), notify({ _tag: "ToolsChanged" })),
+    setResources: (next) => Effect.andThen(Ref.set(resources, next), notify({ _tag: "ResourcesChanged" })),
     crash: (message) =>
       Effect.suspend(() => {
         const running = sessions
         sessions = []
         return Effect.forEach(
           running,
-          (ended) => Deferred.succeed(ended, new McpFailure({ kind: "closed", message })),
+          (ended) => Deferred.succeed(ended, new McpSessionError({ reason: "closed", message })),
           { discard: true }
         )
       }),
@@ -192,13 +196,13 @@ export const makeMemoryServer = Effect.fnUntraced(function* ({
 
 /** Connects to servers in memory by the name under which they are configured. */
 export const layer = (
-  servers: ReadonlyMap<string, Pick<MemoryServer, "connect">>
+  servers: ReadonlyMap<string, Pick<MemoryMcpServer, "connect">>
 ): Layer.Layer<McpConnector> =>
   Layer.succeed(
     McpConnector,
     McpConnector.of({
       connect: (name) =>
         servers.get(name)?.connect ??
-        Effect.fail(new McpFailure({ kind: "unavailable", message: `no server '${name}' in memory` }))
+        Effect.fail(new McpSessionError({ reason: "unavailable", message: `no server '${name}' in memory` }))
     })
   )

@@ -1,60 +1,65 @@
 import { Duration, Effect, Exit, type Fiber, Layer } from "effect"
-import { type Body, faultyBody } from "../../application/ports/Body.ts"
-import { NodeAway, type NodeAsked, NodeLink, type NodeReceive } from "../../application/ports/NodeLink.ts"
+import { type Body, invalidBody } from "../../application/ports/Body.ts"
+import {
+  NodeUnreachable,
+  type NodeReplyExit,
+  NodeLink,
+  type NodeMessageHandler
+} from "../../application/ports/NodeLink.ts"
 import { textBody } from "../bytes/TextBody.ts"
-import { type Asked, LinkClosed, NoAnswer, NotSent } from "../../application/ports/Transport.ts"
+import { type ReplyExit, LinkClosed, RequestTimeout, SendFailed } from "../../application/ports/Transport.ts"
 
 /** How much longer than the deadline an answer is waited for: the other node keeps the deadline. */
-const netTime = Duration.seconds(3)
+const timeoutGrace = Duration.seconds(3)
 
 /** A request between two nodes. Whoever takes it off both ends first decides how it ended. */
-interface Call {
-  readonly from: Station
-  readonly to: Station
-  readonly end: (asked: NodeAsked) => void
+interface NodeCall {
+  readonly caller: NodeEndpoint
+  readonly callee: NodeEndpoint
+  readonly onReply: (exit: NodeReplyExit) => void
   /** What the member's node does when the answer is not wanted any more, once it has been asked. */
-  forget: () => void
+  cancel: () => void
   /** Ends it when the member's node does not. */
-  readonly net: Fiber.Fiber<void>
+  readonly timeoutFiber: Fiber.Fiber<void>
 }
 
 /** A node, as the others see it. */
-interface Station {
+interface NodeEndpoint {
   readonly node: string
-  readonly asked: Set<Call>
-  readonly serving: Set<Call>
-  receive: NodeReceive | undefined
-  ignored: number
-  unsent: number
+  readonly outboundRequests: Set<NodeCall>
+  readonly inboundRequests: Set<NodeCall>
+  handler: NodeMessageHandler | undefined
+  ignoredReplies: number
+  droppedMessages: number
 }
 
 /** The nodes of a cluster within one process, by name. */
-export interface Cluster {
-  readonly stations: Map<string, Station>
+export interface MemoryNetwork {
+  readonly nodes: Map<string, NodeEndpoint>
 }
 
 /** A cluster without nodes. Each {@link layer} on it is one. */
-export const makeCluster = (): Cluster => ({ stations: new Map() })
+export const makeNetwork = (): MemoryNetwork => ({ nodes: new Map() })
 
 /** A body as the far end gets it: by its text, so that the nodes share no object. */
-const carry = (body: Body): Body => {
+const copyBody = (body: Body): Body => {
   const text = body.text()
-  return text._tag === "Failure" ? faultyBody(text.failure) : textBody(text.success)
+  return text._tag === "Failure" ? invalidBody(text.failure) : textBody(text.success)
 }
 
-const over = (call: Call): boolean => {
-  call.net.interruptUnsafe()
-  call.to.serving.delete(call)
-  return call.from.asked.delete(call)
+const removeCall = (call: NodeCall): boolean => {
+  call.timeoutFiber.interruptUnsafe()
+  call.callee.inboundRequests.delete(call)
+  return call.caller.outboundRequests.delete(call)
 }
 
 /** Ends everything between two nodes, at both ends. */
-const sever = (one: Station, other: Station, reason: string): void => {
+const disconnectNodes = (one: NodeEndpoint, other: NodeEndpoint, reason: string): void => {
   for (const [from, to] of [[one, other] as const, [other, one] as const]) {
-    for (const call of new Set(from.asked)) {
-      if (call.to !== to || !over(call)) continue
-      call.forget()
-      call.end(Exit.fail(new NodeAway({ node: to.node, reason })))
+    for (const call of new Set(from.outboundRequests)) {
+      if (call.callee !== to || !removeCall(call)) continue
+      call.cancel()
+      call.onReply(Exit.fail(new NodeUnreachable({ node: to.node, reason })))
     }
   }
 }
@@ -63,121 +68,122 @@ const sever = (one: Station, other: Station, reason: string): void => {
  * The way to the other nodes of a cluster in this process: a full peer of the one over Redis, for deterministic tests
  * on virtual time and for hosts of several Servers. The node is gone when the layer's scope closes.
  */
-export const layer = (cluster: Cluster, node: string): Layer.Layer<NodeLink> =>
+export const layer = (network: MemoryNetwork, node: string): Layer.Layer<NodeLink> =>
   Layer.effect(
     NodeLink,
     Effect.gen(function* () {
-      const { stations } = cluster
+      const { nodes } = network
       const context = yield* Effect.context<never>()
-      const run = Effect.runForkWith(context)
+      const runFork = Effect.runForkWith(context)
       /** By Effect's scheduler, of which a virtual clock knows: it does not tick before this is done. */
-      const soon = (act: () => void) => void run(Effect.andThen(Effect.yieldNow, Effect.sync(act)))
-      const here: Station = {
+      const runSoon = (callback: () => void) =>
+        void runFork(Effect.andThen(Effect.yieldNow, Effect.sync(callback)))
+      const self: NodeEndpoint = {
         node,
-        asked: new Set(),
-        serving: new Set(),
-        receive: undefined,
-        ignored: 0,
-        unsent: 0
+        outboundRequests: new Set(),
+        inboundRequests: new Set(),
+        handler: undefined,
+        ignoredReplies: 0,
+        droppedMessages: 0
       }
       yield* Effect.acquireRelease(
-        Effect.sync(() => void stations.set(node, here)),
+        Effect.sync(() => void nodes.set(node, self)),
         () =>
           Effect.sync(() => {
-            if (stations.get(node) === here) stations.delete(node)
-            for (const { from, to } of new Set([...here.asked, ...here.serving])) {
-              sever(here, from === here ? to : from, "it has ended")
+            if (nodes.get(node) === self) nodes.delete(node)
+            for (const { caller, callee } of new Set([...self.outboundRequests, ...self.inboundRequests])) {
+              disconnectNodes(self, caller === self ? callee : caller, "it has ended")
             }
           })
       )
 
-      const request: NodeLink["Service"]["request"] = (name, addressee, event, body, deadline, end) => {
-        const to = stations.get(name)
-        const written = body.text()
-        if (written._tag === "Failure" || to === undefined || stations.get(node) !== here) {
-          let wanted = true
-          soon(() => {
-            if (!wanted) return
-            end(
+      const startRequest: NodeLink["Service"]["startRequest"] = (name, to, event, body, timeout, onReply) => {
+        const callee = nodes.get(name)
+        const text = body.text()
+        if (text._tag === "Failure" || callee === undefined || nodes.get(node) !== self) {
+          let isAwaited = true
+          runSoon(() => {
+            if (!isAwaited) return
+            onReply(
               Exit.fail(
-                written._tag === "Failure"
-                  ? new NotSent({ refusal: written.failure })
-                  : new NodeAway({ node: name, reason: "it does not listen" })
+                text._tag === "Failure"
+                  ? new SendFailed({ error: text.failure })
+                  : new NodeUnreachable({ node: name, reason: "it does not listen" })
               )
             )
           })
           return () => {
-            wanted = false
+            isAwaited = false
           }
         }
-        const net = run(
+        const timeoutFiber = runFork(
           Effect.andThen(
-            Effect.sleep(Duration.sum(deadline, netTime)),
+            Effect.sleep(Duration.sum(timeout, timeoutGrace)),
             Effect.sync(() => {
-              if (!over(call)) return
-              call.forget()
-              end(Exit.fail(new NoAnswer({ after: deadline })))
+              if (!removeCall(call)) return
+              call.cancel()
+              onReply(Exit.fail(new RequestTimeout({ timeout })))
             })
           )
         )
-        const call: Call = { from: here, to, end, forget: () => {}, net }
-        here.asked.add(call)
-        to.serving.add(call)
-        const ended = (asked: Asked) => {
-          if (over(call)) call.end(Exit.map(asked, (answer) => answer.map(carry)))
-          else here.ignored++
+        const call: NodeCall = { caller: self, callee, onReply, cancel: () => {}, timeoutFiber }
+        self.outboundRequests.add(call)
+        callee.inboundRequests.add(call)
+        const finish = (exit: ReplyExit) => {
+          if (removeCall(call)) call.onReply(Exit.map(exit, (reply) => reply.map(copyBody)))
+          else self.ignoredReplies++
         }
-        const sent = carry(body)
-        soon(() => {
-          if (!to.serving.has(call)) return
-          const { receive } = to
-          if (receive === undefined) ended(Exit.fail(new LinkClosed({ reason: "the node does not serve" })))
-          else call.forget = receive.request(addressee, event, sent, deadline, ended)
+        const sent = copyBody(body)
+        runSoon(() => {
+          if (!callee.inboundRequests.has(call)) return
+          const { handler } = callee
+          if (handler === undefined) finish(Exit.fail(new LinkClosed({ reason: "the node does not serve" })))
+          else call.cancel = handler.startRequest(to, event, sent, timeout, finish)
         })
         return () => {
-          if (over(call)) call.forget()
+          if (removeCall(call)) call.cancel()
         }
       }
 
       return NodeLink.of({
         node,
-        request,
-        serve: (receive) =>
+        startRequest,
+        serve: (handler) =>
           Effect.acquireRelease(
             Effect.sync(() => {
-              here.receive = receive
+              self.handler = handler
             }),
             () =>
               Effect.sync(() => {
-                here.receive = undefined
-                for (const call of new Set(here.serving)) {
-                  if (!over(call)) continue
-                  call.forget()
-                  call.end(Exit.fail(new LinkClosed({ reason: "the node has stopped serving" })))
+                self.handler = undefined
+                for (const call of new Set(self.inboundRequests)) {
+                  if (!removeCall(call)) continue
+                  call.cancel()
+                  call.onReply(Exit.fail(new LinkClosed({ reason: "the node has stopped serving" })))
                 }
               })
           ),
-        tell: (name, sids, event, body) => {
-          const to = stations.get(name)
+        notify: (name, sids, event, body) => {
+          const to = nodes.get(name)
           if (to === undefined) {
-            here.unsent += sids.length
+            self.droppedMessages += sids.length
             return
           }
-          const sent = carry(body)
-          soon(() => to.receive?.tell(sids, event, sent))
+          const sent = copyBody(body)
+          runSoon(() => to.handler?.notify(sids, event, sent))
         },
-        lost: (name) => {
-          const to = stations.get(name)
-          if (to !== undefined) sever(here, to, "the cluster has lost it")
+        onNodeLost: (name) => {
+          const to = nodes.get(name)
+          if (to !== undefined) disconnectNodes(self, to, "the cluster has lost it")
         },
-        size: () => here.asked.size,
+        outboundCount: () => self.outboundRequests.size,
         load: () => ({
-          asked: here.asked.size,
-          serving: here.serving.size,
-          waiting: 0,
-          incomplete: 0,
-          ignored: here.ignored,
-          unsent: here.unsent
+          outboundRequests: self.outboundRequests.size,
+          inboundRequests: self.inboundRequests.size,
+          queuedBytes: 0,
+          incompleteBodies: 0,
+          ignored: self.ignoredReplies,
+          unsent: self.droppedMessages
         })
       })
     })

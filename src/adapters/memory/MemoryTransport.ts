@@ -1,21 +1,26 @@
 import { Context, Deferred, type Duration, Effect, Exit, FiberSet, Layer, Result, Scope } from "effect"
-import { type GateRefusal, gate, parseVersion, PROTOCOL_VERSION } from "../../domain/protocol/version.ts"
-import { tooLarge } from "../../domain/refusal.ts"
-import { type Body, faultyBody, receivedBody } from "../../application/ports/Body.ts"
 import {
-  AdmissionRefused,
-  type Answer,
-  type Asked,
+  type VersionRejection,
+  versionGate,
+  parseVersion,
+  PROTOCOL_VERSION
+} from "../../domain/protocol/version.ts"
+import { payloadTooLarge } from "../../domain/refusal.ts"
+import { type Body, invalidBody, receivedBody } from "../../application/ports/Body.ts"
+import {
+  AdmissionRejected,
+  type Reply,
+  type ReplyExit,
   type Handshake,
   type Link,
   LinkClosed,
-  NoAnswer,
-  NotSent,
-  type Receive,
+  RequestTimeout,
+  SendFailed,
+  type MessageHandler,
   TransportClient,
   TransportServer,
   Unreachable,
-  VersionRefused
+  VersionRejected
 } from "../../application/ports/Transport.ts"
 
 /** What may be set about a transport in memory. */
@@ -28,81 +33,84 @@ export interface MemoryTransportOptions {
    * How messages travel: each message and each answer to this end of this link waits for it, and counts as backlog
    * until it has ended. Without it everything arrives at once.
    */
-  readonly travel?: (id: string, to: "member" | "server") => Effect.Effect<void>
+  readonly delay?: (id: string, to: "member" | "server") => Effect.Effect<void>
   /** What the ids of its links begin with: several Servers that share offices need different ones. */
-  readonly name?: string
+  readonly idPrefix?: string
 }
 
-type Accept = (link: Link, handshake: Handshake) => Effect.Effect<Receive, AdmissionRefused, Scope.Scope>
+type Accept = (
+  link: Link,
+  handshake: Handshake
+) => Effect.Effect<MessageHandler, AdmissionRejected, Scope.Scope>
 
 /** One end of a link: what arrives here, and what is still to be answered. */
-interface End {
+interface MemoryLink {
   readonly link: Link
   /** Sets what this end does with messages. Before that, and after the close, they go nowhere. */
-  readonly open: (receive: Receive) => void
-  readonly deliver: (event: string, body: Body, answered: Deferred.Deferred<Answer, LinkClosed>) => void
-  readonly lose: (reason: string) => Effect.Effect<void>
+  readonly startReceiving: (handler: MessageHandler) => void
+  readonly deliver: (event: string, body: Body, reply: Deferred.Deferred<Reply, LinkClosed>) => void
+  readonly markClosed: (reason: string) => Effect.Effect<void>
 }
 
 const encoder = new TextEncoder()
 
 /** A body as the far end gets it: by its text, as over a wire, so that the ends share no object. */
-const carry = (body: Body): Body => {
-  const value = Result.flatMap(body.whole(), (whole) => receivedBody(whole).whole())
-  if (Result.isFailure(value)) return faultyBody(value.failure)
+const copyBody = (body: Body): Body => {
+  const value = Result.flatMap(body.value(), (value) => receivedBody(value).value())
+  if (Result.isFailure(value)) return invalidBody(value.failure)
   if (value.success === undefined) return receivedBody(undefined)
   return Result.match(body.text(), {
-    onFailure: faultyBody,
+    onFailure: invalidBody,
     onSuccess: (text) => receivedBody(JSON.parse(text))
   })
 }
 
 /** The way to one end. */
-interface Way {
+interface Channel {
   /** Counts bodies as on their way, and waits until they have arrived. */
-  readonly go: (bodies: ReadonlyArray<Body>) => Effect.Effect<void>
+  readonly transfer: (bodies: ReadonlyArray<Body>) => Effect.Effect<void>
   /** Bytes on their way. */
   readonly backlog: () => number
 }
 
-const atOnce: Way = { go: () => Effect.void, backlog: () => 0 }
+const immediateChannel: Channel = { transfer: () => Effect.void, backlog: () => 0 }
 
-const wayOf = (travel: Effect.Effect<void>): Way => {
-  let underWay = 0
+const makeDelayedChannel = (delay: Effect.Effect<void>): Channel => {
+  let inFlightBytes = 0
   return {
-    go: (bodies) => {
-      const bytes = bodies.reduce((sum, body) => sum + body.bytes(), 0)
-      underWay += bytes
+    transfer: (bodies) => {
+      const bytes = bodies.reduce((sum, body) => sum + body.byteLength(), 0)
+      inFlightBytes += bytes
       return Effect.ensuring(
-        travel,
+        delay,
         Effect.sync(() => {
-          underWay -= bytes
+          inFlightBytes -= bytes
         })
       )
     },
-    backlog: () => underWay
+    backlog: () => inFlightBytes
   }
 }
 
 /** The ways to this end and to the far one. */
-interface Ways {
-  readonly here: Way
-  readonly there: Way
+interface Channels {
+  readonly inbound: Channel
+  readonly outbound: Channel
 }
 
-const makeEnd = Effect.fnUntraced(function* (
+const makeMemoryLink = Effect.fnUntraced(function* (
   id: string,
   maxBytes: number,
-  { here, there }: Ways,
-  far: () => End,
+  { inbound, outbound }: Channels,
+  peer: () => MemoryLink,
   close: (reason: string) => Effect.Effect<void>
-): Effect.fn.Return<End, never, Scope.Scope> {
+): Effect.fn.Return<MemoryLink, never, Scope.Scope> {
   const handlers = yield* FiberSet.make<void>()
   const run = yield* FiberSet.runtime(handlers)<never>()
   const closed = yield* Deferred.make<string>()
-  const unanswered = new Set<Deferred.Deferred<Answer, LinkClosed>>()
-  const runAsk = Effect.runForkWith(yield* Effect.context<never>())
-  let receive: Receive | undefined
+  const pendingReplies = new Set<Deferred.Deferred<Reply, LinkClosed>>()
+  const runFork = Effect.runForkWith(yield* Effect.context<never>())
+  let onMessage: MessageHandler | undefined
 
   const fits = (body: Body): boolean =>
     Result.match(body.text(), {
@@ -110,27 +118,28 @@ const makeEnd = Effect.fnUntraced(function* (
       onSuccess: (text) => encoder.encode(text).length <= maxBytes
     })
   /** A body of an answer, or what the asker is told instead of one that is too large. */
-  const bounded = (body: Body): Body => (fits(body) ? carry(body) : faultyBody(tooLarge(maxBytes)))
-  const sendable = (body: Body): Effect.Effect<void, LinkClosed | NotSent> => {
+  const limitBody = (body: Body): Body =>
+    fits(body) ? copyBody(body) : invalidBody(payloadTooLarge(maxBytes))
+  const checkSendable = (body: Body): Effect.Effect<void, LinkClosed | SendFailed> => {
     if (Deferred.isDoneUnsafe(closed)) {
       return Effect.flatMap(Deferred.await(closed), (reason) => Effect.fail(new LinkClosed({ reason })))
     }
     const text = body.text()
-    if (Result.isFailure(text)) return Effect.fail(new NotSent({ refusal: text.failure }))
-    return fits(body) ? Effect.void : Effect.fail(new NotSent({ refusal: tooLarge(maxBytes) }))
+    if (Result.isFailure(text)) return Effect.fail(new SendFailed({ error: text.failure }))
+    return fits(body) ? Effect.void : Effect.fail(new SendFailed({ error: payloadTooLarge(maxBytes) }))
   }
 
-  const ask = Effect.fnUntraced(function* (event: string, body: Body, deadline: Duration.Duration) {
-    yield* sendable(body)
-    const answered = Deferred.makeUnsafe<Answer, LinkClosed>()
-    unanswered.add(answered)
-    far().deliver(event, carry(body), answered)
-    return yield* Deferred.await(answered).pipe(
+  const request = Effect.fnUntraced(function* (event: string, body: Body, timeout: Duration.Duration) {
+    yield* checkSendable(body)
+    const reply = Deferred.makeUnsafe<Reply, LinkClosed>()
+    pendingReplies.add(reply)
+    peer().deliver(event, copyBody(body), reply)
+    return yield* Deferred.await(reply).pipe(
       Effect.timeoutOrElse({
-        duration: deadline,
-        orElse: () => Effect.fail(new NoAnswer({ after: deadline }))
+        duration: timeout,
+        orElse: () => Effect.fail(new RequestTimeout({ timeout }))
       }),
-      Effect.ensuring(Effect.sync(() => unanswered.delete(answered)))
+      Effect.ensuring(Effect.sync(() => pendingReplies.delete(reply)))
     )
   })
 
@@ -139,75 +148,75 @@ const makeEnd = Effect.fnUntraced(function* (
     maxBytes: () => maxBytes,
     fits,
     closed: Deferred.await(closed),
-    tell: (event, body) =>
+    notify: (event, body) =>
       Effect.andThen(
-        sendable(body),
-        Effect.sync(() => far().deliver(event, carry(body), Deferred.makeUnsafe()))
+        checkSendable(body),
+        Effect.sync(() => peer().deliver(event, copyBody(body), Deferred.makeUnsafe()))
       ),
-    ask,
-    request: (event, body, deadline, end) => {
-      const fiber = runAsk(ask(event, body, deadline))
-      let wanted = true
-      const tell = (exit: Asked) => {
-        if (wanted) end(exit)
+    request,
+    startRequest: (event, body, timeout, onReply) => {
+      const fiber = runFork(request(event, body, timeout))
+      let isAwaited = true
+      const finish = (exit: ReplyExit) => {
+        if (isAwaited) onReply(exit)
       }
       const exit = fiber.pollUnsafe()
       // Not before the asker has what it needs to forget the answer.
-      if (exit === undefined) fiber.addObserver(tell)
+      if (exit === undefined) fiber.addObserver(finish)
       else
-        runAsk(
+        runFork(
           Effect.andThen(
             Effect.yieldNow,
-            Effect.sync(() => tell(exit))
+            Effect.sync(() => finish(exit))
           )
         )
       return () => {
-        wanted = false
+        isAwaited = false
         fiber.interruptUnsafe()
       }
     },
-    backlog: there.backlog,
-    pause: () => undefined,
+    backlog: outbound.backlog,
+    pauseReading: () => undefined,
     close
   }
 
   return {
     link,
-    open: (handler) => {
-      receive = handler
+    startReceiving: (handler) => {
+      onMessage = handler
     },
-    deliver: (event, body, answered) => {
-      const handle = receive
+    deliver: (event, body, reply) => {
+      const handle = onMessage
       if (handle === undefined) return
-      const arrival = here.go([body])
+      const arrival = inbound.transfer([body])
       run(
         // It arrives a moment later, as over a wire: nobody hears an answer within the call that asks.
         Effect.andThen(Effect.yieldNow, arrival).pipe(
           Effect.flatMap(() => handle(event, body)),
           Effect.catchDefect((defect) => Effect.as(Effect.logError("handler failed", { event }, defect), [])),
-          Effect.flatMap((answer) => {
-            const carried = answer.map(bounded)
-            return Effect.andThen(there.go(carried), Deferred.succeed(answered, carried))
+          Effect.flatMap((values) => {
+            const carried = values.map(limitBody)
+            return Effect.andThen(outbound.transfer(carried), Deferred.succeed(reply, carried))
           }),
           Effect.asVoid
         )
       )
     },
-    lose: (reason) =>
+    markClosed: (reason) =>
       Effect.suspend(() => {
-        receive = undefined
-        for (const answered of unanswered)
-          Deferred.doneUnsafe(answered, Exit.fail(new LinkClosed({ reason })))
+        onMessage = undefined
+        for (const pendingReply of pendingReplies)
+          Deferred.doneUnsafe(pendingReply, Exit.fail(new LinkClosed({ reason })))
         Deferred.doneUnsafe(closed, Exit.succeed(reason))
         return FiberSet.clear(handlers)
       })
   }
 })
 
-const refusalOf = ({ body }: GateRefusal): VersionRefused | AdmissionRefused =>
+const toConnectError = ({ body }: VersionRejection): VersionRejected | AdmissionRejected =>
   body.code === 4008
-    ? new VersionRefused({ message: body.message, mismatch: body })
-    : new AdmissionRefused({ code: body.code, message: body.message })
+    ? new VersionRejected({ message: body.message, mismatch: body })
+    : new AdmissionRejected({ code: body.code, message: body.message })
 
 /**
  * Both ends of a transport within one process: a full peer of the Socket.IO adapter, for deterministic tests on
@@ -218,8 +227,8 @@ export const layer = (options: MemoryTransportOptions = {}): Layer.Layer<Transpo
     Effect.gen(function* () {
       const {
         maxMessageBytes = Number.POSITIVE_INFINITY,
-        name = "memory",
-        travel,
+        idPrefix = "memory",
+        delay,
         version = PROTOCOL_VERSION
       } = options
       const serverVersion = yield* Effect.orDie(Effect.fromResult(parseVersion(version)))
@@ -248,47 +257,53 @@ export const layer = (options: MemoryTransportOptions = {}): Layer.Layer<Transpo
       const connect = Effect.fnUntraced(function* (request: {
         readonly version: string
         readonly auth: unknown
-        readonly receive: Receive
+        readonly onMessage: MessageHandler
       }) {
         if (serving === undefined) return yield* new Unreachable({ message: "No Server is running" })
         const { accept, context, scope } = serving
-        const admitted = gate([request.version], serverVersion)
-        if (Result.isFailure(admitted)) return yield* refusalOf(admitted.failure)
-        const id = `${name}-${++count}`
-        const here = yield* Effect.scope
-        const there = yield* Scope.fork(scope)
-        const lose = (reason: string) =>
-          Effect.suspend(() => Effect.andThen(near.lose(reason), far.lose(reason)))
-        const close = (reason: string) => Effect.andThen(lose(reason), Scope.close(there, Exit.void))
-        const way = (to: "member" | "server"): Way =>
-          travel === undefined ? atOnce : wayOf(Effect.suspend(() => travel(id, to)))
-        const toMember = way("member")
-        const toServer = way("server")
-        const near: End = yield* makeEnd(
+        const admitted = versionGate([request.version], serverVersion)
+        if (Result.isFailure(admitted)) return yield* toConnectError(admitted.failure)
+        const id = `${idPrefix}-${++count}`
+        const clientScope = yield* Effect.scope
+        const serverScope = yield* Scope.fork(scope)
+        const markClosed = (reason: string) =>
+          Effect.suspend(() => Effect.andThen(clientLink.markClosed(reason), serverLink.markClosed(reason)))
+        const close = (reason: string) =>
+          Effect.andThen(markClosed(reason), Scope.close(serverScope, Exit.void))
+        const makeChannel = (to: "member" | "server"): Channel =>
+          delay === undefined ? immediateChannel : makeDelayedChannel(Effect.suspend(() => delay(id, to)))
+        const toMember = makeChannel("member")
+        const toServer = makeChannel("server")
+        const clientLink: MemoryLink = yield* makeMemoryLink(
           id,
           maxMessageBytes,
-          { here: toMember, there: toServer },
-          () => far,
+          { inbound: toMember, outbound: toServer },
+          () => serverLink,
           close
         )
-        const far: End = yield* makeEnd(
+        const serverLink: MemoryLink = yield* makeMemoryLink(
           id,
           Number.POSITIVE_INFINITY,
-          { here: toServer, there: toMember },
-          () => near,
+          { inbound: toServer, outbound: toMember },
+          () => clientLink,
           close
-        ).pipe(Scope.provide(there), Effect.provideContext(context))
-        yield* Scope.addFinalizer(there, lose("Server closed"))
-        yield* Scope.addFinalizer(here, close("closed by the member"))
-        const handshake = { version: admitted.success, auth: request.auth, headers: {}, remote: "memory" }
-        const receive = yield* accept(far.link, handshake).pipe(
-          Scope.provide(there),
+        ).pipe(Scope.provide(serverScope), Effect.provideContext(context))
+        yield* Scope.addFinalizer(serverScope, markClosed("Server closed"))
+        yield* Scope.addFinalizer(clientScope, close("closed by the member"))
+        const handshake = {
+          version: admitted.success,
+          auth: request.auth,
+          headers: {},
+          remoteAddress: "memory"
+        }
+        const onMessage = yield* accept(serverLink.link, handshake).pipe(
+          Scope.provide(serverScope),
           Effect.provideContext(context),
           Effect.onError(() => close("refused"))
         )
-        far.open(receive)
-        near.open(request.receive)
-        return near.link
+        serverLink.startReceiving(onMessage)
+        clientLink.startReceiving(request.onMessage)
+        return clientLink.link
       })
 
       return Context.make(TransportServer, server).pipe(

@@ -3,47 +3,47 @@ import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import type { InputSources } from "../../application/computer/Inputs.ts"
 
 /** How long a command may take: it asks a password store or a cloud, not a person. */
-const patience = Duration.seconds(30)
+const defaultTimeout = Duration.seconds(30)
 
 /** Largest output, in bytes: a token, a certificate chain, but no file that was printed by mistake. */
 const maxOutputBytes = 64 * 1024
 
 /** How long a command that is told to end may clean up before it is killed. */
-const farewell = "1 second"
+const killDelay = "1 second"
 
 /** A command gave no value; `message` continues "the command …" and never quotes what it printed. */
 class CommandInputFailed extends Data.TaggedError("CommandInputFailed")<{ readonly message: string }> {}
 
-const failed = (message: string) => new CommandInputFailed({ message })
+const commandFailed = (message: string) => new CommandInputFailed({ message })
 
 /** The command is a line of shell; the arguments are handed over beside it, so that no shell parses them. */
-const shellOf = (command: string, args: { readonly [key: string]: string }) => {
+const makeShellCommand = (command: string, args: { readonly [key: string]: string }) => {
   const values = Object.entries(args).flat()
   // Nothing is appended for nothing: not every line of shell can go on with words.
   const script = values.length === 0 ? command : `${command.trimEnd()} "$@"`
   return ChildProcess.make("/bin/sh", ["-c", script, "sh", ...values], {
     stdin: "ignore",
     stderr: "ignore",
-    forceKillAfter: farewell
+    forceKillAfter: killDelay
   })
 }
 
-const readText = Effect.fnUntraced(function* (output: Stream.Stream<Uint8Array, unknown>) {
+const readOutput = Effect.fnUntraced(function* (output: Stream.Stream<Uint8Array, unknown>) {
   const chunks: Array<Uint8Array> = []
   let size = 0
   yield* Stream.runForEach(
-    Stream.mapError(output, () => failed("could not be read")),
+    Stream.mapError(output, () => commandFailed("could not be read")),
     (chunk) => {
       size += chunk.byteLength
       chunks.push(chunk)
       return size > maxOutputBytes
-        ? Effect.fail(failed(`printed more than ${maxOutputBytes} bytes`))
+        ? Effect.fail(commandFailed(`printed more than ${maxOutputBytes} bytes`))
         : Effect.void
     }
   )
   return yield* Effect.try({
     try: () => new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(chunks)).trim(),
-    catch: () => failed("printed what is no UTF-8 text")
+    catch: () => commandFailed("printed what is no UTF-8 text")
   })
 })
 
@@ -53,25 +53,25 @@ const readText = Effect.fnUntraced(function* (output: Stream.Stream<Uint8Array, 
  * `timeout`. When it is over, well or not, everything the command has started in its process group is ended.
  */
 export const make = (
-  timeout: Duration.Duration = patience
-): Effect.Effect<NonNullable<InputSources["run"]>, never, ChildProcessSpawner.ChildProcessSpawner> =>
+  timeout: Duration.Duration = defaultTimeout
+): Effect.Effect<NonNullable<InputSources["runCommand"]>, never, ChildProcessSpawner.ChildProcessSpawner> =>
   Effect.map(ChildProcessSpawner.ChildProcessSpawner, (spawner) => ({ args = {}, command }) => {
     const value = Effect.gen(function* () {
-      const child = yield* spawner.spawn(shellOf(command, args)).pipe(
-        Effect.mapError(() => failed("could not be started: it needs /bin/sh")),
+      const child = yield* spawner.spawn(makeShellCommand(command, args)).pipe(
+        Effect.mapError(() => commandFailed("could not be started: it needs /bin/sh")),
         // Node throws what the system has against long arguments.
         Effect.catchDefect(() =>
-          Effect.fail(failed("could not be started: is it, or an argument, too long?"))
+          Effect.fail(commandFailed("could not be started: is it, or an argument, too long?"))
         )
       )
-      const text = yield* readText(child.stdout)
-      const code = yield* Effect.mapError(child.exitCode, () => failed("was ended by a signal"))
-      return code === 0 ? text : yield* failed(`ended with code ${code}`)
+      const text = yield* readOutput(child.stdout)
+      const code = yield* Effect.mapError(child.exitCode, () => commandFailed("was ended by a signal"))
+      return code === 0 ? text : yield* commandFailed(`ended with code ${code}`)
     })
     return Effect.scoped(
       Effect.timeoutOrElse(value, {
         duration: timeout,
-        orElse: () => Effect.fail(failed(`was not done within ${Duration.format(timeout)}`))
+        orElse: () => Effect.fail(commandFailed(`was not done within ${Duration.format(timeout)}`))
       })
     )
   })

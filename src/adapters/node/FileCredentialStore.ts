@@ -12,25 +12,25 @@ export interface FileCredentialStoreOptions {
 }
 
 /** Largest file that is read or written, in bytes: hundreds of servers fit, a mistake does not fill the memory. */
-const maxBytes = 1024 * 1024
+const maxFileBytes = 1024 * 1024
 
 /** The only form of the file so far. A program that finds another one leaves it alone. */
 const version = 1
 
 /** Rights for the owner alone. */
-const ownerOnly = { folder: 0o700, file: 0o600 }
+const ownerOnlyModes = { folder: 0o700, file: 0o600 }
 
 /** The rights of everybody else. */
 const othersMask = 0o077
 
 /** Windows keeps a user's folders from other users by itself and knows no mode. */
-const hasModes = process.platform !== "win32"
+const hasFileModes = process.platform !== "win32"
 
 /**
  * One writer at a time, whichever layer it came by: a change reads the file and replaces it. Other processes are not
  * kept out; of two that write at the same moment the later one wins.
  */
-const writing = Semaphore.makeUnsafe(1)
+const writeLock = Semaphore.makeUnsafe(1)
 
 type Entries = ReadonlyMap<string, string>
 
@@ -55,7 +55,7 @@ const isMissing = (error: unknown): boolean =>
   error instanceof Error && "code" in error && error.code === "ENOENT"
 
 /** Reads what a file holds. The reasons name no part of it. */
-const decode = (text: string): Result.Result<Entries, string> => {
+const parseEntries = (text: string): Result.Result<Entries, string> => {
   const value = Result.try({ try: (): unknown => JSON.parse(text), catch: () => "it is not JSON" })
   if (Result.isFailure(value)) return Result.fail(value.failure)
   if (!isJsonObject(value.success)) return Result.fail("it is no credentials file")
@@ -69,11 +69,11 @@ const decode = (text: string): Result.Result<Entries, string> => {
     : Result.fail("the credentials of a server are no text")
 }
 
-const encode = (entries: Entries): string =>
+const formatEntries = (entries: Entries): string =>
   `${JSON.stringify({ version, servers: Object.fromEntries(entries) }, null, 2)}\n`
 
 /** The text of the file, `undefined` when there is none, or why it must not be used. */
-const readText = async (file: string): Promise<Result.Result<string | undefined, string>> => {
+const readOwnerOnlyFile = async (file: string): Promise<Result.Result<string | undefined, string>> => {
   const handle = await open(file, "r").catch((error: unknown) => {
     if (isMissing(error)) return undefined
     throw error
@@ -81,11 +81,11 @@ const readText = async (file: string): Promise<Result.Result<string | undefined,
   if (handle === undefined) return Result.succeed(undefined)
   try {
     const { mode, size } = await handle.stat()
-    if (hasModes && (mode & othersMask) !== 0) {
+    if (hasFileModes && (mode & othersMask) !== 0) {
       const rights = (mode & 0o777).toString(8).padStart(4, "0")
       return Result.fail(`others may read or change it (mode ${rights}); allow only yourself: chmod 600`)
     }
-    if (size > maxBytes) return Result.fail(`it is larger than ${maxBytes} bytes`)
+    if (size > maxFileBytes) return Result.fail(`it is larger than ${maxFileBytes} bytes`)
     return Result.succeed(await handle.readFile("utf8"))
   } finally {
     await handle.close()
@@ -93,11 +93,11 @@ const readText = async (file: string): Promise<Result.Result<string | undefined,
 }
 
 /** Puts a new file in the place of the old one at once, so that nobody ever sees half of it. */
-const replaceText = async (file: string, text: string): Promise<void> => {
-  await mkdir(dirname(file), { recursive: true, mode: ownerOnly.folder })
+const replaceFile = async (file: string, text: string): Promise<void> => {
+  await mkdir(dirname(file), { recursive: true, mode: ownerOnlyModes.folder })
   const temporary = `${file}.${randomUUID()}.tmp`
   try {
-    const handle = await open(temporary, "wx", ownerOnly.file)
+    const handle = await open(temporary, "wx", ownerOnlyModes.file)
     try {
       await handle.writeFile(text)
       await handle.sync()
@@ -112,17 +112,17 @@ const replaceText = async (file: string, text: string): Promise<void> => {
 }
 
 const make = (file: string): CredentialStore["Service"] => {
-  const unavailable = (doing: string, why: string) =>
-    new CredentialsUnavailable({ message: `Cannot ${doing} the credentials in ${file}: ${why}` })
-  const failed = (doing: string) => (error: unknown) =>
-    unavailable(doing, error instanceof Error ? error.message : String(error))
+  const unavailable = (action: string, reason: string) =>
+    new CredentialsUnavailable({ message: `Cannot ${action} the credentials in ${file}: ${reason}` })
+  const toUnavailable = (action: string) => (error: unknown) =>
+    unavailable(action, error instanceof Error ? error.message : String(error))
 
   const load: Effect.Effect<Entries, CredentialsUnavailable> = Effect.tryPromise({
-    try: () => readText(file),
-    catch: failed("read")
+    try: () => readOwnerOnlyFile(file),
+    catch: toUnavailable("read")
   }).pipe(
     Effect.map(
-      Result.flatMap((text) => (text === undefined ? Result.succeed<Entries>(new Map()) : decode(text)))
+      Result.flatMap((text) => (text === undefined ? Result.succeed<Entries>(new Map()) : parseEntries(text)))
     ),
     Effect.flatMap((outcome) =>
       Result.isSuccess(outcome)
@@ -131,16 +131,16 @@ const make = (file: string): CredentialStore["Service"] => {
     )
   )
   const save = (entries: Entries): Effect.Effect<void, CredentialsUnavailable> => {
-    const text = encode(entries)
-    return Buffer.byteLength(text) > maxBytes
-      ? Effect.fail(unavailable("write", `they would take more than ${maxBytes} bytes`))
-      : Effect.tryPromise({ try: () => replaceText(file, text), catch: failed("write") })
+    const text = formatEntries(entries)
+    return Buffer.byteLength(text) > maxFileBytes
+      ? Effect.fail(unavailable("write", `they would take more than ${maxFileBytes} bytes`))
+      : Effect.tryPromise({ try: () => replaceFile(file, text), catch: toUnavailable("write") })
   }
-  const change = (edit: (entries: Map<string, string>) => boolean) =>
+  const update = (edit: (entries: Map<string, string>) => boolean) =>
     Effect.flatMap(load, (entries) => {
       const edited = new Map(entries)
       return edit(edited) ? save(edited) : Effect.void
-    }).pipe(Effect.uninterruptible, (whole) => writing.withPermit(whole))
+    }).pipe(Effect.uninterruptible, (whole) => writeLock.withPermit(whole))
 
   return {
     read: (server) =>
@@ -148,11 +148,11 @@ const make = (file: string): CredentialStore["Service"] => {
         Option.map(Option.fromUndefinedOr(entries.get(server)), (text) => Redacted.make(text))
       ),
     write: (server, credentials) =>
-      change((entries) => {
+      update((entries) => {
         entries.set(server, Redacted.value(credentials))
         return true
       }),
-    remove: (server) => change((entries) => entries.delete(server))
+    remove: (server) => update((entries) => entries.delete(server))
   }
 }
 

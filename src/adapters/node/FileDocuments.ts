@@ -8,16 +8,16 @@ import {
   DocumentReader,
   DocumentUnreadable
 } from "../../application/ports/DocumentReader.ts"
-import { isHttp, readHttp, unsupported, urlOf } from "../http/HttpDocuments.ts"
+import { isHttpUrl, fetchHttpDocument, unsupportedScheme, parseDocumentUri } from "../http/HttpDocuments.ts"
 
 const unreadable = (message: string) => new DocumentUnreadable({ message })
 
 const isInside = (folder: string, path: string): boolean => {
-  const way = relative(folder, path)
-  return way !== "" && !way.startsWith("..") && !isAbsolute(way)
+  const relativePath = relative(folder, path)
+  return relativePath !== "" && !relativePath.startsWith("..") && !isAbsolute(relativePath)
 }
 
-const readAll = async (file: FileHandle, path: string, maxBytes: number): Promise<Uint8Array> => {
+const readContent = async (file: FileHandle, path: string, maxBytes: number): Promise<Uint8Array> => {
   const found = await file.stat()
   if (!found.isFile()) throw unreadable(`${path} is no file`)
   if (found.size > maxBytes) {
@@ -40,7 +40,7 @@ const readFile = async (
   }
   // Whatever else has a name there, a pipe for one, must not hold the reader up.
   await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
-  return { bytes: await readAll(file, path, maxBytes), mimeType: undefined }
+  return { bytes: await readContent(file, path, maxBytes), mimeType: undefined }
 }
 
 /**
@@ -52,9 +52,9 @@ export const layer = (folders: ReadonlyArray<string>): Layer.Layer<DocumentReade
     DocumentReader,
     DocumentReader.of({
       read: (uri, maxBytes) =>
-        Effect.flatMap(urlOf(uri), (url) => {
-          if (isHttp(url)) return readHttp(url, maxBytes)
-          if (url.protocol !== "file:") return unsupported(url)
+        Effect.flatMap(parseDocumentUri(uri), (url) => {
+          if (isHttpUrl(url)) return fetchHttpDocument(url, maxBytes)
+          if (url.protocol !== "file:") return unsupportedScheme(url)
           return Effect.tryPromise({
             try: () => readFile(url, folders, maxBytes),
             catch: (error) =>

@@ -45,68 +45,68 @@ export interface LineReader {
   ) => Effect.Effect<Option.Option<string>>
   /** Does somebody wait for a line, so that the next question has to wait, too? */
   readonly isReading: () => boolean
-  /** While this runs, Ctrl-C is for whoever reads or waits for {@link interruption}, and not for the process. */
-  readonly attended: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+  /** While this runs, Ctrl-C is for whoever reads or waits for {@link awaitInterrupt}, and not for the process. */
+  readonly captureInterrupts: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   /** Ends at a Ctrl-C that comes after the last line was read; never where nobody types. */
-  readonly interruption: Effect.Effect<void>
+  readonly awaitInterrupt: Effect.Effect<void>
   /** Writes to the output, above the line that is being typed. */
   readonly print: (text: string) => Effect.Effect<void>
   /** Writes to the errors, above the line that is being typed. */
-  readonly complain: (text: string) => Effect.Effect<void>
+  readonly printError: (text: string) => Effect.Effect<void>
   /** The same for a logger, which is no effect. The text ends its own lines. */
-  readonly log: (text: string) => void
+  readonly printLog: (text: string) => void
 }
 
 /** Somebody who waits for a line. */
-interface Reading extends Prompt {
+interface PendingRead extends Prompt {
   readonly hidden: boolean
-  readonly done: (line: Line) => void
+  readonly onLine: (line: Line) => void
 }
 
 /** How many lines may wait before the input is told to. */
-const backlogLength = 256
+const maxBacklogLines = 256
 
 /** How many lines of a person are remembered. */
-const historyLength = 500
+const maxHistoryLines = 500
 
 /** What a terminal shows of what readline writes: nothing while `isHidden`. */
-const veiled = (output: LineStreams["output"], isHidden: () => boolean): Writable => {
-  const veil = new Writable({
+const makeMaskedOutput = (output: LineStreams["output"], isHidden: () => boolean): Writable => {
+  const masked = new Writable({
     decodeStrings: false,
     write: (chunk: string, _encoding, done) => {
       if (!isHidden()) output.write(chunk)
       done()
     }
   })
-  return Object.defineProperty(veil, "columns", { get: () => output.columns })
+  return Object.defineProperty(masked, "columns", { get: () => output.columns })
 }
 
 /** Reads lines for as long as the scope; a terminal is then as it was before. */
-export const openLineReader = Effect.fnUntraced(function* ({
+export const makeLineReader = Effect.fnUntraced(function* ({
   errors,
   input,
   output,
   isTerminal = input.isTTY === true && output.isTTY === true
 }: LineStreams): Effect.fn.Return<LineReader, never, Scope.Scope> {
-  const turns = yield* Semaphore.make(1)
+  const lock = yield* Semaphore.make(1)
   const run = Effect.runForkWith(yield* Effect.context<never>())
   const backlog: Array<string> = []
-  const listeners = new Set<() => void>()
-  let reading: Reading | undefined
+  const interruptListeners = new Set<() => void>()
+  let pendingRead: PendingRead | undefined
   let isPrivate: NonNullable<Prompt["isPrivate"]> = () => false
   let isClosed = false
   let isHidden = false
-  let isAttended = false
+  let isCapturingInterrupts = false
   /** Ctrl-C has come since the last line, and nobody has heard it yet. */
-  let isInterrupted = false
+  let hasPendingInterrupt = false
 
-  const screen = veiled(output, () => isHidden)
-  const onResize = () => screen.emit("resize")
+  const maskedOutput = makeMaskedOutput(output, () => isHidden)
+  const onResize = () => maskedOutput.emit("resize")
   const completer = (
     line: string,
     callback: (error: Error | null, found: [Array<string>, string]) => void
   ) => {
-    const complete = reading?.complete
+    const complete = pendingRead?.complete
     if (complete === undefined) return callback(null, [[], line])
     run(
       complete(line).pipe(
@@ -121,7 +121,13 @@ export const openLineReader = Effect.fnUntraced(function* ({
     Effect.sync(() => {
       output.on("resize", onResize)
       return isTerminal
-        ? createInterface({ input, output: screen, terminal: true, historySize: historyLength, completer })
+        ? createInterface({
+            input,
+            output: maskedOutput,
+            terminal: true,
+            historySize: maxHistoryLines,
+            completer
+          })
         : createInterface({ input, terminal: false, crlfDelay: Number.POSITIVE_INFINITY })
     }),
     (open) =>
@@ -132,48 +138,48 @@ export const openLineReader = Effect.fnUntraced(function* ({
   )
 
   /** Takes the line away from whoever waits for one. */
-  const settle = (line: Line) => {
-    const waiting = reading
-    reading = undefined
+  const completeRead = (line: Line) => {
+    const waiting = pendingRead
+    pendingRead = undefined
     if (isTerminal) lines.setPrompt("")
     if (isHidden) {
       isHidden = false
       output.write("\n")
     }
-    waiting?.done(line)
+    waiting?.onLine(line)
   }
 
   lines.on("line", (text) => {
-    if (reading !== undefined) return settle({ _tag: "Line", text })
+    if (pendingRead !== undefined) return completeRead({ _tag: "Line", text })
     backlog.push(text)
-    if (backlog.length >= backlogLength) lines.pause()
+    if (backlog.length >= maxBacklogLines) lines.pause()
   })
   lines.on("history", (history) => {
     const [latest = ""] = history
     if (isHidden || isPrivate(latest)) history.shift()
   })
-  const end = () => {
+  const onClose = () => {
     isClosed = true
-    settle({ _tag: "Ended" })
+    completeRead({ _tag: "Ended" })
   }
-  lines.on("close", end)
+  lines.on("close", onClose)
   // A terminal that was hung up: nothing more comes from it.
-  lines.on("error", end)
+  lines.on("error", onClose)
   lines.on("SIGINT", () => {
-    if (reading !== undefined) {
+    if (pendingRead !== undefined) {
       const isEmpty = lines.line === ""
       lines.write(null, { ctrl: true, name: "e" })
       lines.write(null, { ctrl: true, name: "u" })
       if (!isHidden) output.write("^C\n")
-      return settle({ _tag: "Interrupted", isEmpty })
+      return completeRead({ _tag: "Interrupted", isEmpty })
     }
     // A terminal in raw mode sends no signal: without somebody here to hear it, the process is told as usual.
-    if (!isAttended) return process.kill(process.pid, "SIGINT")
-    isInterrupted = listeners.size === 0
-    for (const hear of listeners) hear()
+    if (!isCapturingInterrupts) return process.kill(process.pid, "SIGINT")
+    hasPendingInterrupt = interruptListeners.size === 0
+    for (const listener of interruptListeners) listener()
   })
 
-  const show = ({ hidden, text }: Reading) => {
+  const showPrompt = ({ hidden, text }: PendingRead) => {
     if (!isTerminal) return
     lines.setPrompt(hidden ? "" : text)
     if (hidden) output.write(text)
@@ -182,7 +188,7 @@ export const openLineReader = Effect.fnUntraced(function* ({
   }
 
   /** Waits for a line; a question is not answered by what was typed before it was asked. */
-  const next = (prompt: Prompt, hidden: boolean, isQuestion: boolean) =>
+  const nextLine = (prompt: Prompt, hidden: boolean, isQuestion: boolean) =>
     Effect.callback<Line>((resume) => {
       const waiting = isQuestion ? undefined : backlog.shift()
       if (waiting !== undefined) {
@@ -190,30 +196,30 @@ export const openLineReader = Effect.fnUntraced(function* ({
         return resume(Effect.succeed({ _tag: "Line", text: waiting }))
       }
       if (isClosed) return resume(Effect.succeed({ _tag: "Ended" }))
-      isInterrupted = false
-      const own: Reading = { ...prompt, hidden, done: (line) => resume(Effect.succeed(line)) }
-      reading = own
+      hasPendingInterrupt = false
+      const own: PendingRead = { ...prompt, hidden, onLine: (line) => resume(Effect.succeed(line)) }
+      pendingRead = own
       if (!isQuestion) isPrivate = prompt.isPrivate ?? (() => false)
-      show(own)
+      showPrompt(own)
       return Effect.sync(() => {
-        if (reading !== own) return
-        reading = undefined
+        if (pendingRead !== own) return
+        pendingRead = undefined
         isHidden = false
         if (isTerminal) output.write("\n")
       })
     })
 
   /** Writes where the line that is being typed stands, and puts that line below it. */
-  const above = (write: () => void) => {
-    if (!isTerminal || isClosed || (reading === undefined && lines.line === "")) return write()
+  const printAbove = (write: () => void) => {
+    if (!isTerminal || isClosed || (pendingRead === undefined && lines.line === "")) return write()
     // While an answer is hidden the cursor has not moved past the question.
     const rows = isHidden ? 0 : lines.getCursorPos().rows
     moveCursor(output, 0, -rows)
     cursorTo(output, 0)
     clearScreenDown(output)
     write()
-    if (reading === undefined) return
-    if (isHidden) return void output.write(reading.text)
+    if (pendingRead === undefined) return
+    if (isHidden) return void output.write(pendingRead.text)
     // Readline goes up as many rows as the line had before it draws the line anew.
     output.write("\n".repeat(rows))
     lines.prompt(true)
@@ -221,39 +227,39 @@ export const openLineReader = Effect.fnUntraced(function* ({
 
   return {
     isTerminal,
-    read: (prompt) => turns.withPermit(next(prompt, false, false)),
+    read: (prompt) => lock.withPermit(nextLine(prompt, false, false)),
     ask: (text, { hidden }) =>
       isTerminal
-        ? Effect.map(turns.withPermit(next({ text, isPrivate: () => true }, hidden, true)), (line) =>
+        ? Effect.map(lock.withPermit(nextLine({ text, isPrivate: () => true }, hidden, true)), (line) =>
             line._tag === "Line" && line.text !== "" ? Option.some(line.text) : Option.none()
           )
         : Effect.succeedNone,
-    isReading: () => reading !== undefined,
-    attended: (effect) =>
+    isReading: () => pendingRead !== undefined,
+    captureInterrupts: (effect) =>
       Effect.acquireUseRelease(
         Effect.sync(() => {
-          isAttended = true
+          isCapturingInterrupts = true
         }),
         () => effect,
         () =>
           Effect.sync(() => {
-            isAttended = false
+            isCapturingInterrupts = false
           })
       ),
-    interruption: Effect.callback((resume) => {
-      if (isInterrupted) {
-        isInterrupted = false
+    awaitInterrupt: Effect.callback((resume) => {
+      if (hasPendingInterrupt) {
+        hasPendingInterrupt = false
         return resume(Effect.void)
       }
-      const hear = () => {
-        listeners.delete(hear)
+      const onInterrupt = () => {
+        interruptListeners.delete(onInterrupt)
         resume(Effect.void)
       }
-      listeners.add(hear)
-      return Effect.sync(() => void listeners.delete(hear))
+      interruptListeners.add(onInterrupt)
+      return Effect.sync(() => void interruptListeners.delete(onInterrupt))
     }),
-    print: (text) => Effect.sync(() => above(() => void output.write(`${text}\n`))),
-    complain: (text) => Effect.sync(() => above(() => void errors.write(`${text}\n`))),
-    log: (text) => above(() => void errors.write(text))
+    print: (text) => Effect.sync(() => printAbove(() => void output.write(`${text}\n`))),
+    printError: (text) => Effect.sync(() => printAbove(() => void errors.write(`${text}\n`))),
+    printLog: (text) => printAbove(() => void errors.write(text))
   }
 })

@@ -11,72 +11,80 @@ export const LogFormat = Context.Reference<LogFormat>("a2c-smcp/adapters/node/Lo
 })
 
 /** JSON keeps some of them as they are; a terminal does what they say. */
-const withoutControls = (json: string): string =>
+const escapeControls = (json: string): string =>
   json.replaceAll(/\p{Cc}/gu, (control) => `\\u${control.charCodeAt(0).toString(16).padStart(4, "0")}`)
 
-const spell = (value: unknown): string => {
+const formatValue = (value: unknown): string => {
   if (typeof value === "string" && /^[^\s="\p{Cc}]+$/u.test(value)) return value
-  return withoutControls((JSON.stringify(value) as string | undefined) ?? String(value))
+  return escapeControls((JSON.stringify(value) as string | undefined) ?? String(value))
 }
 
-const fields = (part: unknown): string =>
+const formatPart = (part: unknown): string =>
   isJsonObject(part)
     ? Object.entries(part)
-        .map(([key, value]) => `${key}=${spell(value)}`)
+        .map(([key, value]) => `${key}=${formatValue(value)}`)
         .join(" ")
     : typeof part === "string"
       ? part
-      : spell(part)
+      : formatValue(part)
 
-const clock = (date: Date): string => date.toISOString().slice(11, 23)
+const formatTime = (date: Date): string => date.toISOString().slice(11, 23)
 
-type Line = Logger.Options<unknown>
+type LogEntry = Logger.Options<unknown>
 
-const partsOf = ({ message }: Line): ReadonlyArray<unknown> =>
+const redactedParts = ({ message }: LogEntry): ReadonlyArray<unknown> =>
   (Array.isArray(message) ? message : [message]).map((part: unknown) => redact(part))
 
-const causeOf = ({ cause }: Line): string | undefined =>
+const formatCause = ({ cause }: LogEntry): string | undefined =>
   cause.reasons.length === 0 ? undefined : redactText(Cause.pretty(cause))
 
 /** One fact, one line: time, level, words, and fields as `key=value`; a cause follows on lines of its own. */
-const human = (line: Line): string => {
+const formatHuman = (line: LogEntry): string => {
   const { date, logLevel } = line
-  const text = [clock(date), logLevel.toUpperCase().padEnd(5), ...partsOf(line).map(fields)].join(" ")
-  const why = causeOf(line)
+  const text = [
+    formatTime(date),
+    logLevel.toUpperCase().padEnd(5),
+    ...redactedParts(line).map(formatPart)
+  ].join(" ")
+  const why = formatCause(line)
   return why === undefined ? text : `${text}\n${why}`
 }
 
 /** What JSON cannot hold, as text. */
-const writable = (_name: string, value: unknown): unknown =>
+const replaceUnserializable = (_name: string, value: unknown): unknown =>
   typeof value === "bigint" ? String(value) : value
 
 /** The same as one JSON object: the words under `message`, the fields under `annotations`. */
-const json = (line: Line): string => {
+const formatJson = (line: LogEntry): string => {
   const { date, fiber, logLevel } = line
-  const parts = partsOf(line)
-  const facts: ReadonlyArray<unknown> = [redact(fiber.getRef(References.CurrentLogAnnotations)), ...parts]
+  const parts = redactedParts(line)
+  const annotations: ReadonlyArray<unknown> = [
+    redact(fiber.getRef(References.CurrentLogAnnotations)),
+    ...parts
+  ]
   const span = Context.getOption(fiber.context, Tracer.ParentSpan)
   const text = JSON.stringify(
     {
       time: date.toISOString(),
       level: logLevel.toUpperCase(),
-      message: parts.flatMap((part) => (isJsonObject(part) ? [] : [fields(part)])).join(" "),
-      annotations: Object.assign({}, ...facts.filter(isJsonObject)) as object,
+      message: parts.flatMap((part) => (isJsonObject(part) ? [] : [formatPart(part)])).join(" "),
+      annotations: Object.assign({}, ...annotations.filter(isJsonObject)) as object,
       ...(span._tag === "Some" && { trace_id: span.value.traceId, span_id: span.value.spanId }),
-      cause: causeOf(line)
+      cause: formatCause(line)
     },
-    writable
+    replaceUnserializable
   )
-  return withoutControls(text)
+  return escapeControls(text)
 }
 
-const logger = (write: (lines: string) => void) =>
+const makeLogger = (write: (lines: string) => void) =>
   Logger.make<unknown, void>((line) => {
-    write(`${line.fiber.getRef(LogFormat) === "json" ? json(line) : human(line)}\n`)
+    write(`${line.fiber.getRef(LogFormat) === "json" ? formatJson(line) : formatHuman(line)}\n`)
   })
 
 /** Logs to wherever `write` puts it: whole lines, their ends included. */
-export const layerTo = (write: (lines: string) => void): Layer.Layer<never> => Logger.layer([logger(write)])
+export const layerTo = (write: (lines: string) => void): Layer.Layer<never> =>
+  Logger.layer([makeLogger(write)])
 
 /** Logs to stderr: stdout belongs to results. */
 export const layer: Layer.Layer<never> = layerTo((lines) => void process.stderr.write(lines))

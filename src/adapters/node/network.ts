@@ -1,19 +1,19 @@
 import type { IncomingMessage } from "node:http"
 import { type AddressInfo, isIP, type Server } from "node:net"
 import { Effect } from "effect"
-import { reasonOf } from "../bytes/networkReason.ts"
+import { formatNetworkError } from "../bytes/networkReason.ts"
 
 /** Only this machine reaches such an address. */
-export const isLoopback = (address: string): boolean => /^(127\.|::1$|::ffff:127\.)/.test(address)
+export const isLoopbackAddress = (address: string): boolean => /^(127\.|::1$|::ffff:127\.)/.test(address)
 
 /** Only this machine reaches this host, given as people and URLs write it. A name may lead anywhere, but for the one. */
-export const isOwnHost = (host: string): boolean => {
+export const isLoopbackHost = (host: string): boolean => {
   const address = host.replace(/^\[(.*)\]$/, "$1")
-  return host === "localhost" || (isIP(address) !== 0 && isLoopback(address))
+  return host === "localhost" || (isIP(address) !== 0 && isLoopbackAddress(address))
 }
 
 /** Was a server addressed by what no page can make its own name: a plain address, or this machine itself? */
-export const isPlainlyAddressed = ({ headers: { host = "" } }: IncomingMessage): boolean => {
+export const hasRebindingSafeHost = ({ headers: { host = "" } }: IncomingMessage): boolean => {
   const hostname = URL.parse(`http://${host}`)?.hostname.toLowerCase() ?? ""
   return hostname === "localhost" || isIP(hostname.replace(/^\[(.*)\]$/, "$1")) !== 0
 }
@@ -25,18 +25,18 @@ export const isPlainlyAddressed = ({ headers: { host = "" } }: IncomingMessage):
 export const listen = <E>(
   server: Server,
   { host, port }: { readonly host: string; readonly port: number },
-  refused: (why: string) => E
+  makeError: (reason: string) => E
 ): Effect.Effect<AddressInfo, E> =>
   Effect.callback((resume) => {
-    const failed = (error: unknown) => resume(Effect.fail(refused(reasonOf(error))))
-    server.once("error", failed)
+    const onError = (error: unknown) => resume(Effect.fail(makeError(formatNetworkError(error))))
+    server.once("error", onError)
     try {
       server.listen(port, host, () => {
-        server.off("error", failed)
+        server.off("error", onError)
         resume(Effect.succeed(server.address() as AddressInfo))
       })
     } catch (error) {
-      failed(error)
+      onError(error)
     }
     return Effect.sync(() => void server.once("listening", () => server.close()))
   })

@@ -5,23 +5,23 @@ import { Data, Effect } from "effect"
 export class TokenUnreadable extends Data.TaggedError("TokenUnreadable")<{ readonly message: string }> {}
 
 /** Longest token that is read, in bytes; a file that is longer is another file. */
-const mostBytes = 64 * 1024
+const maxTokenBytes = 64 * 1024
 
-const reasons: { readonly [code: string]: string } = {
+const fileErrorReasons: { readonly [code: string]: string } = {
   EACCES: "may not be read",
   EISDIR: "is a folder",
   ENOENT: "does not exist"
 }
 
-const whyOf = (error: unknown): string => {
+const formatFileError = (error: unknown): string => {
   const code = error instanceof Error && "code" in error ? String(error.code) : String(error)
-  return reasons[code] ?? `cannot be read: ${code}`
+  return fileErrorReasons[code] ?? `cannot be read: ${code}`
 }
 
-const readStart = async (file: string): Promise<string> => {
+const readPrefix = async (file: string): Promise<string> => {
   const handle = await open(file, "r")
   try {
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(mostBytes + 1), 0, mostBytes + 1, 0)
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(maxTokenBytes + 1), 0, maxTokenBytes + 1, 0)
     return buffer.toString("utf8", 0, bytesRead)
   } finally {
     await handle.close()
@@ -29,14 +29,15 @@ const readStart = async (file: string): Promise<string> => {
 }
 
 /** What stands in a file, without the spaces around it, read anew each time. */
-export const tokenFile = (file: string): Effect.Effect<string, TokenUnreadable> => {
-  const fail = (why: string) => Effect.fail(new TokenUnreadable({ message: `the token file ${file} ${why}` }))
-  return Effect.tryPromise({ try: () => readStart(file), catch: whyOf }).pipe(
-    Effect.catch(fail),
+export const readTokenFile = (file: string): Effect.Effect<string, TokenUnreadable> => {
+  const failWith = (reason: string) =>
+    Effect.fail(new TokenUnreadable({ message: `the token file ${file} ${reason}` }))
+  return Effect.tryPromise({ try: () => readPrefix(file), catch: formatFileError }).pipe(
+    Effect.catch(failWith),
     Effect.flatMap((text) => {
-      if (text.length > mostBytes) return fail("is too long for a token")
+      if (text.length > maxTokenBytes) return failWith("is too long for a token")
       const token = text.trim()
-      return token === "" ? fail("is empty") : Effect.succeed(token)
+      return token === "" ? failWith("is empty") : Effect.succeed(token)
     })
   )
 }

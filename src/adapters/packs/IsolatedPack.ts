@@ -3,37 +3,37 @@ import type { McpProgress } from "../../application/ports/McpSession.ts"
 import {
   type LoadedPack,
   type PackCall,
-  PackFailure,
+  PackError,
   type PackSource
 } from "../../application/ports/PackLoader.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json.ts"
-import type { PackOffer, PackRoute } from "../../domain/packs/offer.ts"
-import { fileParams } from "../../domain/packs/schemas.ts"
-import { makeLog } from "./logging.ts"
-import type { Report } from "./child.ts"
-import { placeFiles } from "./embeddedFiles.ts"
-import { mostReports } from "./runtime.ts"
-import { open } from "./PackProcess.ts"
+import type { PackManifest, PackRoute } from "../../domain/packs/offer.ts"
+import { fileParamsOf } from "../../domain/packs/schemas.ts"
+import { makePackLog } from "./logging.ts"
+import type { ChildMessage } from "./child.ts"
+import { writeEmbeddedFiles } from "./embeddedFiles.ts"
+import { maxPendingProgress } from "./runtime.ts"
+import { spawnPackProcess } from "./PackProcess.ts"
 
 /** A call that waits for its result. */
-interface Waiting {
-  readonly answer: Deferred.Deferred<JsonObject, PackFailure>
-  readonly reports: Queue.Queue<McpProgress, Cause.Done>
+interface PendingCall {
+  readonly result: Deferred.Deferred<JsonObject, PackError>
+  readonly progressQueue: Queue.Queue<McpProgress, Cause.Done>
 }
 
 /** What the process may say about one call. */
-type CallReport = Extract<Report, { readonly id: number }>
+type CallMessage = Extract<ChildMessage, { readonly id: number }>
 
-const answerTo = ({ answer, reports }: Waiting, report: CallReport): void => {
+const dispatchToCall = ({ result, progressQueue }: PendingCall, report: CallMessage): void => {
   switch (report.type) {
     case "progress":
-      Queue.offerUnsafe(reports, report.progress)
+      Queue.offerUnsafe(progressQueue, report.progress)
       return
     case "done":
-      Deferred.doneUnsafe(answer, Effect.succeed(report.result))
+      Deferred.doneUnsafe(result, Effect.succeed(report.result))
       return
     case "failed":
-      Deferred.doneUnsafe(answer, Effect.fail(new PackFailure(report.failure)))
+      Deferred.doneUnsafe(result, Effect.fail(new PackError(report.failure)))
   }
 }
 
@@ -41,30 +41,30 @@ const answerTo = ({ answer, reports }: Waiting, report: CallReport): void => {
  * Loads a pack into a process of its own, which ends with the scope. Code that never gives its thread back ends the
  * process as soon as one of its calls is given up; too much memory and `process.exit` end it, too, and nothing else.
  */
-export const start = Effect.fnUntraced(function* (
+export const loadIsolated = Effect.fnUntraced(function* (
   source: PackSource
-): Effect.fn.Return<LoadedPack, PackFailure, Scope.Scope> {
+): Effect.fn.Return<LoadedPack, PackError, Scope.Scope> {
   const scope = yield* Effect.scope
-  const log = yield* makeLog(source.name)
-  const ready = yield* Deferred.make<PackOffer, PackFailure>()
-  const ended = yield* Deferred.make<string>()
-  const calls = new Map<number, Waiting>()
+  const log = yield* makePackLog(source.name)
+  const ready = yield* Deferred.make<PackManifest, PackError>()
+  const exited = yield* Deferred.make<string>()
+  const pendingCalls = new Map<number, PendingCall>()
   let lastId = 0
 
-  const crashed = (message: string) => Effect.fail(new PackFailure({ kind: "crashed", message }))
-  const unusable = (message: string) => Effect.fail(new PackFailure({ kind: "unusable", message }))
+  const crashed = (message: string) => Effect.fail(new PackError({ reason: "crashed", message }))
+  const unusable = (message: string) => Effect.fail(new PackError({ reason: "unusable", message }))
 
   const failCalls = (reason: string) => {
-    for (const { answer } of calls.values()) Deferred.doneUnsafe(answer, crashed(reason))
+    for (const { result } of pendingCalls.values()) Deferred.doneUnsafe(result, crashed(reason))
   }
   yield* Effect.addFinalizer(() => Effect.sync(() => failCalls("it was unloaded")))
 
-  const child = yield* open(source, {
-    onLine: log,
-    onReport: (report) => {
+  const child = yield* spawnPackProcess(source, {
+    onLogLine: log,
+    onMessage: (report) => {
       switch (report.type) {
         case "ready":
-          Deferred.doneUnsafe(ready, Effect.succeed(report.offer))
+          Deferred.doneUnsafe(ready, Effect.succeed(report.manifest))
           return
         case "unusable":
           Deferred.doneUnsafe(ready, unusable(report.message))
@@ -74,53 +74,53 @@ export const start = Effect.fnUntraced(function* (
         case "progress":
         case "done":
         case "failed": {
-          const waiting = calls.get(report.id)
-          if (waiting !== undefined) answerTo(waiting, report)
+          const waiting = pendingCalls.get(report.id)
+          if (waiting !== undefined) dispatchToCall(waiting, report)
         }
       }
     },
-    onFall: (reason) => {
+    onExit: (reason) => {
       Deferred.doneUnsafe(ready, unusable(reason))
-      Deferred.doneUnsafe(ended, Effect.succeed(reason))
+      Deferred.doneUnsafe(exited, Effect.succeed(reason))
       failCalls(reason)
     }
   })
 
   /** Tells the process, and waits in the background whether it hears. */
-  const giveUp = (id: number) => Effect.forkIn(child.insist({ type: "abort", id }), scope)
+  const abortCall = (id: number) => Effect.forkIn(child.sendAcknowledged({ type: "abort", id }), scope)
 
-  const run = Effect.fnUntraced(function* (
+  const runCall = Effect.fnUntraced(function* (
     request: PackCall,
     onProgress: (progress: McpProgress) => Effect.Effect<void>
   ) {
-    if (Deferred.isDoneUnsafe(ended)) return yield* Effect.flatMap(Deferred.await(ended), crashed)
+    if (Deferred.isDoneUnsafe(exited)) return yield* Effect.flatMap(Deferred.await(exited), crashed)
     const id = ++lastId
-    const answer = yield* Deferred.make<JsonObject, PackFailure>()
-    const reports = yield* Queue.sliding<McpProgress, Cause.Done>(mostReports)
-    calls.set(id, { answer, reports })
-    const telling = Stream.runForEach(Stream.fromQueue(reports), onProgress)
-    const working = Deferred.await(answer).pipe(
-      Effect.onInterrupt(() => giveUp(id)),
-      Effect.ensuring(Queue.end(reports)),
-      Effect.ensuring(Effect.sync(() => calls.delete(id)))
+    const result = yield* Deferred.make<JsonObject, PackError>()
+    const progressQueue = yield* Queue.sliding<McpProgress, Cause.Done>(maxPendingProgress)
+    pendingCalls.set(id, { result, progressQueue })
+    const progressPump = Stream.runForEach(Stream.fromQueue(progressQueue), onProgress)
+    const completion = Deferred.await(result).pipe(
+      Effect.onInterrupt(() => abortCall(id)),
+      Effect.ensuring(Queue.end(progressQueue)),
+      Effect.ensuring(Effect.sync(() => pendingCalls.delete(id)))
     )
-    child.tell({ type: "call", id, call: request })
-    const [result] = yield* Effect.all([working, telling], { concurrency: 2 })
-    return result
+    child.send({ type: "call", id, call: request })
+    const [value] = yield* Effect.all([completion, progressPump], { concurrency: 2 })
+    return value
   })
 
-  const offer = yield* Deferred.await(ready)
+  const manifest = yield* Deferred.await(ready)
   /** The parameters of a tool that are files: by its first route, or by its listing where it has none. */
-  const filesOf = (tool: string): PackRoute["files"] => {
-    const route = offer.routes.find((one) => one.tool === tool)
-    const schema = offer.tools.find(({ name }) => name === tool)?.["inputSchema"]
-    return route?.files ?? (isJsonObject(schema) ? fileParams(schema) : {})
+  const filesOfTool = (tool: string): PackRoute["files"] => {
+    const route = manifest.routes.find((one) => one.tool === tool)
+    const schema = manifest.tools.find(({ name }) => name === tool)?.["inputSchema"]
+    return route?.files ?? (isJsonObject(schema) ? fileParamsOf(schema) : {})
   }
   // Put on disk here, since a process that is killed takes none of its files along.
   const call: LoadedPack["call"] = (request, onProgress) =>
-    placeFiles(filesOf(request.tool), request).pipe(
-      Effect.flatMap((placed) => run(placed, onProgress)),
+    writeEmbeddedFiles(filesOfTool(request.tool), request).pipe(
+      Effect.flatMap((placed) => runCall(placed, onProgress)),
       Effect.scoped
     )
-  return { offer, call, ended: Deferred.await(ended) }
+  return { manifest, call, exited: Deferred.await(exited) }
 })

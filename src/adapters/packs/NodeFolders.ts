@@ -2,41 +2,45 @@ import { readdir, readFile, stat } from "node:fs/promises"
 import { join } from "node:path"
 import { Effect, Layer, Predicate, Result } from "effect"
 import { parse } from "yaml"
-import { FolderUnreadable, type FoundEntry, PackFolders } from "../../application/ports/PackFolders.ts"
-import { fingerprint, isForeign } from "./fingerprint.ts"
-import { wordsOf } from "./thrown.ts"
-import { watch } from "./watching.ts"
+import { FolderUnreadable, type PackFolderEntry, PackFolders } from "../../application/ports/PackFolders.ts"
+import { fingerprint, isExcluded } from "./fingerprint.ts"
+import { thrownMessage } from "./thrown.ts"
+import { watchFolders } from "./watching.ts"
 
 /** Names that a configuration may have; the first that is there counts. */
-const configNames = ["config.yaml", "config.yml"] as const
+const configFileNames = ["config.yaml", "config.yml"] as const
 
 /** So much of a configuration is read, in characters: more is no configuration. */
-const longestConfig = 256 * 1024
+const maxConfigLength = 256 * 1024
 
 /** So many things in one folder are looked at. */
-const mostEntries = 1000
+const maxEntries = 1000
 
-const isMissing = (error: unknown): boolean => Predicate.hasProperty(error, "code") && error.code === "ENOENT"
+const isNotFound = (error: unknown): boolean =>
+  Predicate.hasProperty(error, "code") && error.code === "ENOENT"
 
 /** What a configuration says, or in one line why that cannot be read. */
 const parseConfig = (text: string): Result.Result<unknown, string> =>
   Result.try({
     // Aliases that refer to each other make much of little.
     try: (): unknown => parse(text, { maxAliasCount: 100 }),
-    catch: (error) => wordsOf(error).split("\n", 1)[0] ?? "it is no YAML"
+    catch: (error) => thrownMessage(error).split("\n", 1)[0] ?? "it is no YAML"
   })
 
-const readConfig = async (folder: string, files: ReadonlyArray<string>): Promise<FoundEntry["config"]> => {
-  const name = configNames.find((one) => files.includes(one))
+const readConfig = async (
+  folder: string,
+  files: ReadonlyArray<string>
+): Promise<PackFolderEntry["config"]> => {
+  const name = configFileNames.find((one) => files.includes(one))
   if (name === undefined) return undefined
   const text = await readFile(join(folder, name), "utf8")
-  return text.length > longestConfig
-    ? Result.fail(`it is longer than ${longestConfig} characters`)
+  return text.length > maxConfigLength
+    ? Result.fail(`it is longer than ${maxConfigLength} characters`)
     : parseConfig(text)
 }
 
 /** Does a link lead to a file? It may lead nowhere: editors leave such links beside what they edit. */
-const leadsToFile = async (path: string): Promise<boolean> => {
+const isLinkToFile = async (path: string): Promise<boolean> => {
   try {
     return (await stat(path)).isFile()
   } catch {
@@ -45,44 +49,44 @@ const leadsToFile = async (path: string): Promise<boolean> => {
 }
 
 /** Names of the files directly in a folder, of links to files, too. */
-const filesIn = async (folder: string): Promise<ReadonlyArray<string>> => {
+const listFiles = async (folder: string): Promise<ReadonlyArray<string>> => {
   const names: Array<string> = []
   for (const entry of await readdir(folder, { withFileTypes: true })) {
-    const isFile = entry.isSymbolicLink() ? await leadsToFile(join(folder, entry.name)) : entry.isFile()
+    const isFile = entry.isSymbolicLink() ? await isLinkToFile(join(folder, entry.name)) : entry.isFile()
     if (isFile) names.push(entry.name)
   }
   return names.toSorted()
 }
 
 /** What lies there under this name, or nothing when it is just gone; a closed folder looks empty. */
-const find = async (folder: string, name: string): Promise<FoundEntry | undefined> => {
+const findEntry = async (folder: string, name: string): Promise<PackFolderEntry | undefined> => {
   const path = join(folder, name)
   try {
     const isDirectory = (await stat(path)).isDirectory()
     // Taken first: what changes while we read has another version next time, and is read again.
     const version = await fingerprint(path)
     if (!isDirectory) return { name, path, files: undefined, config: undefined, version }
-    const files = await filesIn(path)
+    const files = await listFiles(path)
     return { name, path, files, config: await readConfig(path, files), version }
   } catch (error) {
-    return isMissing(error) ? undefined : { name, path, files: [], config: undefined, version: "unreadable" }
+    return isNotFound(error) ? undefined : { name, path, files: [], config: undefined, version: "unreadable" }
   }
 }
 
-const namesIn = async (folder: string): Promise<ReadonlyArray<string>> => {
+const listNames = async (folder: string): Promise<ReadonlyArray<string>> => {
   try {
     return await readdir(folder)
   } catch (error) {
-    if (isMissing(error)) return []
+    if (isNotFound(error)) return []
     throw error
   }
 }
 
-const scan = async (folder: string): Promise<ReadonlyArray<FoundEntry>> => {
-  const found: Array<FoundEntry> = []
-  const names = (await namesIn(folder)).filter((name) => !isForeign(name)).toSorted()
-  for (const name of names.slice(0, mostEntries)) {
-    const entry = await find(folder, name)
+const scan = async (folder: string): Promise<ReadonlyArray<PackFolderEntry>> => {
+  const found: Array<PackFolderEntry> = []
+  const names = (await listNames(folder)).filter((name) => !isExcluded(name)).toSorted()
+  for (const name of names.slice(0, maxEntries)) {
+    const entry = await findEntry(folder, name)
     if (entry !== undefined) found.push(entry)
   }
   return found
@@ -97,7 +101,7 @@ export const layer: Layer.Layer<PackFolders> = Layer.succeed(PackFolders, {
     Effect.tryPromise({
       try: () => scan(folder),
       catch: (error) =>
-        new FolderUnreadable({ message: `the folder ${folder} cannot be read: ${wordsOf(error)}` })
+        new FolderUnreadable({ message: `the folder ${folder} cannot be read: ${thrownMessage(error)}` })
     }),
-  watch
+  watch: watchFolders
 })

@@ -3,9 +3,9 @@ import { type LoadedPack, PackLoader, type PackSource } from "../../application/
 import { makeCompiler } from "../ajv/compiler.ts"
 import * as Guard from "./guard.ts"
 import * as IsolatedPack from "./IsolatedPack.ts"
-import { makeLog } from "./logging.ts"
+import { makePackLog } from "./logging.ts"
 import * as Modules from "./modules.ts"
-import { start } from "./runtime.ts"
+import { startPack } from "./runtime.ts"
 
 /**
  * Loads packs by Node, TypeScript as well as JavaScript, each time anew with all files of its own. Packs may import
@@ -22,19 +22,19 @@ export const layer: Layer.Layer<PackLoader> = Layer.effect(
     const guard = yield* Guard.make
     const compile = makeCompiler()
 
-    const loadHere = Effect.fnUntraced(function* (source: PackSource) {
-      const log = yield* makeLog(source.name)
-      const enter = yield* guard.watch({
+    const loadInProcess = Effect.fnUntraced(function* (source: PackSource) {
+      const log = yield* makePackLog(source.name)
+      const enter = yield* guard.protect({
         folder: source.folder,
-        onStray: (message) => log({ level: "Error", message: `nobody caught: ${message}`, fields: {} })
+        onUncaught: (message) => log({ level: "Error", message: `nobody caught: ${message}`, fields: {} })
       })
       const module = yield* modules.load(source, enter)
-      const running = yield* start(module, source, { enter, compile, log })
-      return { ...running, ended: Effect.never } satisfies LoadedPack
+      const running = yield* startPack(module, source, { enter, compile, log })
+      return { ...running, exited: Effect.never } satisfies LoadedPack
     })
 
     return PackLoader.of({
-      load: (source) => (source.isolated ? IsolatedPack.start(source) : loadHere(source))
+      load: (source) => (source.isolated ? IsolatedPack.loadIsolated(source) : loadInProcess(source))
     })
   })
 )

@@ -1,40 +1,47 @@
 import { Duration, Effect, Layer, Stream } from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
-import { InstallFailed, PackInstaller } from "../../application/ports/PackInstaller.ts"
-import { arePresent, forgetInstalled, isInstalled, noteInstalled, type Place, prepare } from "./installed.ts"
-import { wordsOf } from "./thrown.ts"
+import { PackInstallError, PackInstaller } from "../../application/ports/PackInstaller.ts"
+import {
+  arePresent,
+  clearInstalled,
+  isInstalled,
+  markInstalled,
+  type InstallTarget,
+  prepareManifest
+} from "./installed.ts"
+import { thrownMessage } from "./thrown.ts"
 
 /** How packages are installed. */
 export interface NpmOptions {
   /** Let packages run their scripts while they are installed, which is to run their code; they may not unless given. */
   readonly allowScripts?: boolean
   /** How long one pack may take; five minutes unless given. */
-  readonly timeLimit?: Duration.Input
+  readonly timeout?: Duration.Input
   /** @internal Another program than npm. */
   readonly command?: string
 }
 
 /** How long npm may clean up when it is told to end. */
-const farewell = "2 seconds"
+const shutdownTimeout = "2 seconds"
 
 /** How much of a line of npm is told, in characters. */
-const longestLine = 500
+const maxLineLength = 500
 
 /** So many lines of an error are kept; the first say the reason. */
-const mostErrors = 50
+const maxErrorLines = 50
 
 /** So many lines are told of what went wrong. */
-const mostReasons = 2
+const maxReasonLines = 2
 
-const failed = (message: string): InstallFailed => new InstallFailed({ message })
+const installFailed = (message: string): PackInstallError => new PackInstallError({ message })
 
-const onDisk = <A>(what: string, work: () => Promise<A>): Effect.Effect<A, InstallFailed> =>
-  Effect.tryPromise({ try: work, catch: (error) => failed(`${what}: ${wordsOf(error)}`) })
+const fileOperation = <A>(problem: string, work: () => Promise<A>): Effect.Effect<A, PackInstallError> =>
+  Effect.tryPromise({ try: work, catch: (error) => installFailed(`${problem}: ${thrownMessage(error)}`) })
 
-const argumentsFor = (
+const npmArguments = (
   folder: string,
   packages: ReadonlyArray<string>,
-  { isFilled, isOwn }: Place,
+  { hasNodeModules, hasOwnManifest }: InstallTarget,
   allowScripts: boolean
 ): ReadonlyArray<string> => [
   "install",
@@ -50,28 +57,30 @@ const argumentsFor = (
   "--color=false",
   "--loglevel=http",
   // Leaving them out would take those away that its author works with.
-  ...(isOwn && isFilled ? [] : ["--omit=dev"]),
+  ...(hasOwnManifest && hasNodeModules ? [] : ["--omit=dev"]),
   // A package.json that is not ours stays as it is, and so does its lock.
-  ...(isOwn ? ["--no-save", "--no-package-lock", "--", ...packages] : ["--save=true", "--package-lock=true"])
+  ...(hasOwnManifest
+    ? ["--no-save", "--no-package-lock", "--", ...packages]
+    : ["--save=true", "--package-lock=true"])
 ]
 
 /** What npm says beside the reason: where its log is, what the error is called. */
-const besides = /^(?:code|errno|syscall|path|dest|type|A complete log)\b/
+const metadataLine = /^(?:code|errno|syscall|path|dest|type|A complete log)\b/
 
 /** Advice that is none here, after the word that all lines begin with. */
-const advice = /^(?:Note that|tarball, folder|This is related to|In most cases|or one of)/
+const adviceLine = /^(?:Note that|tarball, folder|This is related to|In most cases|or one of)/
 
 /** The reason in what npm said of its failure. All its lines begin with the same word, which names the error. */
-const reasonIn = (errors: ReadonlyArray<string>): string => {
+const extractReason = (errors: ReadonlyArray<string>): string => {
   const lines = errors
     .map((line) => line.replace(/^npm (?:error|ERR!)\s*/, ""))
-    .filter((line) => line !== "" && !besides.test(line))
+    .filter((line) => line !== "" && !metadataLine.test(line))
   const [word = ""] = lines[0]?.split(" ") ?? []
   const isName = lines.length > 1 && lines.every((line) => line === word || line.startsWith(`${word} `))
   return lines
     .map((line) => (isName ? line.slice(word.length) : line).trim())
-    .filter((line) => line !== "" && !advice.test(line))
-    .slice(0, mostReasons)
+    .filter((line) => line !== "" && !adviceLine.test(line))
+    .slice(0, maxReasonLines)
     .join("; ")
 }
 
@@ -83,45 +92,51 @@ const runNpm = Effect.fnUntraced(function* (
   onLine: (line: string) => Effect.Effect<void>
 ) {
   const child = yield* spawner
-    .spawn(ChildProcess.make(command, args, { cwd: folder, stdin: "ignore", forceKillAfter: farewell }))
-    .pipe(Effect.mapError(() => failed(`${command} cannot be started: is it installed?`)))
+    .spawn(
+      ChildProcess.make(command, args, { cwd: folder, stdin: "ignore", forceKillAfter: shutdownTimeout })
+    )
+    .pipe(Effect.mapError(() => installFailed(`${command} cannot be started: is it installed?`)))
   const errors: Array<string> = []
   yield* child.all.pipe(
     Stream.decodeText(),
     Stream.splitLines,
-    Stream.mapError(() => failed(`${command} cannot be heard`)),
-    Stream.runForEach((said) => {
-      const line = said.slice(0, longestLine).trimEnd()
-      if (/^npm (?:error|ERR!)/.test(line) && errors.length < mostErrors) errors.push(line)
+    Stream.mapError(() => installFailed(`${command} cannot be heard`)),
+    Stream.runForEach((output) => {
+      const line = output.slice(0, maxLineLength).trimEnd()
+      if (/^npm (?:error|ERR!)/.test(line) && errors.length < maxErrorLines) errors.push(line)
       return line === "" ? Effect.void : onLine(line.replace(/^npm http /, ""))
     })
   )
-  const code = yield* Effect.mapError(child.exitCode, () => failed(`${command} was ended by a signal`))
+  const code = yield* Effect.mapError(child.exitCode, () => installFailed(`${command} was ended by a signal`))
   if (code === 0) return
-  return yield* failed(reasonIn(errors) || `${command} ended with code ${code}`)
+  return yield* installFailed(extractReason(errors) || `${command} ended with code ${code}`)
 }, Effect.scoped)
 
 /** Does what `install` of the port does, with npm. */
-const make = ({ allowScripts = false, command = "npm", timeLimit = "5 minutes" }: NpmOptions) =>
+const make = ({ allowScripts = false, command = "npm", timeout = "5 minutes" }: NpmOptions) =>
   Effect.map(ChildProcessSpawner.ChildProcessSpawner, (spawner) =>
     PackInstaller.of({
       install: Effect.fnUntraced(function* (folder, packages, onLine) {
         if (packages.length === 0) return
-        const isDone = yield* onDisk("what is installed cannot be read", () => isInstalled(folder, packages))
-        if (isDone) return
-        const place = yield* onDisk("the folder of the pack cannot be written to", async () => {
-          await forgetInstalled(folder)
-          return prepare(folder, packages)
+        const isUpToDate = yield* fileOperation("what is installed cannot be read", () =>
+          isInstalled(folder, packages)
+        )
+        if (isUpToDate) return
+        const target = yield* fileOperation("the folder of the pack cannot be written to", async () => {
+          await clearInstalled(folder)
+          return prepareManifest(folder, packages)
         })
-        const args = argumentsFor(folder, packages, place, allowScripts)
+        const args = npmArguments(folder, packages, target, allowScripts)
         yield* Effect.timeoutOrElse(runNpm(spawner, command, args, folder, onLine), {
-          duration: timeLimit,
+          duration: timeout,
           orElse: () => {
-            const time = Duration.format(Duration.fromInputUnsafe(timeLimit))
-            return Effect.fail(failed(`${command} was not done within ${time}`))
+            const formattedTimeout = Duration.format(Duration.fromInputUnsafe(timeout))
+            return Effect.fail(installFailed(`${command} was not done within ${formattedTimeout}`))
           }
         })
-        yield* onDisk("the folder of the pack cannot be written to", () => noteInstalled(folder, packages))
+        yield* fileOperation("the folder of the pack cannot be written to", () =>
+          markInstalled(folder, packages)
+        )
       })
     })
   )
@@ -138,11 +153,13 @@ export const layer = (
   Layer.effect(PackInstaller, make(options))
 
 /** Installs nothing, and refuses packs whose packages are not there already. */
-export const layerRefusing: Layer.Layer<PackInstaller> = Layer.succeed(PackInstaller, {
+export const layerWithoutInstall: Layer.Layer<PackInstaller> = Layer.succeed(PackInstaller, {
   install: Effect.fnUntraced(function* (folder, packages) {
-    const isThere = yield* onDisk("what is installed cannot be read", () => arePresent(folder, packages))
-    if (isThere) return
-    return yield* failed(
+    const isPresent = yield* fileOperation("what is installed cannot be read", () =>
+      arePresent(folder, packages)
+    )
+    if (isPresent) return
+    return yield* installFailed(
       `it needs ${packages.join(", ")}, which is not there, and nothing may be installed: ` +
         `do it yourself in ${folder}, or allow it`
     )

@@ -3,57 +3,61 @@ import type { Readable } from "node:stream"
 import { fileURLToPath } from "node:url"
 import { Deferred, Duration, Effect, type Scope } from "effect"
 import type { PackSource } from "../../application/ports/PackLoader.ts"
-import type { Order, Report } from "./child.ts"
-import type { PackLine } from "./runtime.ts"
+import type { ParentMessage, ChildMessage } from "./child.ts"
+import type { PackLogLine } from "./runtime.ts"
 
 /** A process that runs one pack. */
 export interface PackProcess {
   /** Tells it something. Nothing happens when it is gone. */
-  readonly tell: (order: Order) => void
+  readonly send: (order: ParentMessage) => void
   /** Tells it something that it has to hear within a second; a process whose code never gives it back is killed. */
-  readonly insist: (order: Order) => Effect.Effect<void>
+  readonly sendAcknowledged: (order: ParentMessage) => Effect.Effect<void>
 }
 
 /** Who listens to a process. */
-export interface Listener {
-  readonly onReport: (report: Exclude<Report, { readonly type: "heard" | "disposed" }>) => void
-  readonly onLine: (line: PackLine) => void
+export interface PackProcessHandlers {
+  readonly onMessage: (report: Exclude<ChildMessage, { readonly type: "heard" | "disposed" }>) => void
+  readonly onLogLine: (line: PackLogLine) => void
   /** The process is gone, and nobody asked for it. Comes once, with the reason. */
-  readonly onFall: (reason: string) => void
+  readonly onExit: (reason: string) => void
 }
 
 /** How long a process may take to hear what it is told. */
-const hearing = Duration.seconds(1)
+const ackTimeout = Duration.seconds(1)
 
 /** How long a process may take to clean up: the pack's five seconds, and some to say so. */
-const farewell = Duration.seconds(6)
+const shutdownTimeout = Duration.seconds(6)
 
 /** How much of a printed line is logged, in characters. */
-const longestLine = 16_384
+const maxLineLength = 16_384
 
 /** The script of the process, of the sources or of what they were compiled to. */
-const script = fileURLToPath(new URL(`./child${import.meta.url.slice(-3)}`, import.meta.url))
+const childScript = fileURLToPath(new URL(`./child${import.meta.url.slice(-3)}`, import.meta.url))
 
 /** Node leaves with this signal when the heap is full. */
-const outOfMemory = "SIGABRT"
+const outOfMemorySignal = "SIGABRT"
 
-const reasonOf = (code: number | null, signal: string | null, memory: number): string => {
-  if (signal === outOfMemory)
+const exitReason = (code: number | null, signal: string | null, memory: number): string => {
+  if (signal === outOfMemorySignal)
     return `it was aborted, most likely because it took more than ${memory} MiB of memory`
   return signal === null ? `it ended its process with code ${code}` : `it was ended by ${signal}`
 }
 
 /** Passes on what a process prints: our own output may be a protocol. */
-const readPrinted = (output: Readable | null, level: PackLine["level"], onLine: Listener["onLine"]): void => {
+const forwardOutput = (
+  output: Readable | null,
+  level: PackLogLine["level"],
+  onLine: PackProcessHandlers["onLogLine"]
+): void => {
   output?.setEncoding("utf8").on("data", (text: string) => {
     for (const line of text.split("\n")) {
-      if (line.trim() !== "") onLine({ level, message: line.slice(0, longestLine), fields: {} })
+      if (line.trim() !== "") onLine({ level, message: line.slice(0, maxLineLength), fields: {} })
     }
   })
 }
 
 /** Kills a process with everything it has started. */
-const kill = ({ pid }: ChildProcess): void => {
+const killProcessGroup = ({ pid }: ChildProcess): void => {
   if (pid === undefined) return
   try {
     process.kill(-pid, "SIGKILL")
@@ -63,17 +67,17 @@ const kill = ({ pid }: ChildProcess): void => {
 }
 
 /** Starts a process, which is told to clean up, and killed, with the scope. */
-export const open = Effect.fnUntraced(function* (
+export const spawnPackProcess = Effect.fnUntraced(function* (
   source: PackSource,
-  { onFall, onLine, onReport }: Listener
+  { onExit, onLogLine, onMessage }: PackProcessHandlers
 ): Effect.fn.Return<PackProcess, never, Scope.Scope> {
-  const gone = yield* Deferred.make<void>()
+  const exited = yield* Deferred.make<void>()
   const disposed = yield* Deferred.make<void>()
   /** What it was told and has to hear, oldest first. */
-  const unheard: Array<Deferred.Deferred<void>> = []
+  const pendingAcks: Array<Deferred.Deferred<void>> = []
   const child = yield* Effect.acquireRelease(
     Effect.sync(() =>
-      fork(script, [], {
+      fork(childScript, [], {
         // Flags of the host program are not for it.
         execArgv: [`--max-old-space-size=${source.memory}`],
         serialization: "advanced",
@@ -83,58 +87,58 @@ export const open = Effect.fnUntraced(function* (
     ),
     (started) =>
       Effect.andThen(
-        Effect.sync(() => kill(started)),
-        Deferred.await(gone)
+        Effect.sync(() => killProcessGroup(started)),
+        Deferred.await(exited)
       )
   )
 
   let isClosing = false
-  const fall = (reason: string): void => {
-    if (Deferred.doneUnsafe(gone, Effect.void) && !isClosing) onFall(reason)
+  const reportExit = (reason: string): void => {
+    if (Deferred.doneUnsafe(exited, Effect.void) && !isClosing) onExit(reason)
   }
-  child.on("message", (report: Report) => {
+  child.on("message", (report: ChildMessage) => {
     if (report.type === "disposed") Deferred.doneUnsafe(disposed, Effect.void)
     else if (report.type === "heard") {
-      const order = unheard.shift()
+      const order = pendingAcks.shift()
       if (order !== undefined) Deferred.doneUnsafe(order, Effect.void)
-    } else onReport(report)
+    } else onMessage(report)
   })
-  child.on("error", ({ message }) => fall(`it cannot be started: ${message}`))
-  child.on("exit", (code, signal) => fall(reasonOf(code, signal, source.memory)))
-  readPrinted(child.stdout, "Info", onLine)
-  readPrinted(child.stderr, "Warn", onLine)
+  child.on("error", ({ message }) => reportExit(`it cannot be started: ${message}`))
+  child.on("exit", (code, signal) => reportExit(exitReason(code, signal, source.memory)))
+  forwardOutput(child.stdout, "Info", onLogLine)
+  forwardOutput(child.stderr, "Warn", onLogLine)
 
-  const tell = (order: Order): void => {
+  const send = (order: ParentMessage): void => {
     // What is gone has said so already.
     child.send(order, () => undefined)
   }
 
-  const insist = Effect.fnUntraced(function* (order: Order) {
-    const heard = yield* Deferred.make<void>()
-    unheard.push(heard)
-    tell(order)
-    yield* Effect.raceFirst(Deferred.await(heard), Deferred.await(gone)).pipe(
+  const sendAcknowledged = Effect.fnUntraced(function* (order: ParentMessage) {
+    const acknowledged = yield* Deferred.make<void>()
+    pendingAcks.push(acknowledged)
+    send(order)
+    yield* Effect.raceFirst(Deferred.await(acknowledged), Deferred.await(exited)).pipe(
       Effect.timeoutOrElse({
-        duration: hearing,
+        duration: ackTimeout,
         orElse: () =>
           Effect.sync(() => {
-            fall("it did not answer for a second, and was killed")
-            kill(child)
+            reportExit("it did not answer for a second, and was killed")
+            killProcessGroup(child)
           })
       })
     )
   })
 
-  tell({ type: "start", source })
+  send({ type: "start", source })
   // It is told before it is killed: this finalizer is the younger one.
   yield* Effect.addFinalizer(() => {
     isClosing = true
     return Effect.interruptible(
-      insist({ type: "dispose" }).pipe(
-        Effect.andThen(Effect.raceFirst(Deferred.await(disposed), Deferred.await(gone))),
-        Effect.timeoutOption(farewell)
+      sendAcknowledged({ type: "dispose" }).pipe(
+        Effect.andThen(Effect.raceFirst(Deferred.await(disposed), Deferred.await(exited))),
+        Effect.timeoutOption(shutdownTimeout)
       )
     )
   })
-  return { tell, insist }
+  return { send, sendAcknowledged }
 })

@@ -5,106 +5,113 @@
 import { Worker } from "node:worker_threads"
 import { Cause, Deferred, Effect, FiberMap } from "effect"
 import type { McpProgress } from "../../application/ports/McpSession.ts"
-import { type PackCall, PackFailure, type PackSource } from "../../application/ports/PackLoader.ts"
+import { type PackCall, PackError, type PackSource } from "../../application/ports/PackLoader.ts"
 import type { JsonObject } from "../../domain/json.ts"
-import type { PackOffer } from "../../domain/packs/offer.ts"
+import type { PackManifest } from "../../domain/packs/offer.ts"
 import { makeCompiler } from "../ajv/compiler.ts"
 import * as Modules from "./modules.ts"
-import { type PackLine, start } from "./runtime.ts"
-import { wordsOf } from "./thrown.ts"
+import { type PackLogLine, startPack } from "./runtime.ts"
+import { thrownMessage } from "./thrown.ts"
 
 /** What the process is told: its pack, then calls and giving them up by a number for each, and in the end to clean up. */
-export type Order =
+export type ParentMessage =
   | { readonly type: "start"; readonly source: PackSource }
   | { readonly type: "call"; readonly id: number; readonly call: PackCall }
   | { readonly type: "abort"; readonly id: number }
   | { readonly type: "dispose" }
 
-/** A {@link PackFailure} as plain data. */
-type PlainFailure = Pick<PackFailure, "kind" | "message" | "problems">
+/** A {@link PackError} as plain data. */
+type SerializedFailure = Pick<PackError, "reason" | "message" | "problems">
 
 /** What the process says. */
-export type Report =
-  | { readonly type: "ready"; readonly offer: PackOffer }
+export type ChildMessage =
+  | { readonly type: "ready"; readonly manifest: PackManifest }
   | { readonly type: "unusable"; readonly message: string }
   | { readonly type: "progress"; readonly id: number; readonly progress: McpProgress }
   | { readonly type: "done"; readonly id: number; readonly result: JsonObject }
-  | { readonly type: "failed"; readonly id: number; readonly failure: PlainFailure }
-  | { readonly type: "log"; readonly line: PackLine }
+  | { readonly type: "failed"; readonly id: number; readonly failure: SerializedFailure }
+  | { readonly type: "log"; readonly line: PackLogLine }
   /** It has heard an `abort` or a `dispose`, one for each in order: its code gives the thread back. */
   | { readonly type: "heard" }
   | { readonly type: "disposed" }
 
 /** Who started us may be gone without a word, while our code never ends: this thread sees that we are orphans. */
-const watchdog = `
+const orphanWatchdog = `
   const parent = process.ppid
   setInterval(() => {
     if (process.ppid !== parent) process.kill(-process.pid, "SIGKILL")
   }, 1000)`
 
-const tell = (report: Report): void => {
+const send = (report: ChildMessage): void => {
   // Nobody is left to hear of it when this fails.
   process.send?.(report, undefined, undefined, () => undefined)
 }
 
-const stray = (error: unknown) =>
-  tell({ type: "log", line: { level: "Error", message: `nobody caught: ${wordsOf(error)}`, fields: {} } })
+const reportUncaught = (error: unknown) =>
+  send({
+    type: "log",
+    line: { level: "Error", message: `nobody caught: ${thrownMessage(error)}`, fields: {} }
+  })
 
-const plain = ({ kind, message, problems }: PackFailure): PlainFailure => ({
-  kind,
+const serializeFailure = ({ reason, message, problems }: PackError): SerializedFailure => ({
+  reason,
   message,
   ...(problems && { problems })
 })
 
-const serve = Effect.fnUntraced(function* (source: PackSource, over: Deferred.Deferred<void>) {
+const serve = Effect.fnUntraced(function* (source: PackSource, shutdown: Deferred.Deferred<void>) {
   const modules = yield* Modules.make
   const enter = <A>(code: () => A): A => code()
   const module = yield* modules.load(source, enter)
-  const { call, offer } = yield* start(module, source, {
+  const { call, manifest } = yield* startPack(module, source, {
     enter,
     compile: makeCompiler(),
-    log: (line) => tell({ type: "log", line })
+    log: (line) => send({ type: "log", line })
   })
   const run = yield* FiberMap.makeRuntime<never, number>()
 
-  const answer = (id: number, request: PackCall) =>
-    call(request, (progress) => Effect.sync(() => tell({ type: "progress", id, progress }))).pipe(
+  const runCall = (id: number, request: PackCall) =>
+    call(request, (progress) => Effect.sync(() => send({ type: "progress", id, progress }))).pipe(
       Effect.match({
-        onSuccess: (result) => tell({ type: "done", id, result }),
-        onFailure: (failure) => tell({ type: "failed", id, failure: plain(failure) })
+        onSuccess: (result) => send({ type: "done", id, result }),
+        onFailure: (failure) => send({ type: "failed", id, failure: serializeFailure(failure) })
       })
     )
 
-  process.on("message", (order: Order) => {
-    if (order.type === "call") run(order.id, answer(order.id, order.call))
+  process.on("message", (order: ParentMessage) => {
+    if (order.type === "call") run(order.id, runCall(order.id, order.call))
     if (order.type !== "abort") return
-    tell({ type: "heard" })
+    send({ type: "heard" })
     run(order.id, Effect.void) // takes the place of the call, which is interrupted
   })
-  tell({ type: "ready", offer })
-  yield* Deferred.await(over)
+  send({ type: "ready", manifest })
+  yield* Deferred.await(shutdown)
 }, Effect.scoped)
 
-const program = Effect.fnUntraced(function* (source: PackSource) {
-  const over = yield* Deferred.make<void>()
-  process.on("message", (order: Order) => {
+const main = Effect.fnUntraced(function* (source: PackSource) {
+  const shutdown = yield* Deferred.make<void>()
+  process.on("message", (order: ParentMessage) => {
     if (order.type !== "dispose") return
-    tell({ type: "heard" })
-    Deferred.doneUnsafe(over, Effect.void)
+    send({ type: "heard" })
+    Deferred.doneUnsafe(shutdown, Effect.void)
   })
-  yield* Effect.catchCause(serve(source, over), (cause) => {
+  yield* Effect.catchCause(serve(source, shutdown), (cause) => {
     const failure = Cause.squash(cause)
-    const message = failure instanceof PackFailure ? failure.message : wordsOf(failure)
-    return Effect.sync(() => tell({ type: "unusable", message }))
+    const message = failure instanceof PackError ? failure.message : thrownMessage(failure)
+    return Effect.sync(() => send({ type: "unusable", message }))
   })
-  tell({ type: "disposed" })
+  send({ type: "disposed" })
 })
 
-process.on("unhandledRejection", stray)
-process.on("uncaughtException", stray)
+process.on("unhandledRejection", reportUncaught)
+process.on("uncaughtException", reportUncaught)
 // Who started us is gone. What the pack has started goes with us.
 process.on("disconnect", () => process.kill(-process.pid, "SIGKILL"))
-process.once("message", (order: Order) => {
-  if (order.type === "start") Effect.runFork(program(order.source))
+process.once("message", (order: ParentMessage) => {
+  if (order.type === "start") Effect.runFork(main(order.source))
 })
-new Worker(watchdog, { eval: true, execArgv: [], resourceLimits: { maxOldGenerationSizeMb: 8 } }).unref()
+new Worker(orphanWatchdog, {
+  eval: true,
+  execArgv: [],
+  resourceLimits: { maxOldGenerationSizeMb: 8 }
+}).unref()

@@ -6,50 +6,54 @@ import type { ParamsProblem, PackRoute } from "../../domain/packs/offer.ts"
 import type { ToolFile } from "./author/ToolFile.ts"
 
 /** A file that came with a call is not there any more, or cannot be read. */
-export class FileGone extends Data.TaggedError("FileGone")<{ readonly message: string }> {}
+export class FileUnavailable extends Data.TaggedError("FileGone")<{ readonly message: string }> {}
 
 /** A file on disk as code of a pack gets it. */
-const openFile = ({ contentType, filename, path }: UploadedFile): Effect.Effect<ToolFile, FileGone> =>
+const openToolFile = ({
+  contentType,
+  filename,
+  path
+}: UploadedFile): Effect.Effect<ToolFile, FileUnavailable> =>
   Effect.tryPromise({
     try: async () => {
       const file = new File([await openAsBlob(path)], filename, { type: contentType })
       return Object.assign(file, { filename, contentType, path, read: () => file.bytes() })
     },
-    catch: () => new FileGone({ message: `the file ${filename} is not there any more` })
+    catch: () => new FileUnavailable({ message: `the file ${filename} is not there any more` })
   })
 
-const problem = (name: string, msg: string): ParamsProblem => ({
+const fileProblem = (name: string, msg: string): ParamsProblem => ({
   loc: ["body", name],
   msg,
   type: "value_error"
 })
 
 /** What is wrong with the files of a call by their number, or with texts in their place. */
-export const misplacedFiles = (
-  wanted: PackRoute["files"],
+export const checkFileParams = (
+  fileParams: PackRoute["files"],
   args: JsonObject,
   files: { readonly [name: string]: ReadonlyArray<UploadedFile> }
 ): ReadonlyArray<ParamsProblem> =>
-  Object.entries(wanted).flatMap(([name, { many }]) => {
+  Object.entries(fileParams).flatMap(([name, { multiple }]) => {
     const count = files[name]?.length ?? 0
-    if (!many && count > 1) return [problem(name, `one file is expected, and ${count} came`)]
+    if (!multiple && count > 1) return [fileProblem(name, `one file is expected, and ${count} came`)]
     return count === 0 && typeof args[name] === "string"
-      ? [problem(name, "a file is expected, not a text")]
+      ? [fileProblem(name, "a file is expected, not a text")]
       : []
   })
 
 /** The files of a call by their parameters; those that no parameter wants are left out. */
-export const openFiles = (
-  wanted: PackRoute["files"],
+export const openToolFiles = (
+  fileParams: PackRoute["files"],
   files: { readonly [name: string]: ReadonlyArray<UploadedFile> }
-): Effect.Effect<{ readonly [name: string]: unknown }, FileGone> =>
+): Effect.Effect<{ readonly [name: string]: unknown }, FileUnavailable> =>
   Effect.map(
     Effect.forEach(
-      Object.entries(wanted).filter(([name]) => (files[name]?.length ?? 0) > 0),
-      ([name, { many }]) =>
+      Object.entries(fileParams).filter(([name]) => (files[name]?.length ?? 0) > 0),
+      ([name, { multiple }]) =>
         Effect.map(
-          Effect.forEach(files[name] ?? [], openFile),
-          (opened) => [name, many ? opened : opened[0]] as const
+          Effect.forEach(files[name] ?? [], openToolFile),
+          (opened) => [name, multiple ? opened : opened[0]] as const
         )
     ),
     Object.fromEntries

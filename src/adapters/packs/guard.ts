@@ -1,27 +1,27 @@
 import { AsyncLocalStorage } from "node:async_hooks"
 import { pathToFileURL } from "node:url"
 import { Effect, Predicate, Result, type Scope } from "effect"
-import type { Enter } from "./settle.ts"
-import { wordsOf } from "./thrown.ts"
+import type { EnterPackCode } from "./settle.ts"
+import { thrownMessage } from "./thrown.ts"
 
 /** A pack whose code runs in this thread. */
-interface Guarded {
+interface GuardedPack {
   /** Its folder, by absolute path. */
   readonly folder: string
   /** Hears what code of the pack threw where nobody catches. */
-  readonly onStray: (message: string) => void
+  readonly onUncaught: (message: string) => void
 }
 
 /** Keeps this thread alive when code of a pack throws where nobody catches: in a timer, or in a forgotten promise. */
-export interface Guard {
+export interface UncaughtErrorGuard {
   /** How code of this pack is entered; it is watched for as long as the scope. */
-  readonly watch: (guarded: Guarded) => Effect.Effect<Enter, never, Scope.Scope>
+  readonly protect: (guarded: GuardedPack) => Effect.Effect<EnterPackCode, never, Scope.Scope>
 }
 
-const kinds = ["uncaughtException", "unhandledRejection"] as const
+const errorEvents = ["uncaughtException", "unhandledRejection"] as const
 
 /** What a stranger throws may throw itself when it is looked at. */
-const stackOf = (error: unknown): string =>
+const safeStack = (error: unknown): string =>
   Result.getOrElse(
     Result.try(() =>
       Predicate.hasProperty(error, "stack") && typeof error.stack === "string" ? error.stack : ""
@@ -33,49 +33,49 @@ const stackOf = (error: unknown): string =>
  * A guard that lasts as long as the scope. Errors are known to be a pack's by what called them, or else by their stack;
  * any other is let through to whoever else listens, or to Node, which ends the process.
  */
-export const make: Effect.Effect<Guard, never, Scope.Scope> = Effect.gen(function* () {
-  const current = new AsyncLocalStorage<Guarded>()
-  const watched = new Set<Guarded>()
+export const make: Effect.Effect<UncaughtErrorGuard, never, Scope.Scope> = Effect.gen(function* () {
+  const currentPack = new AsyncLocalStorage<GuardedPack>()
+  const guardedPacks = new Set<GuardedPack>()
 
-  const ownerOf = (error: unknown): Guarded | undefined => {
-    const running = current.getStore()
+  const ownerOf = (error: unknown): GuardedPack | undefined => {
+    const running = currentPack.getStore()
     if (running !== undefined) return running
-    const stack = stackOf(error)
-    return [...watched].find(({ folder }) => stack.includes(`${pathToFileURL(folder).href}/`))
+    const stack = safeStack(error)
+    return [...guardedPacks].find(({ folder }) => stack.includes(`${pathToFileURL(folder).href}/`))
   }
 
-  const listeners = kinds.map((kind) => {
+  const listeners = errorEvents.map((event) => {
     const listener = (error: unknown): void => {
       const owner = ownerOf(error)
-      if (owner !== undefined) return owner.onStray(wordsOf(error))
-      if (process.listenerCount(kind) > 1) return
+      if (owner !== undefined) return owner.onUncaught(thrownMessage(error))
+      if (process.listenerCount(event) > 1) return
       // Without us Node would end the process. It is to do that as if we had never listened.
       release()
       setImmediate(() => {
         throw error
       })
     }
-    return { kind, listener }
+    return { event, listener }
   })
   const release = () => {
-    for (const { kind, listener } of listeners) process.off(kind, listener)
+    for (const { event, listener } of listeners) process.off(event, listener)
   }
 
   yield* Effect.acquireRelease(
     Effect.sync(() => {
-      for (const { kind, listener } of listeners) process.on(kind, listener)
+      for (const { event, listener } of listeners) process.on(event, listener)
     }),
     () => Effect.sync(release)
   )
 
   return {
-    watch: (guarded) =>
+    protect: (guarded) =>
       Effect.as(
         Effect.acquireRelease(
-          Effect.sync(() => watched.add(guarded)),
-          () => Effect.sync(() => watched.delete(guarded))
+          Effect.sync(() => guardedPacks.add(guarded)),
+          () => Effect.sync(() => guardedPacks.delete(guarded))
         ),
-        (code) => current.run(guarded, code)
+        (code) => currentPack.run(guarded, code)
       )
   }
 })

@@ -1,11 +1,11 @@
 import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { isJsonObject, type JsonObject } from "../../domain/json.ts"
-import { generatedBy, isGenerated } from "./generated.ts"
-import { hashOf, isExact, parseSpec } from "./specs.ts"
+import { generatedMarker, isGeneratedManifest } from "./generated.ts"
+import { hashPackages, isExactVersion, parseSpec } from "./specs.ts"
 
 /** Where it is noted what has been installed: among what is installed, and gone with it. */
-const markerIn = (folder: string): string => join(folder, "node_modules", ".a2c-packages.json")
+const markerPath = (folder: string): string => join(folder, "node_modules", ".a2c-packages.json")
 
 const readText = async (file: string): Promise<string | undefined> => {
   try {
@@ -15,7 +15,7 @@ const readText = async (file: string): Promise<string | undefined> => {
   }
 }
 
-const readObject = async (file: string): Promise<JsonObject> => {
+const readJsonObject = async (file: string): Promise<JsonObject> => {
   try {
     const value: unknown = JSON.parse((await readText(file)) ?? "{}")
     return isJsonObject(value) ? value : {}
@@ -26,25 +26,25 @@ const readObject = async (file: string): Promise<JsonObject> => {
 
 /** Have we installed exactly these? */
 export const isInstalled = async (folder: string, packages: ReadonlyArray<string>): Promise<boolean> =>
-  (await readObject(markerIn(folder)))["packages"] === hashOf(packages)
+  (await readJsonObject(markerPath(folder)))["packages"] === hashPackages(packages)
 
 /** Are these there, whoever installed them, as far as one can see? A range is taken to be met by what is there. */
 export const arePresent = async (folder: string, packages: ReadonlyArray<string>): Promise<boolean> => {
   for (const { name, range } of packages.map(parseSpec)) {
-    const { version } = await readObject(join(folder, "node_modules", name, "package.json"))
-    if (version === undefined || (isExact(range) && version !== range)) return false
+    const { version } = await readJsonObject(join(folder, "node_modules", name, "package.json"))
+    if (version === undefined || (isExactVersion(range) && version !== range)) return false
   }
   return true
 }
 
 /** Notes that these have been installed. */
-export const noteInstalled = async (folder: string, packages: ReadonlyArray<string>): Promise<void> => {
+export const markInstalled = async (folder: string, packages: ReadonlyArray<string>): Promise<void> => {
   await mkdir(join(folder, "node_modules"), { recursive: true })
-  await writeFile(markerIn(folder), JSON.stringify({ packages: hashOf(packages), names: packages }))
+  await writeFile(markerPath(folder), JSON.stringify({ packages: hashPackages(packages), names: packages }))
 }
 
 /** Nothing can be said of what is installed any more: it is about to change. */
-export const forgetInstalled = (folder: string): Promise<void> => rm(markerIn(folder), { force: true })
+export const clearInstalled = (folder: string): Promise<void> => rm(markerPath(folder), { force: true })
 
 /** Is there JavaScript of the older kind? A folder of modules is better called one, or Node warns of each. */
 const hasCommonJs = async (folder: string): Promise<boolean> => {
@@ -56,11 +56,11 @@ const hasCommonJs = async (folder: string): Promise<boolean> => {
 }
 
 /** How the packages of a folder are installed. */
-export interface Place {
+export interface InstallTarget {
   /** It has a `package.json` of its own, which is left alone. */
-  readonly isOwn: boolean
+  readonly hasOwnManifest: boolean
   /** Something has been installed there before. */
-  readonly isFilled: boolean
+  readonly hasNodeModules: boolean
 }
 
 const exists = async (path: string): Promise<boolean> => {
@@ -73,11 +73,15 @@ const exists = async (path: string): Promise<boolean> => {
 }
 
 /** Writes the `package.json` of a pack that has none of its own. */
-export const prepare = async (folder: string, packages: ReadonlyArray<string>): Promise<Place> => {
+export const prepareManifest = async (
+  folder: string,
+  packages: ReadonlyArray<string>
+): Promise<InstallTarget> => {
   const file = join(folder, "package.json")
-  const isFilled = await exists(join(folder, "node_modules"))
-  const known = await readText(file)
-  if (known !== undefined && !isGenerated(known)) return { isOwn: true, isFilled }
+  const hasNodeModules = await exists(join(folder, "node_modules"))
+  const existing = await readText(file)
+  if (existing !== undefined && !isGeneratedManifest(existing))
+    return { hasOwnManifest: true, hasNodeModules }
   const dependencies = Object.fromEntries(
     packages
       .map(parseSpec)
@@ -85,7 +89,7 @@ export const prepare = async (folder: string, packages: ReadonlyArray<string>): 
       .toSorted(([one], [other]) => (one < other ? -1 : 1))
   )
   const type = (await hasCommonJs(folder)) ? {} : { type: "module" }
-  const content = { private: true, ...generatedBy, ...type, dependencies }
+  const content = { private: true, ...generatedMarker, ...type, dependencies }
   await writeFile(file, `${JSON.stringify(content, undefined, 2)}\n`)
-  return { isOwn: false, isFilled }
+  return { hasOwnManifest: false, hasNodeModules }
 }

@@ -11,12 +11,12 @@ export interface PackMethods {
 }
 
 /** How to get hold of the instance, which runs code of the pack. */
-export type Located =
+export type PackExport =
   | { readonly _tag: "Class"; readonly construct: () => unknown; readonly name: string }
   | { readonly _tag: "Instance"; readonly instance: unknown; readonly name: string }
 
 /** The methods of a pack, and the names they may have. */
-const required = [
+const requiredMethods = [
   ["getRouteConfig", "get_route_config"],
   ["listTools", "list_tools"],
   ["callTool", "call_tool"]
@@ -25,7 +25,7 @@ const required = [
 const isMethod = (value: unknown): value is Method => typeof value === "function"
 
 /** The method of a stranger under any of these names, bound to it. */
-const methodOf = (instance: unknown, names: ReadonlyArray<string>): Method | undefined => {
+const findMethod = (instance: unknown, names: ReadonlyArray<string>): Method | undefined => {
   for (const name of names) {
     const method = Predicate.hasProperty(instance, name) ? instance[name] : undefined
     if (isMethod(method)) return (...args) => Reflect.apply(method, instance, args)
@@ -38,39 +38,41 @@ const isClass = (value: unknown): value is new () => unknown =>
   typeof value === "function" && Predicate.hasProperty(value, "prototype")
 
 const isInstance = (value: unknown): boolean =>
-  typeof value === "object" && required.some((names) => methodOf(value, names) !== undefined)
+  typeof value === "object" && requiredMethods.some((names) => findMethod(value, names) !== undefined)
 
-const take = (value: unknown, name: string): Located | undefined => {
+const toPackExport = (value: unknown, name: string): PackExport | undefined => {
   if (isClass(value)) return { _tag: "Class", construct: () => new value(), name }
   return isInstance(value) ? { _tag: "Instance", instance: value, name } : undefined
 }
 
-const listed = (names: ReadonlyArray<string>): string =>
+const formatNames = (names: ReadonlyArray<string>): string =>
   names.length === 0 ? "nothing" : names.map((name) => `'${name}'`).join(", ")
 
 /**
  * Finds the pack in what a module exports: under the name of its class, or as the default. A module of CommonJS has its
  * exports in the default.
  */
-export const locate = (module: object, className: string): Result.Result<Located, string> => {
+export const locatePack = (module: object, className: string): Result.Result<PackExport, string> => {
   const fallback: unknown = Predicate.hasProperty(module, "default") ? module.default : undefined
   for (const holder of [module, fallback]) {
-    const found = Predicate.hasProperty(holder, className) ? take(holder[className], className) : undefined
+    const found = Predicate.hasProperty(holder, className)
+      ? toPackExport(holder[className], className)
+      : undefined
     if (found !== undefined) return Result.succeed(found)
   }
-  const found = take(fallback, className)
+  const found = toPackExport(fallback, className)
   if (found !== undefined) return Result.succeed(found)
   const names = Object.keys(module).filter((name) => name !== "module.exports" && name !== "default")
   return Result.fail(
-    `there is no class '${className}' in it: it exports ${listed(names)}. Export the class under this name, or as the default`
+    `there is no class '${className}' in it: it exports ${formatNames(names)}. Export the class under this name, or as the default`
   )
 }
 
 /** The methods of an instance, or which of them it lacks. */
-export const methodsOf = (instance: unknown, name: string): Result.Result<PackMethods, string> => {
-  const [getRouteConfig, listTools, callTool] = required.map((names) => methodOf(instance, names))
+export const bindMethods = (instance: unknown, name: string): Result.Result<PackMethods, string> => {
+  const [getRouteConfig, listTools, callTool] = requiredMethods.map((names) => findMethod(instance, names))
   if (getRouteConfig === undefined || listTools === undefined || callTool === undefined) {
-    const missing = required.filter((names) => methodOf(instance, names) === undefined)
+    const missing = requiredMethods.filter((names) => findMethod(instance, names) === undefined)
     return Result.fail(
       `${name} lacks ${missing.map(([method, alias]) => `${method}() (or ${alias}())`).join(", ")}`
     )
@@ -79,6 +81,6 @@ export const methodsOf = (instance: unknown, name: string): Result.Result<PackMe
     getRouteConfig: () => getRouteConfig(),
     listTools: () => listTools(),
     callTool: (tool, args, context) => callTool(tool, args, context),
-    dispose: methodOf(instance, ["dispose"])
+    dispose: findMethod(instance, ["dispose"])
   })
 }

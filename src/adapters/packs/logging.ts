@@ -1,7 +1,7 @@
 import { Effect } from "effect"
-import type { PackLine } from "./runtime.ts"
+import type { PackLogLine } from "./runtime.ts"
 
-const writers = {
+const logByLevel = {
   Debug: Effect.logDebug,
   Info: Effect.logInfo,
   Warn: Effect.logWarning,
@@ -9,11 +9,11 @@ const writers = {
 } as const
 
 /** Writes what a pack logs to our log, under its name. */
-export const makeLog = (name: string): Effect.Effect<(line: PackLine) => void> =>
+export const makePackLog = (name: string): Effect.Effect<(line: PackLogLine) => void> =>
   Effect.contextWith((context) =>
     Effect.succeed(({ fields, level, message }) =>
       Effect.runSyncWith(context)(
-        writers[level](message).pipe(Effect.annotateLogs({ ...fields, pack: name }))
+        logByLevel[level](message).pipe(Effect.annotateLogs({ ...fields, pack: name }))
       )
     )
   )

@@ -1,11 +1,11 @@
 import { Result } from "effect"
 import { isJsonObject, type JsonObject } from "../../domain/json.ts"
-import { wordsOf } from "./thrown.ts"
+import { thrownMessage } from "./thrown.ts"
 
 const isText = (value: unknown): value is string => typeof value === "string"
 
 /** Is it a content block of MCP? Something else may have a `type`, too, so what the type asks for must be there. */
-const isBlock = (value: unknown): boolean => {
+const isContentBlock = (value: unknown): boolean => {
   if (!isJsonObject(value)) return false
   switch (value["type"]) {
     case "text":
@@ -22,25 +22,25 @@ const isBlock = (value: unknown): boolean => {
   }
 }
 
-const areBlocks = (value: unknown): value is ReadonlyArray<unknown> =>
-  Array.isArray(value) && value.every(isBlock)
+const isContentBlockList = (value: unknown): value is ReadonlyArray<unknown> =>
+  Array.isArray(value) && value.every(isContentBlock)
 
 /** The value as JSON carries it, or why it cannot. */
-const asJson = (value: unknown): Result.Result<unknown, string> =>
+const toJson = (value: unknown): Result.Result<unknown, string> =>
   Result.try({
     try: (): unknown => {
       const text: string | undefined = JSON.stringify(value)
       if (text === undefined) throw new TypeError(`a ${typeof value} has no form in JSON`)
       return JSON.parse(text)
     },
-    catch: wordsOf
+    catch: thrownMessage
   })
 
-const resultOf = (value: unknown): JsonObject => {
+const toResult = (value: unknown): JsonObject => {
   if (isText(value)) return { content: [{ type: "text", text: value }] }
-  if (isBlock(value)) return { content: [value] }
-  if (areBlocks(value)) return { content: value }
-  if (isJsonObject(value) && areBlocks(value["content"])) return value
+  if (isContentBlock(value)) return { content: [value] }
+  if (isContentBlockList(value)) return { content: value }
+  if (isJsonObject(value) && isContentBlockList(value["content"])) return value
   // Structured content is an object.
   const structuredContent = isJsonObject(value) ? value : { result: value }
   return { content: [{ type: "text", text: JSON.stringify(value) }], structuredContent }
@@ -51,5 +51,5 @@ const resultOf = (value: unknown): JsonObject => {
  * nothing is an empty result, and any other value of JSON becomes structured content and its text. Fails with why a
  * value is none of these.
  */
-export const toCallResult = (value: unknown): Result.Result<JsonObject, string> =>
-  value === undefined ? Result.succeed({ content: [] }) : Result.map(asJson(value), resultOf)
+export const toCallToolResult = (value: unknown): Result.Result<JsonObject, string> =>
+  value === undefined ? Result.succeed({ content: [] }) : Result.map(toJson(value), toResult)

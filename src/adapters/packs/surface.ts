@@ -1,49 +1,49 @@
 import { Effect, Result } from "effect"
-import { type PackSource, PackFailure } from "../../application/ports/PackLoader.ts"
+import { type PackSource, PackError } from "../../application/ports/PackLoader.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json.ts"
-import type { PackOffer, PackRoute } from "../../domain/packs/offer.ts"
-import { compareRoutes, type DeclaredRoute, readRoutes } from "../../domain/packs/routes.ts"
-import { fileParams } from "../../domain/packs/schemas.ts"
-import { type Compile, type Parameters, readParameters } from "./parameters.ts"
+import type { PackManifest, PackRoute } from "../../domain/packs/offer.ts"
+import { findRouteMismatches, type DeclaredRoute, parseRoutes } from "../../domain/packs/routes.ts"
+import { fileParamsOf } from "../../domain/packs/schemas.ts"
+import { type CompileSchema, type ParamsValidator, makeParamsValidator } from "./parameters.ts"
 
 /** What a call of one tool is checked by. */
-export interface ToolParameters extends Parameters {
+export interface ToolValidator extends ParamsValidator {
   readonly files: PackRoute["files"]
 }
 
 /** What a pack offers, and how calls of its tools are checked. */
-export interface Surface {
-  readonly offer: PackOffer
-  readonly tools: ReadonlyMap<string, ToolParameters>
+export interface PackDeclaration {
+  readonly manifest: PackManifest
+  readonly tools: ReadonlyMap<string, ToolValidator>
 }
 
 /** More tools of one pack are a mistake. */
-const mostTools = 256
+const maxTools = 256
 
 /** Parameters of a tool that says nothing about them: anything. */
-const anything: JsonObject = { type: "object" }
+const anyObjectSchema: JsonObject = { type: "object" }
 
-interface Listing {
+interface ListedEntry {
   readonly name: string
   readonly entry: JsonObject
 }
 
 /** Any object will do: instances of classes come, too. */
-const isEntry = (value: unknown): value is JsonObject =>
+const isObjectLike = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** Reads what `listTools()` gave: each tool once, and what is wrong with the others. */
-const readListings = (
+const parseListings = (
   given: unknown
-): Result.Result<readonly [ReadonlyArray<Listing>, ReadonlyArray<string>], string> => {
+): Result.Result<readonly [ReadonlyArray<ListedEntry>, ReadonlyArray<string>], string> => {
   if (!Array.isArray(given)) {
     return Result.fail("listTools() has to give a list of tools, [{ name, description }]")
   }
-  const listings = new Map<string, Listing>()
+  const listings = new Map<string, ListedEntry>()
   const warnings: Array<string> = []
-  given.slice(0, mostTools).forEach((tool: unknown, index) => {
-    const name = isEntry(tool) ? tool["name"] : undefined
-    if (!isEntry(tool) || typeof name !== "string" || name === "") {
+  given.slice(0, maxTools).forEach((tool: unknown, index) => {
+    const name = isObjectLike(tool) ? tool["name"] : undefined
+    if (!isObjectLike(tool) || typeof name !== "string" || name === "") {
       warnings.push(`tool ${index + 1} of listTools() has no 'name' and is left out`)
     } else if (listings.has(name)) {
       warnings.push(`listTools() lists '${name}' twice; only the first counts`)
@@ -51,16 +51,17 @@ const readListings = (
       listings.set(name, { name, entry: tool })
     }
   })
-  if (given.length > mostTools)
-    warnings.push(`listTools() lists more than ${mostTools} tools; the others are left out`)
+  if (given.length > maxTools)
+    warnings.push(`listTools() lists more than ${maxTools} tools; the others are left out`)
   return Result.succeed([[...listings.values()], warnings])
 }
 
 /** The schema that a listing gives itself, in the words of Automata, too. */
-const schemaOf = ({ entry }: Listing): unknown => entry["inputSchema"] ?? entry["input_schema"] ?? undefined
+const inputSchemaOf = ({ entry }: ListedEntry): unknown =>
+  entry["inputSchema"] ?? entry["input_schema"] ?? undefined
 
 /** What is left of a listing when it has been sent to somebody. */
-const plain = (listing: Listing): Result.Result<JsonObject, string> => {
+const toPlainListing = (listing: ListedEntry): Result.Result<JsonObject, string> => {
   const { inputSchema: _ours, input_schema: _seeds, ...rest } = listing.entry
   return Result.try({
     try: () => {
@@ -71,43 +72,43 @@ const plain = (listing: Listing): Result.Result<JsonObject, string> => {
   })
 }
 
-const withFiles = (parameters: Parameters): ToolParameters => ({
+const withFileParams = (parameters: ParamsValidator): ToolValidator => ({
   ...parameters,
-  files: fileParams(parameters.schema)
+  files: fileParamsOf(parameters.schema)
 })
 
 /** Reads everything that has been declared, or says what is wrong with the pack as a whole. */
-const readSurface = (
+const parseDeclaration = (
   { name }: PackSource,
   declaredRoutes: unknown,
   declaredTools: unknown,
-  compile: Compile
-): Result.Result<Surface, string> =>
+  compile: CompileSchema
+): Result.Result<PackDeclaration, string> =>
   Result.gen(function* () {
-    const { faults, routes: declared, warnings: routeWarnings } = readRoutes(name, declaredRoutes)
-    const [listings, listWarnings] = yield* readListings(declaredTools)
-    const warnings = [...faults, ...routeWarnings, ...listWarnings]
-    const tools = new Map<string, ToolParameters>()
+    const { errors, routes: declared, warnings: routeWarnings } = parseRoutes(name, declaredRoutes)
+    const [listings, listWarnings] = yield* parseListings(declaredTools)
+    const warnings = [...errors, ...routeWarnings, ...listWarnings]
+    const tools = new Map<string, ToolValidator>()
     const listedSchemas = new Map<string, JsonObject>()
     for (const listing of listings) {
-      const schema = schemaOf(listing)
+      const schema = inputSchemaOf(listing)
       if (schema === undefined) continue
-      const parameters = readParameters(schema, compile)
+      const parameters = makeParamsValidator(schema, compile)
       if (Result.isFailure(parameters)) {
         return yield* Result.fail(`inputSchema of the tool '${listing.name}': ${parameters.failure}`)
       }
       warnings.push(...parameters.success.warnings.map((warning) => `tool '${listing.name}': ${warning}`))
       listedSchemas.set(listing.name, parameters.success.schema)
-      tools.set(listing.name, withFiles(parameters.success))
+      tools.set(listing.name, withFileParams(parameters.success))
     }
     const routes: Array<PackRoute> = []
-    const routed = new Map<string, DeclaredRoute>()
+    const firstRouteOfTool = new Map<string, DeclaredRoute>()
     for (const route of declared) {
-      const parameters = readParameters(route.params, compile, listedSchemas.get(route.tool))
+      const parameters = makeParamsValidator(route.params, compile, listedSchemas.get(route.tool))
       if (Result.isFailure(parameters)) {
         return yield* Result.fail(`params of the route ${route.endpoint}: ${parameters.failure}`)
       }
-      const { files, ...rest } = withFiles(parameters.success)
+      const { files, ...rest } = withFileParams(parameters.success)
       warnings.push(...rest.warnings.map((warning) => `route ${route.endpoint}: ${warning}`))
       routes.push({
         endpoint: route.endpoint,
@@ -117,9 +118,9 @@ const readSurface = (
         params: rest.schema,
         files
       })
-      const first = routed.get(route.tool)
+      const first = firstRouteOfTool.get(route.tool)
       if (first === undefined) {
-        routed.set(route.tool, route)
+        firstRouteOfTool.set(route.tool, route)
         tools.set(route.tool, { ...rest, files })
       } else if (first.params !== route.params) {
         warnings.push(
@@ -130,10 +131,11 @@ const readSurface = (
     }
     const offered: Array<JsonObject> = []
     for (const listing of listings) {
-      const inputSchema = listedSchemas.get(listing.name) ?? tools.get(listing.name)?.schema ?? anything
-      offered.push({ ...(yield* plain(listing)), inputSchema })
+      const inputSchema =
+        listedSchemas.get(listing.name) ?? tools.get(listing.name)?.schema ?? anyObjectSchema
+      offered.push({ ...(yield* toPlainListing(listing)), inputSchema })
       if (!tools.has(listing.name)) {
-        tools.set(listing.name, withFiles(yield* readParameters(anything, compile)))
+        tools.set(listing.name, withFileParams(yield* makeParamsValidator(anyObjectSchema, compile)))
       }
     }
     if (tools.size === 0) {
@@ -142,22 +144,24 @@ const readSurface = (
       return yield* Result.fail(`it has no tools: ${reason}`)
     }
     return {
-      offer: { routes, tools: offered, warnings: [...warnings, ...compareRoutes(routes, offered)] },
+      manifest: { routes, tools: offered, warnings: [...warnings, ...findRouteMismatches(routes, offered)] },
       tools
     }
   })
 
 /** What a pack offers by what its methods gave. A pack that has nothing to offer cannot be used. */
-export const surfaceOf = (
+export const decodeDeclaration = (
   source: PackSource,
   declaredRoutes: unknown,
   declaredTools: unknown,
-  compile: Compile
-): Effect.Effect<Surface, PackFailure> =>
-  Effect.suspend(() => Effect.fromResult(readSurface(source, declaredRoutes, declaredTools, compile))).pipe(
-    Effect.mapError((message) => new PackFailure({ kind: "unusable", message })),
+  compile: CompileSchema
+): Effect.Effect<PackDeclaration, PackError> =>
+  Effect.suspend(() =>
+    Effect.fromResult(parseDeclaration(source, declaredRoutes, declaredTools, compile))
+  ).pipe(
+    Effect.mapError((message) => new PackError({ reason: "unusable", message })),
     // Members of a stranger's object may throw when they are read.
     Effect.catchDefect(() =>
-      Effect.fail(new PackFailure({ kind: "unusable", message: "what it declares cannot be read" }))
+      Effect.fail(new PackError({ reason: "unusable", message: "what it declares cannot be read" }))
     )
   )

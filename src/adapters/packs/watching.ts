@@ -1,18 +1,18 @@
 import { type FSWatcher, statSync, watch as watchFolder } from "node:fs"
 import { Effect, Queue, Schedule, type Scope, Stream } from "effect"
-import { isForeign } from "./fingerprint.ts"
+import { isExcluded } from "./fingerprint.ts"
 
 /** Changes within this time are told together: editors and copies make many. */
-const gathering = "100 millis"
+const debounceTime = "100 millis"
 
 /** How often folders are looked for that are not there, or that the system does not watch for us. */
-const looking = "1 second"
+const pollInterval = "1 second"
 
 /** So many changes wait to be told; they all say the same. */
-const mostWaiting = 16
+const maxPendingChanges = 16
 
 /** Which folder it is; another one may come under the same name. */
-const identityOf = (folder: string): string | undefined => {
+const folderIdentity = (folder: string): string | undefined => {
   try {
     const { dev, ino } = statSync(folder)
     return `${dev} ${ino}`
@@ -23,10 +23,11 @@ const identityOf = (folder: string): string | undefined => {
 }
 
 /** Does a change there concern a pack? Paths are those the system gives, below the folder. */
-const concerns = (path: string | null): boolean => path === null || !path.split(/[/\\]/).some(isForeign)
+const isRelevantPath = (path: string | null): boolean =>
+  path === null || !path.split(/[/\\]/).some(isExcluded)
 
 /** Follows one folder, whether it is there or not. */
-const follow = Effect.fnUntraced(function* (folder: string, notify: () => void) {
+const followFolder = Effect.fnUntraced(function* (folder: string, notify: () => void) {
   let identity: string | undefined
   let watcher: FSWatcher | undefined
 
@@ -37,7 +38,7 @@ const follow = Effect.fnUntraced(function* (folder: string, notify: () => void) 
   const open = (): void => {
     try {
       const opened = watchFolder(folder, { recursive: true, persistent: false }, (_, path) => {
-        if (concerns(path)) notify()
+        if (isRelevantPath(path)) notify()
       })
       // The system watches only so many folders. From now on we look ourselves.
       opened.on("error", close)
@@ -47,8 +48,8 @@ const follow = Effect.fnUntraced(function* (folder: string, notify: () => void) 
       watcher = undefined
     }
   }
-  const look = Effect.sync(() => {
-    const now = identityOf(folder)
+  const checkFolder = Effect.sync(() => {
+    const now = folderIdentity(folder)
     if (now !== identity) {
       close()
       identity = now
@@ -58,28 +59,28 @@ const follow = Effect.fnUntraced(function* (folder: string, notify: () => void) 
   })
 
   yield* Effect.addFinalizer(() => Effect.sync(close))
-  yield* look
-  yield* Effect.forkScoped(Effect.repeat(look, Schedule.spaced(looking)))
+  yield* checkFolder
+  yield* Effect.forkScoped(Effect.repeat(checkFolder, Schedule.spaced(pollInterval)))
 })
 
 /**
  * Says that something in one of these folders may have changed, a tenth of a second after it did and once more after a
  * second: the system may miss what comes into a new folder right away. Whoever listens looks what has changed.
  */
-export const watch = Effect.fnUntraced(function* (
+export const watchFolders = Effect.fnUntraced(function* (
   folders: ReadonlyArray<string>
 ): Effect.fn.Return<Stream.Stream<void>, never, Scope.Scope> {
   const scope = yield* Effect.scope
-  const changes = yield* Queue.sliding<"change" | "echo">(mostWaiting)
+  const changes = yield* Queue.sliding<"change" | "echo">(maxPendingChanges)
   const notify = () => Queue.offerUnsafe(changes, "change")
-  yield* Effect.forEach(new Set(folders), (folder) => follow(folder, notify), { discard: true })
+  yield* Effect.forEach(new Set(folders), (folder) => followFolder(folder, notify), { discard: true })
   yield* Queue.clear(changes) // what was found at the start is no change
 
-  const echo = Effect.delay(Queue.offer(changes, "echo"), looking)
-  const gather = Effect.fnUntraced(function* (first: "change" | "echo") {
-    yield* Effect.sleep(gathering)
+  const echo = Effect.delay(Queue.offer(changes, "echo"), pollInterval)
+  const debounceChanges = Effect.fnUntraced(function* (first: "change" | "echo") {
+    yield* Effect.sleep(debounceTime)
     const all = [first, ...(yield* Queue.clear(changes))]
     if (all.includes("change")) yield* Effect.forkIn(echo, scope)
   })
-  return Stream.mapEffect(Stream.fromQueue(changes), gather)
+  return Stream.mapEffect(Stream.fromQueue(changes), debounceChanges)
 })

@@ -1,83 +1,88 @@
 import { Duration, Exit } from "effect"
-import type { NodeReceive } from "../../application/ports/NodeLink.ts"
-import { type Asked, LinkClosed, NotSent } from "../../application/ports/Transport.ts"
-import type { Refusal } from "../../domain/refusal.ts"
-import type { Faults } from "./Faults.ts"
-import type { FrameReader } from "./frames.ts"
-import type { Outbox } from "./Outbox.ts"
-import { sendAnswer, withdrawAnswer } from "./sending.ts"
-import { readBody } from "./wire.ts"
+import type { NodeMessageHandler } from "../../application/ports/NodeLink.ts"
+import { type ReplyExit, LinkClosed, SendFailed } from "../../application/ports/Transport.ts"
+import type { ProtocolError } from "../../domain/refusal.ts"
+import type { LinkDiagnostics } from "./Faults.ts"
+import type { MessageReader } from "./frames.ts"
+import type { SendQueue } from "./Outbox.ts"
+import { sendReply, withdrawReply } from "./sending.ts"
+import { decodeFrameBody } from "./wire.ts"
 
-const nothing = () => {}
+const noop = () => {}
 
 /** The requests of one other node to members of this one, each until it is answered or forgotten. */
-export class Errands {
-  readonly #outbox: Outbox
-  readonly #faults: Faults
-  readonly #open = new Map<number, () => void>()
-  #abandoned = false
+export class InboundRequests {
+  readonly #queue: SendQueue
+  readonly #diagnostics: LinkDiagnostics
+  readonly #pending = new Map<number, () => void>()
+  #cancelled = false
 
-  constructor(outbox: Outbox, faults: Faults) {
-    this.#outbox = outbox
-    this.#faults = faults
+  constructor(queue: SendQueue, diagnostics: LinkDiagnostics) {
+    this.#queue = queue
+    this.#diagnostics = diagnostics
   }
 
   /** Requests without an answer yet. */
   get size(): number {
-    return this.#open.size
+    return this.#pending.size
   }
 
   /** The other node asks. */
-  begin(fields: FrameReader, long: Buffer | undefined, receive: NodeReceive | undefined): void {
+  onRequest(
+    fields: MessageReader,
+    reassembled: Buffer | undefined,
+    handler: NodeMessageHandler | undefined
+  ): void {
     const id = fields.u32()
-    const millis = fields.f64()
+    const timeoutMillis = fields.f64()
     const to = { sid: fields.string(), office: fields.string() }
     const event = fields.string()
-    const body = readBody(fields, long)
-    if (fields.failed || Number.isNaN(millis) || this.#open.has(id)) return this.#faults.garbled("no request")
-    if (receive === undefined) {
-      return this.#answer(id, Exit.fail(new LinkClosed({ reason: "the node does not serve" })))
+    const body = decodeFrameBody(fields, reassembled)
+    if (fields.isTruncated || Number.isNaN(timeoutMillis) || this.#pending.has(id))
+      return this.#diagnostics.onInvalidMessage("no request")
+    if (handler === undefined) {
+      return this.#reply(id, Exit.fail(new LinkClosed({ reason: "the node does not serve" })))
     }
-    const end = (asked: Asked) => {
-      if (this.#open.delete(id)) this.#answer(id, asked)
+    const reply = (exit: ReplyExit) => {
+      if (this.#pending.delete(id)) this.#reply(id, exit)
     }
     // There before the handler is: it may end at once.
-    this.#open.set(id, nothing)
-    this.#faults.guard(() => {
-      const forget = receive.request(to, event, body, Duration.millis(Math.max(0, millis)), end)
-      if (this.#open.has(id)) this.#open.set(id, forget)
+    this.#pending.set(id, noop)
+    this.#diagnostics.runGuarded(() => {
+      const cancel = handler.startRequest(to, event, body, Duration.millis(Math.max(0, timeoutMillis)), reply)
+      if (this.#pending.has(id)) this.#pending.set(id, cancel)
     })
   }
 
   /** The other node asks what cannot be taken. */
-  refuse(id: number, refusal: Refusal): void {
-    if (!this.#open.has(id)) this.#answer(id, Exit.fail(new NotSent({ refusal })))
+  rejectRequest(id: number, error: ProtocolError): void {
+    if (!this.#pending.has(id)) this.#reply(id, Exit.fail(new SendFailed({ error })))
   }
 
   /** The other node does not want an answer any more. */
-  forget(id: number): void {
-    const forget = this.#open.get(id)
-    if (forget === undefined) return withdrawAnswer(this.#outbox, id)
-    this.#open.delete(id)
-    this.#faults.guard(forget)
+  onCancel(id: number): void {
+    const cancel = this.#pending.get(id)
+    if (cancel === undefined) return withdrawReply(this.#queue, id)
+    this.#pending.delete(id)
+    this.#diagnostics.runGuarded(cancel)
   }
 
   /** This node serves no longer: nothing is done any more, and the other one is told so. */
-  stop(): void {
-    for (const [id, forget] of this.#open) {
-      this.#open.delete(id)
-      forget()
-      this.#answer(id, Exit.fail(new LinkClosed({ reason: "the node has stopped serving" })))
+  rejectAll(): void {
+    for (const [id, cancel] of this.#pending) {
+      this.#pending.delete(id)
+      cancel()
+      this.#reply(id, Exit.fail(new LinkClosed({ reason: "the node has stopped serving" })))
     }
   }
 
   /** The other node is away: nothing is done for it any more. */
-  abandon(): void {
-    this.#abandoned = true
-    for (const forget of this.#open.values()) this.#faults.guard(forget)
+  cancelAll(): void {
+    this.#cancelled = true
+    for (const cancel of this.#pending.values()) this.#diagnostics.runGuarded(cancel)
   }
 
-  #answer(id: number, asked: Asked): void {
-    if (!this.#abandoned && !sendAnswer(this.#outbox, id, asked)) this.#faults.unsent++
+  #reply(id: number, exit: ReplyExit): void {
+    if (!this.#cancelled && !sendReply(this.#queue, id, exit)) this.#diagnostics.unsent++
   }
 }

@@ -1,54 +1,54 @@
 import { Exit, Result, type Duration } from "effect"
 import type { Body } from "../../application/ports/Body.ts"
 import {
-  type Addressee,
-  NodeAway,
-  type NodeAsked,
+  type RequestTarget,
+  NodeUnreachable,
+  type NodeReplyExit,
   type NodeLoad,
-  type NodeReceive
+  type NodeMessageHandler
 } from "../../application/ports/NodeLink.ts"
-import { NotSent } from "../../application/ports/Transport.ts"
-import { badRequest, type Refusal, tooLarge, unavailable } from "../../domain/refusal.ts"
-import { Budget } from "./Budget.ts"
-import { Faults, type FaultsOptions } from "./Faults.ts"
-import { FrameReader, FrameWriter, type Header, kinds, readHeader } from "./frames.ts"
-import { mostHeld } from "./Inbox.ts"
-import { Buffers, type Carrier, type Outbox } from "./Outbox.ts"
+import { SendFailed } from "../../application/ports/Transport.ts"
+import { badRequest, type ProtocolError, payloadTooLarge, unavailable } from "../../domain/refusal.ts"
+import { ByteBudget } from "./Budget.ts"
+import { LinkDiagnostics, type LinkDiagnosticsOptions } from "./Faults.ts"
+import { MessageReader, MessageWriter, type MessageHeader, frameKinds, decodeHeader } from "./frames.ts"
+import { maxReassemblyBytes } from "./Inbox.ts"
+import { BufferPool, type SendQueueOptions, type SendQueue } from "./Outbox.ts"
 import { Peer } from "./Peer.ts"
-import { isTooNamed, sendTell } from "./sending.ts"
-import { contentOf, readTell } from "./wire.ts"
+import { isEventTooLong, sendNotification } from "./sending.ts"
+import { serializeBody, decodeNotification } from "./wire.ts"
 
 /** Most bytes of bodies that wait for one node: some of the largest messages, and no whole memory. */
-const mostWaiting = 64 * 1024 * 1024
+const maxQueuedBytes = 64 * 1024 * 1024
 
 /** Nodes that are remembered at most: clusters are smaller, strangers may claim any name. */
-const mostPeers = 1024
+const maxPeers = 1024
 
 /** Nodes whose bodies may fill the memory that unfinished ones of all nodes share: half a gigabyte. */
-const mostFull = 8
+const fullReassemblyShares = 8
 
 /** What an exchange needs of the world. */
-export interface ExchangeOptions extends FaultsOptions {
+export interface NodeMessengerOptions extends LinkDiagnosticsOptions {
   readonly node: string
-  /** Milliseconds between two calls of {@link Exchange.pulse}. */
-  readonly pulseTime: number
+  /** Milliseconds between two calls of {@link NodeMessenger.tick}. */
+  readonly tickMillis: number
   /** Publishes to one node; `done` hears how many have got it, or why Redis refused, or nothing when all is lost. */
-  readonly publish: (node: string, message: Buffer, done: (outcome: number | string) => void) => void
+  readonly publish: (node: string, message: Buffer, onPublished: (outcome: number | string) => void) => void
 }
 
-const nothing = () => {}
+const noop = () => {}
 
 /** Why another node's request comes to nothing of which it has sent only the beginning. */
-const tooMuchHeld = unavailable("The other node holds too much that has not come whole")
+const reassemblyBudgetExceeded = unavailable("The other node holds too much that has not come whole")
 
 /** Who asks hears an end that is known already only after it has what it needs to forget it. */
-const endSoon = (end: (asked: NodeAsked) => void, asked: NodeAsked): (() => void) => {
-  let wanted = true
+const replyLater = (onReply: (exit: NodeReplyExit) => void, exit: NodeReplyExit): (() => void) => {
+  let isAwaited = true
   queueMicrotask(() => {
-    if (wanted) end(asked)
+    if (isAwaited) onReply(exit)
   })
   return () => {
-    wanted = false
+    isAwaited = false
   }
 }
 
@@ -56,255 +56,269 @@ const endSoon = (end: (asked: NodeAsked) => void, asked: NodeAsked): (() => void
  * Everything between this node and the others but the connection itself: which others there are, and whose message is
  * whose. It never waits; its owner tells it what happens.
  */
-export class Exchange {
-  readonly #options: ExchangeOptions
-  readonly #faults: Faults
+export class NodeMessenger {
+  readonly #options: NodeMessengerOptions
+  readonly #diagnostics: LinkDiagnostics
   readonly #peers = new Map<string, Peer>()
-  readonly #buffers = new Buffers()
-  readonly #held = new Budget(mostFull * mostHeld(mostWaiting))
-  #dirty: Array<Outbox> = []
-  #receive: NodeReceive | undefined
-  #incarnation = 0
-  #away: string | undefined = "not connected yet"
-  #ids = 0
+  readonly #bufferPool = new BufferPool()
+  readonly #reassemblyBudget = new ByteBudget(fullReassemblyShares * maxReassemblyBytes(maxQueuedBytes))
+  #dirtyQueues: Array<SendQueue> = []
+  #handler: NodeMessageHandler | undefined
+  #generation = 0
+  #disconnectReason: string | undefined = "not connected yet"
+  #lastId = 0
 
-  constructor(options: ExchangeOptions) {
+  constructor(options: NodeMessengerOptions) {
     this.#options = options
-    this.#faults = new Faults(options)
+    this.#diagnostics = new LinkDiagnostics(options)
   }
 
   /** There is a way to the others: a new one, so nothing from before holds. Returns what they are to be told. */
-  up(): Buffer {
-    this.#incarnation++
-    this.#away = undefined
-    return this.#notice(kinds.up)
+  onConnected(): Buffer {
+    this.#generation++
+    this.#disconnectReason = undefined
+    return this.#controlMessage(frameKinds.connected)
   }
 
   /** The way to the others is gone, and with it everything under way. */
-  down(reason: string): void {
-    this.#away = reason
-    for (const peer of this.#peers.values()) this.#sever(peer, reason)
+  onDisconnected(reason: string): void {
+    this.#disconnectReason = reason
+    for (const peer of this.#peers.values()) this.#failPeer(peer, reason)
   }
 
   /** What the others are to be told when this node ends. */
-  farewell(): Buffer {
-    return this.#notice(kinds.bye)
+  leavingNotice(): Buffer {
+    return this.#controlMessage(frameKinds.leaving)
   }
 
   /** Who serves the others from now on, or nobody. */
-  serveWith(receive: NodeReceive | undefined): void {
-    this.#receive = receive
-    if (receive !== undefined) return
-    for (const { errands } of this.#peers.values()) errands.stop()
+  setHandler(handler: NodeMessageHandler | undefined): void {
+    this.#handler = handler
+    if (handler !== undefined) return
+    for (const { inbound } of this.#peers.values()) inbound.rejectAll()
   }
 
-  request(
+  startRequest(
     node: string,
-    to: Addressee,
+    to: RequestTarget,
     event: string,
     body: Body,
-    deadline: Duration.Duration,
-    end: (asked: NodeAsked) => void
+    timeout: Duration.Duration,
+    onReply: (exit: NodeReplyExit) => void
   ): () => void {
-    const notSent = (refusal: Refusal) => endSoon(end, Exit.fail(new NotSent({ refusal })))
-    const written = contentOf(body)
-    if (Result.isFailure(written)) return notSent(written.failure)
-    const content = written.success
-    if (content.length > mostWaiting) return notSent(tooLarge(mostWaiting))
-    if (this.#away !== undefined) return endSoon(end, Exit.fail(new NodeAway({ node, reason: this.#away })))
-    if (isTooNamed(to, event)) return notSent(badRequest("The name of the event is too long"))
-    const asked = this.#peer(node).questions.ask({ to, event, content, deadline }, end)
-    return Result.isSuccess(asked) ? asked.success : notSent(asked.failure)
+    const rejectWith = (error: ProtocolError) => replyLater(onReply, Exit.fail(new SendFailed({ error })))
+    const serialized = serializeBody(body)
+    if (Result.isFailure(serialized)) return rejectWith(serialized.failure)
+    const content = serialized.success
+    if (content.length > maxQueuedBytes) return rejectWith(payloadTooLarge(maxQueuedBytes))
+    if (this.#disconnectReason !== undefined)
+      return replyLater(onReply, Exit.fail(new NodeUnreachable({ node, reason: this.#disconnectReason })))
+    if (isEventTooLong(to, event)) return rejectWith(badRequest("The name of the event is too long"))
+    const sent = this.#activePeer(node).outbound.startRequest({ to, event, content, timeout }, onReply)
+    return Result.isSuccess(sent) ? sent.success : rejectWith(sent.failure)
   }
 
-  tell(node: string, sids: ReadonlyArray<string>, event: string, body: Body): void {
-    const content = contentOf(body)
-    if (this.#away !== undefined || Result.isFailure(content)) this.#faults.unsent += sids.length
+  notify(node: string, sids: ReadonlyArray<string>, event: string, body: Body): void {
+    const content = serializeBody(body)
+    if (this.#disconnectReason !== undefined || Result.isFailure(content))
+      this.#diagnostics.unsent += sids.length
     else if (sids.length > 0) {
-      this.#faults.unsent += sendTell(this.#peer(node).outbox, sids, event, content.success)
+      this.#diagnostics.unsent += sendNotification(
+        this.#activePeer(node).sendQueue,
+        sids,
+        event,
+        content.success
+      )
     }
   }
 
   /** The cluster has lost a node. It is told, in case it still lives: it must not wait for us. */
-  lost(node: string): void {
+  onNodeLost(node: string): void {
     const peer = this.#peers.get(node)
     if (peer === undefined) return
-    this.#sever(peer, "the cluster has lost it")
-    if (this.#away === undefined) this.#options.publish(node, this.#notice(kinds.over), nothing)
+    this.#failPeer(peer, "the cluster has lost it")
+    if (this.#disconnectReason === undefined)
+      this.#options.publish(node, this.#controlMessage(frameKinds.reset), noop)
   }
 
   /** Another node says something to everybody. */
-  heard(message: Buffer): void {
-    const reader = new FrameReader(message)
-    const header = readHeader(reader)
-    const kind = reader.frame()?.u8()
-    if (header === undefined || (kind !== kinds.up && kind !== kinds.bye))
-      return this.#faults.garbled("not readable")
+  onBroadcast(message: Buffer): void {
+    const reader = new MessageReader(message)
+    const header = decodeHeader(reader)
+    const kind = reader.nextFrame()?.u8()
+    if (header === undefined || (kind !== frameKinds.connected && kind !== frameKinds.leaving))
+      return this.#diagnostics.onInvalidMessage("not readable")
     const peer = this.#peers.get(header.node)
     if (peer === undefined || header.node === this.#options.node) return
-    if (kind === kinds.bye) this.#sever(peer, "it has ended")
+    if (kind === frameKinds.leaving) this.#failPeer(peer, "it has ended")
     // What went to its first connection cannot have been lost with another one.
-    else if (header.from > 1 && peer.outbox.to !== header.from)
-      this.#sever(peer, "it has lost its connection meanwhile")
+    else if (header.senderGeneration > 1 && peer.sendQueue.receiverGeneration !== header.senderGeneration)
+      this.#failPeer(peer, "it has lost its connection meanwhile")
   }
 
   /** A message for this node. */
-  take(message: Buffer): void {
-    const reader = new FrameReader(message)
-    const header = readHeader(reader)
-    if (header === undefined) return this.#faults.garbled("not readable")
+  onMessage(message: Buffer): void {
+    const reader = new MessageReader(message)
+    const header = decodeHeader(reader)
+    if (header === undefined) return this.#diagnostics.onInvalidMessage("not readable")
     // Sent before we knew of each other's latest connection: what it belongs to has ended.
-    if (header.to !== 0 && header.to !== this.#incarnation) return
-    const peer = this.#sender(header)
+    if (header.receiverGeneration !== 0 && header.receiverGeneration !== this.#generation) return
+    const peer = this.#senderOf(header)
     if (peer === undefined) return
-    peer.outbox.acknowledged(header.taken)
-    if (reader.left > 0) peer.outbox.took(message.length)
-    while (reader.left > 0 && !peer.isGone) {
-      const frame = reader.frame()
-      if (frame === undefined) return this.#faults.garbled("cut short")
-      this.#frame(peer, frame.u8(), frame, undefined)
+    peer.sendQueue.onAcknowledged(header.acknowledgedBytes)
+    if (reader.remaining > 0) peer.sendQueue.onReceived(message.length)
+    while (reader.remaining > 0 && !peer.isClosed) {
+      const frame = reader.nextFrame()
+      if (frame === undefined) return this.#diagnostics.onInvalidMessage("cut short")
+      this.#onFrame(peer, frame.u8(), frame, undefined)
     }
   }
 
   /** To be called again and again: ends what has been open for too long. */
-  pulse(): void {
-    for (const peer of this.#peers.values()) if (peer.pulse()) this.#remove(peer)
+  tick(): void {
+    for (const peer of this.#peers.values()) if (peer.tick()) this.#removePeer(peer)
   }
 
-  size(): number {
+  outboundCount(): number {
     let size = 0
-    for (const { questions } of this.#peers.values()) size += questions.size
+    for (const { outbound } of this.#peers.values()) size += outbound.size
     return size
   }
 
   load(): NodeLoad {
-    const load = { asked: 0, serving: 0, waiting: 0, incomplete: 0 }
-    for (const { errands, inbox, outbox, questions } of this.#peers.values()) {
-      load.asked += questions.size
-      load.serving += errands.size
-      load.waiting += outbox.waiting
-      load.incomplete += inbox.size
+    const load = { outboundRequests: 0, inboundRequests: 0, queuedBytes: 0, incompleteBodies: 0 }
+    for (const { inbound, outbound, reassembler, sendQueue } of this.#peers.values()) {
+      load.outboundRequests += outbound.size
+      load.inboundRequests += inbound.size
+      load.queuedBytes += sendQueue.queuedBytes
+      load.incompleteBodies += reassembler.size
     }
-    const { ignored, unsent } = this.#faults
+    const { ignored, unsent } = this.#diagnostics
     return { ...load, ignored, unsent }
   }
 
-  #notice(kind: number): Buffer {
-    const writer = new FrameWriter(Buffer.allocUnsafe(512)).open(this.#options.node)
-    writer.begin(kind).end()
-    return writer.seal(this.#incarnation, 0, 0)
+  #controlMessage(kind: number): Buffer {
+    const writer = new MessageWriter(Buffer.allocUnsafe(512)).beginMessage(this.#options.node)
+    writer.beginFrame(kind).endFrame()
+    return writer.finishMessage(this.#generation, 0, 0)
   }
 
-  #peer(node: string): Peer {
-    const peer = this.#peers.get(node) ?? this.#meet(node)
-    peer.wake()
+  #activePeer(node: string): Peer {
+    const peer = this.#peers.get(node) ?? this.#addPeer(node)
+    peer.markActive()
     return peer
   }
 
-  #meet(node: string): Peer {
-    const carrier: Carrier = {
+  #addPeer(node: string): Peer {
+    const queueOptions: SendQueueOptions = {
       node: this.#options.node,
-      buffers: this.#buffers,
-      mostWaiting,
-      incarnation: () => this.#incarnation,
-      soon: (outbox) => {
-        if (this.#dirty.push(outbox) === 1) setImmediate(() => this.#flush())
+      bufferPool: this.#bufferPool,
+      maxQueuedBytes,
+      generation: () => this.#generation,
+      scheduleFlush: (queue) => {
+        if (this.#dirtyQueues.push(queue) === 1) setImmediate(() => this.#flushDirty())
       },
       publish: (_, message) =>
         this.#options.publish(node, message, (outcome) => {
-          this.#buffers.give(message)
-          if (peer.isGone || (typeof outcome === "number" && outcome > 0)) return
-          if (typeof outcome === "string") this.#faults.refused(this.#incarnation, outcome)
-          this.#sever(peer, typeof outcome === "string" ? outcome : "it does not listen")
+          this.#bufferPool.release(message)
+          if (peer.isClosed || (typeof outcome === "number" && outcome > 0)) return
+          if (typeof outcome === "string") this.#diagnostics.onPublishRejected(this.#generation, outcome)
+          this.#failPeer(peer, typeof outcome === "string" ? outcome : "it does not listen")
         })
     }
     const peer = new Peer({
       node,
-      carrier,
-      faults: this.#faults,
-      held: this.#held,
-      nextId: () => (this.#ids = (this.#ids + 1) >>> 0),
-      pulseTime: this.#options.pulseTime
+      queueOptions,
+      diagnostics: this.#diagnostics,
+      reassemblyBudget: this.#reassemblyBudget,
+      nextId: () => (this.#lastId = (this.#lastId + 1) >>> 0),
+      tickMillis: this.#options.tickMillis
     })
     this.#peers.set(node, peer)
     return peer
   }
 
   /** The node that a message comes from; `undefined` when the message is to be ignored. */
-  #sender({ from, node }: Header): Peer | undefined {
+  #senderOf({ senderGeneration, node }: MessageHeader): Peer | undefined {
     const known = this.#peers.get(node)
     if (known === undefined) {
-      if (this.#peers.size >= mostPeers) {
-        this.#faults.garbled("from one node too many")
+      if (this.#peers.size >= maxPeers) {
+        this.#diagnostics.onInvalidMessage("from one node too many")
         return undefined
       }
-    } else if (known.outbox.to > from) {
+    } else if (known.sendQueue.receiverGeneration > senderGeneration) {
       // from a connection that it has given up
       return undefined
-    } else if (known.outbox.to !== 0 && known.outbox.to < from) {
-      this.#sever(known, "it has lost its connection meanwhile")
+    } else if (
+      known.sendQueue.receiverGeneration !== 0 &&
+      known.sendQueue.receiverGeneration < senderGeneration
+    ) {
+      this.#failPeer(known, "it has lost its connection meanwhile")
     }
-    const peer = this.#peer(node)
-    peer.outbox.to = from
+    const peer = this.#activePeer(node)
+    peer.sendQueue.receiverGeneration = senderGeneration
     return peer
   }
 
-  #frame(peer: Peer, kind: number, fields: FrameReader, long: Buffer | undefined): void {
+  #onFrame(peer: Peer, kind: number, fields: MessageReader, reassembled: Buffer | undefined): void {
     switch (kind) {
-      case kinds.request:
-        return peer.errands.begin(fields, long, this.#receive)
-      case kinds.tell:
-        return this.#hear(fields, long)
-      case kinds.forget:
-        return peer.errands.forget(fields.u32())
-      case kinds.answer:
-      case kinds.closed:
-      case kinds.noAnswer:
-      case kinds.refused:
-        return peer.questions.answered(kind, fields, long)
-      case kinds.piece: {
-        const arrived = long === undefined ? peer.inbox.take(fields) : undefined
+      case frameKinds.request:
+        return peer.inbound.onRequest(fields, reassembled, this.#handler)
+      case frameKinds.notify:
+        return this.#onNotification(fields, reassembled)
+      case frameKinds.cancel:
+        return peer.inbound.onCancel(fields.u32())
+      case frameKinds.reply:
+      case frameKinds.linkClosed:
+      case frameKinds.timedOut:
+      case frameKinds.rejected:
+        return peer.outbound.onReplyFrame(kind, fields, reassembled)
+      case frameKinds.fragment: {
+        const arrived = reassembled === undefined ? peer.reassembler.onFragment(fields) : undefined
         if (arrived === undefined) return undefined
         const { kind: own, tail } = arrived
-        if (tail === undefined) return this.#overflow(peer, own, arrived.fields)
-        return this.#frame(peer, own, arrived.fields, tail)
+        if (tail === undefined) return this.#onOverflow(peer, own, arrived.fields)
+        return this.#onFrame(peer, own, arrived.fields, tail)
       }
-      case kinds.drop:
-        return peer.inbox.drop(fields.u32())
-      case kinds.over:
-        return this.#sever(peer, "it has given us up")
+      case frameKinds.discard:
+        return peer.reassembler.discard(fields.u32())
+      case frameKinds.reset:
+        return this.#failPeer(peer, "it has given us up")
       default:
-        return this.#faults.garbled("of an unknown kind")
+        return this.#diagnostics.onInvalidMessage("of an unknown kind")
     }
   }
 
   /** A frame begins for which there is no room: what waits for it ends. */
-  #overflow(peer: Peer, kind: number, fields: FrameReader): void {
-    this.#faults.overflowed(peer.node)
-    if (kind === kinds.request) peer.errands.refuse(fields.u32(), tooMuchHeld)
-    else if (kind !== kinds.tell) peer.questions.unanswerable(fields.u32(), "its answer is too much to hold")
+  #onOverflow(peer: Peer, kind: number, fields: MessageReader): void {
+    this.#diagnostics.onOverflow(peer.node)
+    if (kind === frameKinds.request) peer.inbound.rejectRequest(fields.u32(), reassemblyBudgetExceeded)
+    else if (kind !== frameKinds.notify)
+      peer.outbound.failRequest(fields.u32(), "its answer is too much to hold")
   }
 
-  #hear(fields: FrameReader, long: Buffer | undefined): void {
-    const told = readTell(fields, long)
-    if (told === undefined) return this.#faults.garbled("no tell")
-    this.#faults.guard(() => this.#receive?.tell(told.sids, told.event, told.body))
+  #onNotification(fields: MessageReader, reassembled: Buffer | undefined): void {
+    const notification = decodeNotification(fields, reassembled)
+    if (notification === undefined) return this.#diagnostics.onInvalidMessage("no tell")
+    this.#diagnostics.runGuarded(() =>
+      this.#handler?.notify(notification.sids, notification.event, notification.body)
+    )
   }
 
   /** Nothing between a node and us holds any more, at this end. */
-  #sever(peer: Peer, reason: string): void {
-    this.#remove(peer)
-    peer.giveUp(reason)
+  #failPeer(peer: Peer, reason: string): void {
+    this.#removePeer(peer)
+    peer.failAll(reason)
   }
 
-  #remove(peer: Peer): void {
+  #removePeer(peer: Peer): void {
     peer.close()
     if (this.#peers.get(peer.node) === peer) this.#peers.delete(peer.node)
   }
 
-  #flush(): void {
-    const dirty = this.#dirty
-    this.#dirty = []
-    for (const outbox of dirty) outbox.flush()
+  #flushDirty(): void {
+    const queues = this.#dirtyQueues
+    this.#dirtyQueues = []
+    for (const queue of queues) queue.flush()
   }
 }

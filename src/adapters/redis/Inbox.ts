@@ -1,113 +1,117 @@
-import { Budget } from "./Budget.ts"
-import type { FrameReader } from "./frames.ts"
-import { firstPiece, FrameReader as Reader, lastPiece } from "./frames.ts"
-import { mostFieldBytes } from "./Outbox.ts"
+import { ByteBudget } from "./Budget.ts"
+import { firstFragment, lastFragment, MessageReader } from "./frames.ts"
+import { maxFieldBytes } from "./Outbox.ts"
 
 /** Frames in pieces of one node that may be under way at once: more than have room among what may wait for a node. */
-const mostStreams = 1024
+const maxStreams = 1024
 
 /** What ends the packet of Socket.IO in which a body goes on to a member. */
 const closeBracket = 0x5d
 
 /** Bytes that frames of one node may take until they are whole, where texts of so many bytes may wait for a node. */
-export const mostHeld = (mostWaiting: number): number => mostWaiting + mostStreams * (mostFieldBytes + 1)
+export const maxReassemblyBytes = (maxQueuedBytes: number): number =>
+  maxQueuedBytes + maxStreams * (maxFieldBytes + 1)
 
 /**
  * A frame that came in pieces: its kind, its fields, and the text behind them with a closing bracket after it. Without
  * the text it is one that only begins, and of which nothing is kept because too much is held already.
  */
-export interface Arrived {
+export interface ReassembledFrame {
   readonly kind: number
-  readonly fields: FrameReader
+  readonly fields: MessageReader
   readonly tail: Buffer | undefined
 }
 
-interface Stream {
+interface PartialFrame {
   readonly fields: Buffer
   readonly tail: Buffer
   /** Where the next piece goes. */
-  position: number
+  receivedBytes: number
 }
 
-const sizeOf = ({ fields, tail }: Stream): number => fields.length + tail.length
+const partialFrameBytes = ({ fields, tail }: PartialFrame): number => fields.length + tail.length
 
-const arrived = (fields: Buffer, tail: Buffer | undefined): Arrived => {
-  const reader = new Reader(fields)
+const makeReassembledFrame = (fields: Buffer, tail: Buffer | undefined): ReassembledFrame => {
+  const reader = new MessageReader(fields)
   return { kind: reader.u8(), fields: reader, tail }
 }
 
 /** Puts frames that come in pieces together again. */
-export class Inbox {
-  readonly #streams = new Map<number, Stream>()
-  readonly #own: Budget
-  readonly #all: Budget
+export class FrameReassembler {
+  readonly #partialFrames = new Map<number, PartialFrame>()
+  readonly #nodeBudget: ByteBudget
+  readonly #clusterBudget: ByteBudget
 
   /** `mostWaiting` is how many bytes of texts a node lets wait for another one; `all` is shared by all inboxes. */
-  constructor(mostWaiting: number, all: Budget) {
-    this.#own = new Budget(mostHeld(mostWaiting))
-    this.#all = all
+  constructor(maxQueuedBytes: number, clusterBudget: ByteBudget) {
+    this.#nodeBudget = new ByteBudget(maxReassemblyBytes(maxQueuedBytes))
+    this.#clusterBudget = clusterBudget
   }
 
   /** Frames of which something is missing. */
   get size(): number {
-    return this.#streams.size
+    return this.#partialFrames.size
   }
 
   /** Takes a piece; gives the frame when it was the last one. Pieces without a beginning are nothing. */
-  take(piece: FrameReader): Arrived | undefined {
-    const id = piece.u32()
-    const flags = piece.u8()
-    if ((flags & firstPiece) !== 0) {
-      const fields = piece.slice(piece.u32())
-      const length = piece.u32()
-      if (piece.failed || fields.length > mostFieldBytes) return undefined
-      if (!this.#begin(id, fields, length)) return arrived(Buffer.from(fields), undefined)
+  onFragment(fragment: MessageReader): ReassembledFrame | undefined {
+    const id = fragment.u32()
+    const flags = fragment.u8()
+    if ((flags & firstFragment) !== 0) {
+      const fields = fragment.slice(fragment.u32())
+      const length = fragment.u32()
+      if (fragment.isTruncated || fields.length > maxFieldBytes) return undefined
+      if (!this.#start(id, fields, length)) return makeReassembledFrame(Buffer.from(fields), undefined)
     }
-    const stream = this.#streams.get(id)
-    if (stream === undefined) return undefined
-    const { tail } = stream
+    const partial = this.#partialFrames.get(id)
+    if (partial === undefined) return undefined
+    const { tail } = partial
     const end = tail.length - 1
-    const part = piece.rest()
-    const isLast = (flags & lastPiece) !== 0
-    const position = stream.position + part.length
-    if (piece.failed || position > end || (isLast && position < end)) {
-      this.drop(id)
+    const chunk = fragment.rest()
+    const isLast = (flags & lastFragment) !== 0
+    const position = partial.receivedBytes + chunk.length
+    if (fragment.isTruncated || position > end || (isLast && position < end)) {
+      this.discard(id)
       return undefined
     }
-    tail.set(part, stream.position)
-    stream.position = position
+    tail.set(chunk, partial.receivedBytes)
+    partial.receivedBytes = position
     if (!isLast) return undefined
-    this.drop(id)
+    this.discard(id)
     tail[end] = closeBracket
-    return arrived(stream.fields, tail)
+    return makeReassembledFrame(partial.fields, tail)
   }
 
   /** The rest of a frame will not come. */
-  drop(id: number): void {
-    const stream = this.#streams.get(id)
-    if (stream === undefined) return
-    this.#streams.delete(id)
-    this.#own.give(sizeOf(stream))
-    this.#all.give(sizeOf(stream))
+  discard(id: number): void {
+    const partial = this.#partialFrames.get(id)
+    if (partial === undefined) return
+    this.#partialFrames.delete(id)
+    this.#nodeBudget.release(partialFrameBytes(partial))
+    this.#clusterBudget.release(partialFrameBytes(partial))
   }
 
   /** Nothing comes any more. */
   close(): void {
-    for (const id of this.#streams.keys()) this.drop(id)
+    for (const id of this.#partialFrames.keys()) this.discard(id)
   }
 
   /** A frame begins; false when there is no room for it. What is promised counts, whether it comes or not. */
-  #begin(id: number, fields: Buffer, length: number): boolean {
-    this.drop(id)
-    const size = fields.length + length + 1
-    if (this.#streams.size >= mostStreams || !this.#own.take(size)) return false
-    if (!this.#all.take(size)) {
-      this.#own.give(size)
+  #start(id: number, fields: Buffer, length: number): boolean {
+    this.discard(id)
+    const bytes = fields.length + length + 1
+    if (this.#partialFrames.size >= maxStreams || !this.#nodeBudget.reserve(bytes)) return false
+    if (!this.#clusterBudget.reserve(bytes)) {
+      this.#nodeBudget.release(bytes)
       return false
     }
     // A copy: the piece may be a part of something larger.
-    const stream = { fields: Buffer.from(fields), tail: Buffer.allocUnsafeSlow(length + 1), position: 0 }
-    this.#streams.set(id, stream)
+    const partial = {
+      fields: Buffer.from(fields),
+      tail: Buffer.allocUnsafeSlow(length + 1),
+      receivedBytes: 0
+    }
+    this.#partialFrames.set(id, partial)
     return true
   }
 }

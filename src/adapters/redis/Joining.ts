@@ -1,85 +1,92 @@
 import { Deferred, Duration, Effect, Exit, Option } from "effect"
 import {
   type Capacity,
-  mayTake,
-  OfficeRefusal,
+  checkJoin,
+  MembershipError,
   officeFull,
   registryUnavailable,
-  type Seat,
-  seatTaken,
+  type Membership,
+  membershipConflict,
   type Session,
   tooManyOffices
 } from "../../domain/office/membership.ts"
-import type { Calls } from "./calls.ts"
+import type { RegistryScripts } from "./calls.ts"
 import type { LocalOffices } from "./LocalOffices.ts"
-import type { News } from "./News.ts"
-import { scriptPatience } from "./RedisScripts.ts"
-import type { Trust } from "./Trust.ts"
+import type { RegistryEvents } from "./News.ts"
+import { scriptTimeout } from "./RedisScripts.ts"
+import type { SyncState } from "./Trust.ts"
 
 /** How long a join waits until it is heard on the channel; then it looks for itself. */
-const echoPatience = Duration.millis(500)
+const echoTimeout = Duration.millis(500)
 
 /** How often a join is tried while the registry comes back. */
-const joinAttempts = 4
+const maxJoinAttempts = 4
 
-const malformed = new OfficeRefusal({
-  why: "malformed",
+const malformedName = new MembershipError({
+  reason: "malformed",
   message: "The names of members and rooms must be well-formed Unicode"
 })
 
-/** What {@link joiningFor} needs. */
-export interface JoiningOptions {
+/** What {@link makeJoinOffice} needs. */
+export interface JoinOfficeOptions {
   readonly local: LocalOffices
-  readonly trust: Trust
-  readonly calls: Calls
-  readonly news: News
+  readonly sync: SyncState
+  readonly scripts: RegistryScripts
+  readonly events: RegistryEvents
   /** True while Redis can be asked. */
-  readonly ready: () => boolean
+  readonly isReady: () => boolean
   /** How long nobody can join a registry that has just begun. */
-  readonly settle: Duration.Duration
+  readonly gracePeriod: Duration.Duration
 }
 
 /** How a session of a node gets a seat: when it has returned, the node has heard of it. */
-export const joiningFor = ({ calls, local, news, ready, settle, trust }: JoiningOptions) => {
-  const isSeated = (sid: string, office: string): boolean =>
-    Option.exists(local.session(sid)?.seat ?? Option.none(), (seat) => seat.office === office)
+export const makeJoinOffice = ({ scripts, local, events, isReady, gracePeriod, sync }: JoinOfficeOptions) => {
+  const isJoined = (sid: string, office: string): boolean =>
+    Option.exists(
+      local.session(sid)?.membership ?? Option.none(),
+      (membership) => membership.office === office
+    )
 
   /** Waits until this node has heard of a join of its own, so that its members hear everything in order. */
-  const echo = Effect.fnUntraced(function* (sid: string, office: string, entered: Deferred.Deferred<void>) {
-    if (isSeated(sid, office)) return
-    const heard = yield* Effect.timeoutOption(Deferred.await(entered), echoPatience)
+  const awaitJoinEcho = Effect.fnUntraced(function* (
+    sid: string,
+    office: string,
+    onEntered: Deferred.Deferred<void>
+  ) {
+    if (isJoined(sid, office)) return
+    const echoed = yield* Effect.timeoutOption(Deferred.await(onEntered), echoTimeout)
     // It may have lost the seat again by now.
-    if (Option.isSome(heard) || isSeated(sid, office)) return
-    yield* Effect.ignore(news.refresh(office))
-    if (isSeated(sid, office)) return
-    trust.distrust()
+    if (Option.isSome(echoed) || isJoined(sid, office)) return
+    yield* Effect.ignore(events.refresh(office))
+    if (isJoined(sid, office)) return
+    sync.markOutOfSync()
     return yield* registryUnavailable()
   })
 
-  const takeSeat = Effect.fnUntraced(function* (
+  const attemptJoin = Effect.fnUntraced(function* (
     session: Session,
-    seat: Seat,
+    membership: Membership,
     capacity: Capacity,
-    entered: Deferred.Deferred<void>
+    onEntered: Deferred.Deferred<void>
   ) {
-    for (let attempt = 0; attempt < joinAttempts; attempt++) {
-      if (!ready()) return yield* registryUnavailable()
-      const waited = yield* Effect.timeoutOption(trust.steady, Duration.sum(scriptPatience, settle))
-      if (Option.isNone(waited)) return yield* registryUnavailable()
-      const joined = trust.distrusting(calls.join(session, seat, capacity))
+    for (let attempt = 0; attempt < maxJoinAttempts; attempt++) {
+      if (!isReady()) return yield* registryUnavailable()
+      const inSync = yield* Effect.timeoutOption(sync.awaitInSync, Duration.sum(scriptTimeout, gracePeriod))
+      if (Option.isNone(inSync)) return yield* registryUnavailable()
+      const joined = sync.outOfSyncOnError(scripts.join(session, membership, capacity))
       const outcome = yield* Effect.mapError(joined, registryUnavailable)
       switch (outcome) {
         case "in":
-          return yield* echo(session.sid, seat.office, entered)
+          return yield* awaitJoinEcho(session.sid, membership.office, onEntered)
         // Late though this node still waits: Redis' clock has been put forward, and is read anew.
         case "late":
         case "gone":
-          trust.distrust()
+          sync.markOutOfSync()
           break
         case "taken":
-          return yield* seatTaken(seat)
+          return yield* membershipConflict(membership)
         case "office full":
-          return yield* officeFull(seat.office)
+          return yield* officeFull(membership.office)
         case "too many offices":
           return yield* tooManyOffices()
       }
@@ -87,19 +94,22 @@ export const joiningFor = ({ calls, local, news, ready, settle, trust }: Joining
     return yield* registryUnavailable()
   })
 
-  return Effect.fnUntraced(function* (session: Session, seat: Seat, capacity: Capacity) {
-    const allowed = yield* Effect.fromResult(mayTake(session, seat))
+  return Effect.fnUntraced(function* (session: Session, membership: Membership, capacity: Capacity) {
+    const allowed = yield* Effect.fromResult(checkJoin(session, membership))
     if (allowed === "own") return
-    if (!seat.name.isWellFormed() || !seat.office.isWellFormed()) return yield* malformed
-    const entered = Deferred.makeUnsafe<void>()
-    const done = local.joining(session.sid, seat.office, () => Deferred.doneUnsafe(entered, Exit.void))
-    const before = trust.comparisons
-    yield* takeSeat(session, seat, capacity, entered).pipe(
-      Effect.ensuring(Effect.sync(done)),
+    if (!membership.name.isWellFormed() || !membership.office.isWellFormed()) return yield* malformedName
+    const onEntered = Deferred.makeUnsafe<void>()
+    const endJoin = local.beginJoin(session.sid, membership.office, () =>
+      Deferred.doneUnsafe(onEntered, Exit.void)
+    )
+    const reconcilesBefore = sync.reconcileCount
+    yield* attemptJoin(session, membership, capacity, onEntered).pipe(
+      Effect.ensuring(Effect.sync(endJoin)),
       // A seat that was changing has been left out when everything was compared.
       Effect.tapError(() =>
         Effect.sync(() => {
-          if (before !== trust.comparisons && Option.isSome(session.seat)) trust.distrust()
+          if (reconcilesBefore !== sync.reconcileCount && Option.isSome(session.membership))
+            sync.markOutOfSync()
         })
       )
     )

@@ -1,80 +1,99 @@
 import { Effect, Result } from "effect"
-import type { Change } from "../../application/ports/OfficeRegistry.ts"
-import type { Calls, Unread } from "./calls.ts"
-import type { Heard, LocalOffices } from "./LocalOffices.ts"
-import { readMessage, seatAt } from "./messages.ts"
-import type { Trust } from "./Trust.ts"
+import type { RegistryChange } from "../../application/ports/OfficeRegistry.ts"
+import type { RegistryScripts, RegistryCallError } from "./calls.ts"
+import type { ApplyResult, LocalOffices } from "./LocalOffices.ts"
+import { decodeMessage, membershipOfField } from "./messages.ts"
+import type { SyncState } from "./Trust.ts"
 
-/** What {@link newsFor} needs. */
-export interface NewsOptions {
+/** What {@link makeRegistryEvents} needs. */
+export interface RegistryEventsOptions {
   readonly local: LocalOffices
-  readonly trust: Trust
-  readonly calls: Calls
-  readonly tell: (change: Change) => void
+  readonly sync: SyncState
+  readonly scripts: RegistryScripts
+  readonly emit: (change: RegistryChange) => void
   readonly run: (effect: Effect.Effect<void>) => void
 }
 
 /** What Redis tells a node of the offices, and what the node asks for where something is missing. */
-export interface News {
+export interface RegistryEvents {
   /** Takes a message of the node's channel. */
-  readonly take: (text: string) => void
+  readonly onMessage: (text: string) => void
   /** Reads an office anew. Whoever asks while it is read waits for nobody: it is read once more. */
-  readonly refresh: (office: string) => Effect.Effect<void, Unread>
+  readonly refresh: (office: string) => Effect.Effect<void, RegistryCallError>
 }
 
-export const newsFor = ({ calls, local, run, tell, trust }: NewsOptions): News => {
-  const refreshing = new Map<string, { again: boolean }>()
+export const makeRegistryEvents = ({
+  scripts,
+  local,
+  run,
+  emit,
+  sync
+}: RegistryEventsOptions): RegistryEvents => {
+  const inFlight = new Map<string, { again: boolean }>()
 
-  const heard = (office: string, what: Heard) => {
-    if (what === "stray") trust.distrust()
-    if (what === "missed" && !trust.isComparing) run(Effect.ignore(refresh(office)))
+  const onApplied = (office: string, result: ApplyResult) => {
+    if (result === "stray") sync.markOutOfSync()
+    if (result === "missed" && !sync.isReconciling) run(Effect.ignore(refresh(office)))
   }
 
-  const refresh: News["refresh"] = (office) =>
+  const refresh: RegistryEvents["refresh"] = (office) =>
     Effect.suspend(() => {
-      const under = refreshing.get(office)
-      if (under !== undefined) {
-        under.again = true
+      const pending = inFlight.get(office)
+      if (pending !== undefined) {
+        pending.again = true
         return Effect.void
       }
-      const state = { again: false }
-      refreshing.set(office, state)
-      const read = Effect.map(calls.snapshot(office), ([known, asOf, revision, members]) => {
+      const own = { again: false }
+      inFlight.set(office, own)
+      const readSnapshot = Effect.map(scripts.snapshot(office), ([known, asOf, revision, members]) => {
         // Our members are missing there because this node was taken for dead, and not because they have left.
-        if (known === "gone") trust.distrust()
-        else if (local.follows(office)) heard(office, local.replace(office, { asOf, revision, members }))
+        if (known === "gone") sync.markOutOfSync()
+        else if (local.needsReplica(office))
+          onApplied(office, local.applySnapshot(office, { asOf, revision, members }))
       })
-      const again = Effect.suspend((): Effect.Effect<void, Unread> => {
-        state.again = false
-        return Effect.flatMap(read, () => (state.again ? again : Effect.void))
+      const readUntilCurrent = Effect.suspend((): Effect.Effect<void, RegistryCallError> => {
+        own.again = false
+        return Effect.flatMap(readSnapshot, () => (own.again ? readUntilCurrent : Effect.void))
       })
-      return trust.distrusting(again).pipe(Effect.ensuring(Effect.sync(() => refreshing.delete(office))))
+      return sync
+        .outOfSyncOnError(readUntilCurrent)
+        .pipe(Effect.ensuring(Effect.sync(() => inFlight.delete(office))))
     })
 
-  const take = (text: string) => {
-    const read = readMessage(text)
-    if (Result.isFailure(read)) {
-      run(Effect.logWarning("a message of the office registry cannot be read", read.failure))
+  const onMessage = (text: string) => {
+    const decoded = decodeMessage(text)
+    if (Result.isFailure(decoded)) {
+      run(Effect.logWarning("a message of the office registry cannot be read", decoded.failure))
       return
     }
-    const message = read.success
-    if ("gone" in message) return tell({ _tag: "NodeGone", node: message.gone })
-    const { office, to } = message
+    const message = decoded.success
+    if ("gone" in message) return emit({ _tag: "NodeGone", node: message.gone })
+    const { office, to: toRevision } = message
     if ("all" in message) {
       // While the nodes come back what is there is not yet everything: those who are missing have not left.
-      if (trust.isComparing && local.knows(office)) return
-      heard(office, local.replace(office, { revision: to, asOf: to, members: message.all }))
+      if (sync.isReconciling && local.hasReplica(office)) return
+      onApplied(
+        office,
+        local.applySnapshot(office, { revision: toRevision, asOf: toRevision, members: message.all })
+      )
       return
     }
-    const { from } = message
+    const { from: fromRevision } = message
     if ("entered" in message) {
-      heard(office, local.step(office, { from, to, move: { _tag: "Entered", member: message.entered } }))
+      onApplied(
+        office,
+        local.applyChange(office, {
+          fromRevision,
+          toRevision,
+          change: { _tag: "Entered", member: message.entered }
+        })
+      )
       return
     }
     const { field, replaced, sid } = message.left
-    const move = { _tag: "Left", sid, seat: seatAt(office, field), replaced } as const
-    heard(office, local.step(office, { from, to, move }))
+    const change = { _tag: "Left", sid, membership: membershipOfField(office, field), replaced } as const
+    onApplied(office, local.applyChange(office, { fromRevision, toRevision, change }))
   }
 
-  return { take, refresh }
+  return { onMessage, refresh }
 }

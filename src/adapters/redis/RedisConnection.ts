@@ -1,37 +1,37 @@
 import { createClient } from "redis"
-import { messageRead } from "../node/relayMemory.ts"
+import { countRelayedBytes } from "../node/relayMemory.ts"
 
 /** How often a connection is looked after, in milliseconds. */
-export const pulse = 250
+export const tickMillis = 250
 
 /** Looks in a row at which Redis had not answered anything until it counts as gone: a second. */
-const mostSilentPulses = 4
+const maxSilentTicks = 4
 
 /** How long opening a connection may take, and what lies between two attempts, in milliseconds. */
-const openingTime = 1000
-const firstPause = 50
-const longestPause = 1000
+const connectTimeoutMillis = 1000
+const minBackoffMillis = 50
+const maxBackoffMillis = 1000
 
 /** How long a farewell may take, in milliseconds. */
-const farewellTime = 200
+const goodbyeTimeoutMillis = 200
 
 /** What the owner of a connection hears. */
-export interface ConnectionEvents {
+export interface PubSubEvents {
   /** There is a new connection, subscribed to everything. */
-  readonly up: () => void
+  readonly onConnected: () => void
   /** It is gone, or an attempt to open one has failed: why. What was published last may not have arrived. */
-  readonly down: (reason: string) => void
-  readonly message: (channel: string, message: Buffer) => void
-  /** Another {@link pulse} has passed. */
-  readonly pulse: () => void
+  readonly onDisconnected: (reason: string) => void
+  readonly onMessage: (channel: string, message: Buffer) => void
+  /** Another {@link tickMillis} has passed. */
+  readonly onTick: () => void
 }
 
-const open = (url: string) =>
+const createPubSubClient = (url: string) =>
   createClient({
     url,
     RESP: 3,
     // We decide about reconnecting, since a connection that is silent counts as gone, too.
-    socket: { reconnectStrategy: false, connectTimeout: openingTime },
+    socket: { reconnectStrategy: false, connectTimeout: connectTimeoutMillis },
     disableOfflineQueue: true,
     // Not a timer for every command: all of them are looked after together.
     commandOptions: { timeout: 0 },
@@ -39,16 +39,16 @@ const open = (url: string) =>
     disableClientInfo: true
   })
 
-type Client = ReturnType<typeof open>
+type Client = ReturnType<typeof createPubSubClient>
 
-const reasonOf = (error: unknown): string =>
+const formatRedisError = (error: unknown): string =>
   error instanceof AggregateError
-    ? error.errors.map(reasonOf).join(", ")
+    ? error.errors.map(formatRedisError).join(", ")
     : error instanceof Error
       ? error.message
       : String(error)
 
-/** Is this an address that {@link RedisConnection} can connect to? */
+/** Is this an address that {@link PubSubConnection} can connect to? */
 export const isRedisUrl = (url: string): boolean =>
   URL.canParse(url) && ["redis:", "rediss:"].includes(new URL(url).protocol)
 
@@ -58,142 +58,142 @@ export const isRedisUrl = (url: string): boolean =>
  * with the sending of a command and its own reconnecting only begins with the close of a socket; a Redis that is
  * stopped, or behind a network that swallows everything, is noticed here.
  */
-export class RedisConnection {
+export class PubSubConnection {
   readonly #url: string
   readonly #channels: ReadonlyArray<string>
-  readonly #events: ConnectionEvents
-  readonly #timer: NodeJS.Timeout
+  readonly #events: PubSubEvents
+  readonly #tickTimer: NodeJS.Timeout
   #client: Client | undefined
-  #retry: NodeJS.Timeout | undefined
-  #ready = false
-  #closed = false
-  #pause = firstPause
+  #reconnectTimer: NodeJS.Timeout | undefined
+  #isReady = false
+  #isClosed = false
+  #backoffMillis = minBackoffMillis
   /** Commands without an answer, whether one has come since the last look, and looks without one. */
-  #open = 0
-  #answered = false
-  #silent = 0
+  #pendingCommands = 0
+  #hasReply = false
+  #silentTicks = 0
 
-  constructor(url: string, channels: ReadonlyArray<string>, events: ConnectionEvents) {
+  constructor(url: string, channels: ReadonlyArray<string>, events: PubSubEvents) {
     this.#url = url
     this.#channels = channels
     this.#events = events
-    this.#timer = setInterval(() => this.#look(), pulse)
+    this.#tickTimer = setInterval(() => this.#tick(), tickMillis)
     this.#connect()
   }
 
   get isReady(): boolean {
-    return this.#ready
+    return this.#isReady
   }
 
   /**
    * Publishes a message; `done` hears how many have got it, and nothing when the connection is lost before: then
-   * {@link ConnectionEvents.down} is heard. A refusal of Redis is heard as its reason.
+   * {@link PubSubEvents.onDisconnected} is heard. A refusal of Redis is heard as its reason.
    */
-  publish(channel: string, message: Buffer, done: (outcome: number | string) => void): void {
+  publish(channel: string, message: Buffer, onPublished: (outcome: number | string) => void): void {
     const client = this.#client
-    if (client === undefined || !this.#ready) return
-    this.#open++
+    if (client === undefined || !this.#isReady) return
+    this.#pendingCommands++
     client.sendCommand<unknown>(["PUBLISH", channel, message]).then(
       (count) => {
         if (client !== this.#client) return
-        this.#hear()
-        done(Number(count))
+        this.#onReply()
+        onPublished(Number(count))
       },
       (error: unknown) => {
         // When the connection is gone, that is heard as an event.
         if (client !== this.#client || !client.isReady) return
-        this.#hear()
-        done(reasonOf(error))
+        this.#onReply()
+        onPublished(formatRedisError(error))
       }
     )
   }
 
   /** Says a last word, then closes for good. */
-  async close(channel: string, farewell: Buffer): Promise<void> {
+  async close(channel: string, goodbye: Buffer): Promise<void> {
     const client = this.#client
-    if (this.#ready && client !== undefined) {
+    if (this.#isReady && client !== undefined) {
       let timer: NodeJS.Timeout | undefined
-      const patience = new Promise<void>((resolve) => (timer = setTimeout(resolve, farewellTime)))
-      await Promise.race([client.publish(channel, farewell).then(undefined, () => 0), patience])
+      const timeout = new Promise<void>((resolve) => (timer = setTimeout(resolve, goodbyeTimeoutMillis)))
+      await Promise.race([client.publish(channel, goodbye).then(undefined, () => 0), timeout])
       clearTimeout(timer)
     }
-    this.#closed = true
-    this.#ready = false
-    clearInterval(this.#timer)
-    clearTimeout(this.#retry)
+    this.#isClosed = true
+    this.#isReady = false
+    clearInterval(this.#tickTimer)
+    clearTimeout(this.#reconnectTimer)
     this.#client = undefined
-    if (client !== undefined) end(client)
+    if (client !== undefined) destroyClient(client)
   }
 
-  #hear(): void {
-    this.#open--
-    this.#answered = true
+  #onReply(): void {
+    this.#pendingCommands--
+    this.#hasReply = true
   }
 
   #connect(): void {
-    if (this.#closed) return
-    const client = open(this.#url)
+    if (this.#isClosed) return
+    const client = createPubSubClient(this.#url)
     this.#client = client
-    this.#open = 1
-    this.#answered = false
-    this.#silent = 0
-    client.on("error", (error: unknown) => this.#fail(client, reasonOf(error)))
-    const listen = (message: Buffer, channel: Buffer) => {
-      this.#answered = true
-      if (client === this.#client) this.#events.message(channel.toString(), message)
-      messageRead(message.length)
+    this.#pendingCommands = 1
+    this.#hasReply = false
+    this.#silentTicks = 0
+    client.on("error", (error: unknown) => this.#onFailure(client, formatRedisError(error)))
+    const onMessage = (message: Buffer, channel: Buffer) => {
+      this.#hasReply = true
+      if (client === this.#client) this.#events.onMessage(channel.toString(), message)
+      countRelayedBytes(message.length)
     }
     client
       .connect()
-      .then(() => client.subscribe([...this.#channels], listen, true))
+      .then(() => client.subscribe([...this.#channels], onMessage, true))
       .then(
         () => {
           if (client !== this.#client) return
-          this.#hear()
-          this.#ready = true
-          this.#pause = firstPause
-          this.#events.up()
+          this.#onReply()
+          this.#isReady = true
+          this.#backoffMillis = minBackoffMillis
+          this.#events.onConnected()
         },
-        (error: unknown) => this.#fail(client, reasonOf(error))
+        (error: unknown) => this.#onFailure(client, formatRedisError(error))
       )
   }
 
-  #fail(client: Client, reason: string): void {
-    if (client !== this.#client || this.#closed) return
+  #onFailure(client: Client, reason: string): void {
+    if (client !== this.#client || this.#isClosed) return
     this.#client = undefined
-    this.#ready = false
-    end(client)
-    this.#retry = setTimeout(() => this.#connect(), this.#pause * (0.5 + Math.random() / 2))
-    this.#pause = Math.min(longestPause, this.#pause * 2)
-    this.#events.down(reason)
+    this.#isReady = false
+    destroyClient(client)
+    this.#reconnectTimer = setTimeout(() => this.#connect(), this.#backoffMillis * (0.5 + Math.random() / 2))
+    this.#backoffMillis = Math.min(maxBackoffMillis, this.#backoffMillis * 2)
+    this.#events.onDisconnected(reason)
   }
 
   /**
    * Counts looks, not time: whoever was stopped itself, or busy for long, finds the answers that have come meanwhile
    * before it looks again.
    */
-  #look(): void {
+  #tick(): void {
     const client = this.#client
     if (client !== undefined) {
-      this.#silent = this.#open > 0 && !this.#answered ? this.#silent + 1 : 0
-      this.#answered = false
-      if (this.#silent >= mostSilentPulses) this.#fail(client, "Redis does not answer")
-      else if (this.#ready && this.#open === 0) this.#ping(client)
+      this.#silentTicks = this.#pendingCommands > 0 && !this.#hasReply ? this.#silentTicks + 1 : 0
+      this.#hasReply = false
+      if (this.#silentTicks >= maxSilentTicks) this.#onFailure(client, "Redis does not answer")
+      else if (this.#isReady && this.#pendingCommands === 0) this.#ping(client)
     }
-    this.#events.pulse()
+    this.#events.onTick()
   }
 
   #ping(client: Client): void {
-    this.#open++
-    const heard = () => {
-      if (client === this.#client) this.#hear()
+    this.#pendingCommands++
+    const onReply = () => {
+      if (client === this.#client) this.#onReply()
     }
-    client.ping().then(heard, heard)
+    client.ping().then(onReply, onReply)
   }
 }
 
 /** Ends a client at once. That it has ended already is all the same. */
-const end = (client: Client): void => {
+const destroyClient = (client: Client): void => {
   try {
     client.destroy()
   } catch {

@@ -1,8 +1,8 @@
 import { Data, Deferred, Effect, Exit, Layer, Redacted } from "effect"
 import { NodeLink } from "../../application/ports/NodeLink.ts"
-import { Exchange } from "./Exchange.ts"
-import { isNodeName } from "./frames.ts"
-import { isRedisUrl, pulse, RedisConnection } from "./RedisConnection.ts"
+import { NodeMessenger } from "./Exchange.ts"
+import { isValidNodeName } from "./frames.ts"
+import { isRedisUrl, tickMillis, PubSubConnection } from "./RedisConnection.ts"
 
 /** Where the nodes of a cluster find each other. */
 export interface RedisNodeLinkOptions {
@@ -15,7 +15,7 @@ export interface RedisNodeLinkOptions {
 }
 
 /** The options of a link cannot be used. */
-export class BadRedisOptions extends Data.TaggedError("BadRedisOptions")<{ readonly message: string }> {}
+export class RedisOptionsInvalid extends Data.TaggedError("BadRedisOptions")<{ readonly message: string }> {}
 
 /**
  * The way to the other nodes over Redis pub/sub, one channel for each node. Needs Redis 6 or later and no more of it
@@ -25,7 +25,7 @@ export class BadRedisOptions extends Data.TaggedError("BadRedisOptions")<{ reado
  * It is there once the first attempt to connect has ended, well or not: without Redis nothing goes to other nodes and
  * nothing comes, until it is back.
  */
-export const layer = (options: RedisNodeLinkOptions): Layer.Layer<NodeLink, BadRedisOptions> =>
+export const layer = (options: RedisNodeLinkOptions): Layer.Layer<NodeLink, RedisOptionsInvalid> =>
   Layer.effect(
     NodeLink,
     Effect.gen(function* () {
@@ -33,66 +33,67 @@ export const layer = (options: RedisNodeLinkOptions): Layer.Layer<NodeLink, BadR
       const url = Redacted.value(options.url)
       // Its own message would quote the address, and with it the password.
       if (!isRedisUrl(url)) {
-        return yield* new BadRedisOptions({
+        return yield* new RedisOptionsInvalid({
           message: "The address of Redis must look like redis://host:port or rediss://host:port"
         })
       }
-      if (!isNodeName(node)) {
-        return yield* new BadRedisOptions({ message: "The name of a node has between 1 and 255 bytes" })
+      if (!isValidNodeName(node)) {
+        return yield* new RedisOptionsInvalid({ message: "The name of a node has between 1 and 255 bytes" })
       }
-      const log = Effect.runForkWith(yield* Effect.context<never>())
-      const everybody = `${prefix}:all`
-      const own = `${prefix}:to:${node}`
-      const exchange: Exchange = new Exchange({
+      const runFork = Effect.runForkWith(yield* Effect.context<never>())
+      const broadcastChannel = `${prefix}:all`
+      const ownChannel = `${prefix}:to:${node}`
+      const messenger: NodeMessenger = new NodeMessenger({
         node,
-        pulseTime: pulse,
-        publish: (to, message, done) => connection.publish(`${prefix}:to:${to}`, message, done),
-        warn: (message, fields) => void log(Effect.logWarning(message, { node, ...fields })),
-        defect: (error) => void log(Effect.logError("a message between nodes failed", { node }, error))
+        tickMillis,
+        publish: (to, message, onPublished) => connection.publish(`${prefix}:to:${to}`, message, onPublished),
+        warn: (message, fields) => void runFork(Effect.logWarning(message, { node, ...fields })),
+        onDefect: (error) => void runFork(Effect.logError("a message between nodes failed", { node }, error))
       })
-      const tried = yield* Deferred.make<void>()
+      const firstAttempt = yield* Deferred.make<void>()
       /** Whether it was heard of last that the connection stands; nothing has been heard yet. */
-      let standing: boolean | undefined
-      const connection: RedisConnection = yield* Effect.acquireRelease(
+      let isConnected: boolean | undefined
+      const connection: PubSubConnection = yield* Effect.acquireRelease(
         Effect.sync(
           () =>
-            new RedisConnection(url, [own, everybody], {
-              up: () => {
-                connection.publish(everybody, exchange.up(), () => {})
-                if (standing === false) log(Effect.logInfo("connected to Redis again", { node }))
-                standing = true
-                Deferred.doneUnsafe(tried, Exit.void)
+            new PubSubConnection(url, [ownChannel, broadcastChannel], {
+              onConnected: () => {
+                connection.publish(broadcastChannel, messenger.onConnected(), () => {})
+                if (isConnected === false) runFork(Effect.logInfo("connected to Redis again", { node }))
+                isConnected = true
+                Deferred.doneUnsafe(firstAttempt, Exit.void)
               },
-              down: (reason) => {
-                if (standing !== false) log(Effect.logWarning("no connection to Redis", { node, reason }))
-                standing = false
-                exchange.down(`no connection to Redis (${reason})`)
-                Deferred.doneUnsafe(tried, Exit.void)
+              onDisconnected: (reason) => {
+                if (isConnected !== false)
+                  runFork(Effect.logWarning("no connection to Redis", { node, reason }))
+                isConnected = false
+                messenger.onDisconnected(`no connection to Redis (${reason})`)
+                Deferred.doneUnsafe(firstAttempt, Exit.void)
               },
-              message: (channel, message) =>
-                channel === own ? exchange.take(message) : exchange.heard(message),
-              pulse: () => exchange.pulse()
+              onMessage: (channel, message) =>
+                channel === ownChannel ? messenger.onMessage(message) : messenger.onBroadcast(message),
+              onTick: () => messenger.tick()
             })
         ),
         (open) =>
           Effect.andThen(
-            Effect.promise(() => open.close(everybody, exchange.farewell())),
-            Effect.sync(() => exchange.down("this node has ended"))
+            Effect.promise(() => open.close(broadcastChannel, messenger.leavingNotice())),
+            Effect.sync(() => messenger.onDisconnected("this node has ended"))
           )
       )
-      yield* Deferred.await(tried)
+      yield* Deferred.await(firstAttempt)
       return NodeLink.of({
         node,
-        serve: (receive) =>
+        serve: (handler) =>
           Effect.acquireRelease(
-            Effect.sync(() => exchange.serveWith(receive)),
-            () => Effect.sync(() => exchange.serveWith(undefined))
+            Effect.sync(() => messenger.setHandler(handler)),
+            () => Effect.sync(() => messenger.setHandler(undefined))
           ),
-        request: (...given) => exchange.request(...given),
-        tell: (...given) => exchange.tell(...given),
-        lost: (other) => exchange.lost(other),
-        size: () => exchange.size(),
-        load: () => exchange.load()
+        startRequest: (...given) => messenger.startRequest(...given),
+        notify: (...given) => messenger.notify(...given),
+        onNodeLost: (other) => messenger.onNodeLost(other),
+        outboundCount: () => messenger.outboundCount(),
+        load: () => messenger.load()
       })
     })
   )

@@ -2,19 +2,19 @@ import { randomUUID } from "node:crypto"
 import { Duration, Effect, FiberSet, Layer, Option, Queue, type Redacted, Semaphore } from "effect"
 import {
   type Capacity,
-  type Command,
-  mayLeave,
-  OfficeRefusal,
-  unbounded
+  type MembershipCommand,
+  checkLeave,
+  MembershipError,
+  unlimitedCapacity
 } from "../../domain/office/membership.ts"
-import { type Change, OfficeRegistry } from "../../application/ports/OfficeRegistry.ts"
-import { callsOf } from "./calls.ts"
-import { joiningFor } from "./Joining.ts"
+import { type RegistryChange, OfficeRegistry } from "../../application/ports/OfficeRegistry.ts"
+import { makeRegistryScripts } from "./calls.ts"
+import { makeJoinOffice } from "./Joining.ts"
 import { LocalOffices } from "./LocalOffices.ts"
-import { type News, newsFor } from "./News.ts"
-import { pulse, recoveryFor } from "./Recovery.ts"
-import { connectScripts, type RedisUrlInvalid, scriptPatience } from "./RedisScripts.ts"
-import { Trust } from "./Trust.ts"
+import { type RegistryEvents, makeRegistryEvents } from "./News.ts"
+import { heartbeatInterval, makeLeaseRecovery } from "./Recovery.ts"
+import { makeScriptRunner, type RedisUrlInvalid, scriptTimeout } from "./RedisScripts.ts"
+import { SyncState } from "./Trust.ts"
 
 /** What may be set about a registry in Redis. */
 export interface RedisRegistryOptions {
@@ -28,7 +28,7 @@ export interface RedisRegistryOptions {
    * How long nobody can join a registry that has just begun, so that the members of all nodes come back before
    * newcomers when Redis has lost its data.
    */
-  readonly settle?: Duration.Duration
+  readonly gracePeriod?: Duration.Duration
 }
 
 /** A registry that all nodes with the same Redis and prefix share. Redis need not be there when it starts. */
@@ -38,106 +38,110 @@ export const layer = (options: RedisRegistryOptions): Layer.Layer<OfficeRegistry
 const make = Effect.fnUntraced(function* ({
   node = randomUUID(),
   prefix = "{a2c}:",
-  settle = Duration.seconds(1),
+  gracePeriod = Duration.seconds(1),
   url
 }: RedisRegistryOptions) {
-  const listeners = new Set<(change: Change) => void>()
-  const tell = (change: Change) => {
+  const listeners = new Set<(change: RegistryChange) => void>()
+  const emit = (change: RegistryChange) => {
     for (const listener of listeners) listener(change)
   }
   const run = yield* FiberSet.makeRuntime<never>()
   const wake = yield* Queue.sliding<void>(1)
-  const local = new LocalOffices(node, tell)
-  const trust = new Trust(() => void Queue.offerUnsafe(wake, undefined))
-  const scripts = yield* connectScripts({
+  const local = new LocalOffices(node, emit)
+  const sync = new SyncState(() => void Queue.offerUnsafe(wake, undefined))
+  const runner = yield* makeScriptRunner({
     url,
     prefix,
     channel: `${prefix}to:${node}`,
-    onReady: () => trust.distrust(),
-    onMessage: (text) => news.take(text)
+    onReady: () => sync.markOutOfSync(),
+    onMessage: (text) => events.onMessage(text)
   })
-  const { ready } = scripts
-  const calls = callsOf(node, scripts)
-  const news: News = newsFor({ local, trust, calls, tell, run })
-  const recovery = recoveryFor({ node, local, trust, calls, news, settle })
-  const join = joiningFor({ local, trust, calls, news, ready, settle })
+  const { isReady } = runner
+  const scripts = makeRegistryScripts(node, runner)
+  const events: RegistryEvents = makeRegistryEvents({ local, sync, scripts, emit, run })
+  const recovery = makeLeaseRecovery({ node, local, sync, scripts, events, gracePeriod })
+  const joinOffice = makeJoinOffice({ local, sync, scripts, events, isReady, gracePeriod })
   const locks = new Map<string, Semaphore.Semaphore>()
 
   /** Gives up whatever seat a session has: here at once, in Redis as soon as it answers. */
-  const vacate = (sid: string) =>
+  const leaveOffice = (sid: string) =>
     Effect.suspend(() => {
       local.leave(sid)
-      return Effect.ignore(trust.distrusting(calls.leave(sid)))
+      return Effect.ignore(sync.outOfSyncOnError(scripts.leave(sid)))
     })
 
-  const settleCommand = (
-    command: Exclude<Command, { readonly _tag: "Connect" }>,
+  const applyCommand = (
+    command: Exclude<MembershipCommand, { readonly _tag: "Connect" }>,
     capacity: Capacity
-  ): Effect.Effect<void, OfficeRefusal> => {
+  ): Effect.Effect<void, MembershipError> => {
     const session = local.session(command.sid)
     if (session === undefined) {
       return command._tag === "Disconnect"
         ? Effect.void
-        : Effect.fail(new OfficeRefusal({ why: "not connected", message: "Not connected" }))
+        : Effect.fail(new MembershipError({ reason: "not connected", message: "Not connected" }))
     }
     switch (command._tag) {
       case "Join": {
         const { name, office, role } = command
-        return join(session, { office, role, name }, capacity)
+        return joinOffice(session, { office, role, name }, capacity)
       }
       case "Leave":
-        return Effect.flatMap(Effect.fromResult(mayLeave(session, command.office)), () => vacate(command.sid))
+        return Effect.flatMap(Effect.fromResult(checkLeave(session, command.office)), () =>
+          leaveOffice(command.sid)
+        )
       case "Disconnect": {
-        const gone = Effect.sync(() => {
+        const disconnected = Effect.sync(() => {
           local.disconnect(command.sid)
           locks.delete(command.sid)
         })
-        return Option.isNone(session.seat) ? gone : Effect.ensuring(vacate(command.sid), gone)
+        return Option.isNone(session.membership)
+          ? disconnected
+          : Effect.ensuring(leaveOffice(command.sid), disconnected)
       }
     }
   }
 
-  const apply = (command: Command, capacity: Capacity = unbounded) =>
-    Effect.suspend((): Effect.Effect<void, OfficeRefusal> => {
+  const apply = (command: MembershipCommand, capacity: Capacity = unlimitedCapacity) =>
+    Effect.suspend((): Effect.Effect<void, MembershipError> => {
       if (command._tag === "Connect") {
-        const { holder, role, sid, version } = command
-        local.connect({ sid, node, version, role, holder, seat: Option.none() })
+        const { reconnectKey, role, sid, version } = command
+        local.connect({ sid, node, version, role, reconnectKey, membership: Option.none() })
         locks.set(sid, Semaphore.makeUnsafe(1))
         return Effect.void
       }
       const lock = locks.get(command.sid)
-      const settled = Effect.suspend(() => settleCommand(command, capacity))
-      return lock === undefined ? settled : lock.withPermit(settled)
+      const applied = Effect.suspend(() => applyCommand(command, capacity))
+      return lock === undefined ? applied : lock.withPermit(applied)
     })
 
   // A clean end tells the others at once; when Redis is away, the lease does.
-  yield* Effect.addFinalizer(() => Effect.ignore(calls.depart))
+  yield* Effect.addFinalizer(() => Effect.ignore(scripts.leaveCluster))
 
-  yield* Effect.timeoutOption(Queue.take(wake), scriptPatience)
-  if (!ready())
+  yield* Effect.timeoutOption(Queue.take(wake), scriptTimeout)
+  if (!isReady())
     yield* Effect.logWarning("Redis cannot be reached yet: nobody can join until it can", { node })
-  const beat = Effect.suspend(() => (ready() ? recovery.beat : Effect.void))
+  const heartbeat = Effect.suspend(() => (isReady() ? recovery.heartbeat : Effect.void))
   yield* Effect.forkScoped(
-    Effect.forever(Effect.andThen(beat, Effect.timeoutOption(Queue.take(wake), pulse)))
+    Effect.forever(Effect.andThen(heartbeat, Effect.timeoutOption(Queue.take(wake), heartbeatInterval)))
   )
 
   return OfficeRegistry.of({
     node,
     apply,
-    follow: (listener) =>
+    subscribe: (listener) =>
       Effect.acquireRelease(
         Effect.sync(() => void listeners.add(listener)),
         () => Effect.sync(() => void listeners.delete(listener))
       ),
     session: (sid) => Option.fromNullishOr(local.session(sid)),
-    computerIn: (office, name) => local.computerIn(office, name),
+    findComputer: (office, name) => local.findComputer(office, name),
     members: (office) => local.members(office),
-    computerElsewhere: (office, name) =>
-      Effect.matchEager(calls.elsewhere(office, name), {
+    isComputerElsewhere: (office, name) =>
+      Effect.matchEager(scripts.isComputerElsewhere(office, name), {
         onSuccess: (found) => found,
         onFailure: () =>
-          local.offices().some((other) => other !== office && Option.isSome(local.computerIn(other, name)))
+          local.offices().some((other) => other !== office && Option.isSome(local.findComputer(other, name)))
       }),
-    state: () => ({ up: ready() && trust.isTrusted, nodes: recovery.nodes(), ...local.size() })
+    state: () => ({ available: isReady() && sync.isInSync, nodes: recovery.nodeCount(), ...local.counts() })
   })
 })

@@ -1,80 +1,80 @@
 import { Effect, Latch } from "effect"
-import { reasonOf, type Unread } from "./calls.ts"
+import { formatCallError, type RegistryCallError } from "./calls.ts"
 
 /** Whether what this node has told Redis and what Redis has told this node can be trusted. */
-export class Trust {
-  readonly #wake: () => void
-  readonly #steady = Latch.makeUnsafe(false)
-  #isDirty = true
-  #isTrusted = false
-  #isComparing = false
-  #comparisons = 0
+export class SyncState {
+  readonly #onOutOfSync: () => void
+  readonly #inSyncLatch = Latch.makeUnsafe(false)
+  #needsReconcile = true
+  #isInSync = false
+  #isReconciling = false
+  #reconcileCount = 0
 
   /** `wake` is called when there is something to compare. */
-  constructor(wake: () => void) {
-    this.#wake = wake
+  constructor(onOutOfSync: () => void) {
+    this.#onOutOfSync = onOutOfSync
   }
 
   /** Waits until both can be trusted. */
-  get steady(): Effect.Effect<void> {
-    return this.#steady.await
+  get awaitInSync(): Effect.Effect<void> {
+    return this.#inSyncLatch.await
   }
 
   /** Both can be trusted. */
-  get isTrusted(): boolean {
-    return this.#isTrusted
+  get isInSync(): boolean {
+    return this.#isInSync
   }
 
   /** Everything has to be compared. */
-  get isDirty(): boolean {
-    return this.#isDirty
+  get needsReconcile(): boolean {
+    return this.#needsReconcile
   }
 
   /** The nodes come back: what is in Redis is not yet everything. */
-  get isComparing(): boolean {
-    return this.#isComparing
+  get isReconciling(): boolean {
+    return this.#isReconciling
   }
 
   /** How often everything has been compared. */
-  get comparisons(): number {
-    return this.#comparisons
+  get reconcileCount(): number {
+    return this.#reconcileCount
   }
 
   /** Something may be missing there or here: compare everything as soon as Redis answers. */
-  distrust(): void {
-    this.#isDirty = true
-    this.#isTrusted = false
-    this.#steady.closeUnsafe()
-    this.#wake()
+  markOutOfSync(): void {
+    this.#needsReconcile = true
+    this.#isInSync = false
+    this.#inSyncLatch.closeUnsafe()
+    this.#onOutOfSync()
   }
 
   /** Distrusts when an effect fails: what Redis was asked it may have done or not. */
-  distrusting<A>(effect: Effect.Effect<A, Unread>): Effect.Effect<A, Unread> {
+  outOfSyncOnError<A>(effect: Effect.Effect<A, RegistryCallError>): Effect.Effect<A, RegistryCallError> {
     return Effect.tapError(effect, (error) =>
       Effect.andThen(
-        Effect.logDebug("the office registry did not answer", { reason: reasonOf(error) }),
-        Effect.sync(() => this.distrust())
+        Effect.logDebug("the office registry did not answer", { reason: formatCallError(error) }),
+        Effect.sync(() => this.markOutOfSync())
       )
     )
   }
 
   /** A comparison begins. */
-  begin(): void {
-    this.#isDirty = false
-    this.#isComparing = true
-    this.#comparisons++
+  startReconciling(): void {
+    this.#needsReconcile = false
+    this.#isReconciling = true
+    this.#reconcileCount++
   }
 
   /** All nodes have had the time to come back, or the comparison has failed. */
-  comeBack(): void {
-    this.#isComparing = false
+  stopReconciling(): void {
+    this.#isReconciling = false
   }
 
   /** Everything has been compared: trusts again, unless something has happened meanwhile. */
-  end(): boolean {
-    if (this.#isDirty) return false
-    this.#isTrusted = true
-    this.#steady.openUnsafe()
+  tryMarkInSync(): boolean {
+    if (this.#needsReconcile) return false
+    this.#isInSync = true
+    this.#inSyncLatch.openUnsafe()
     return true
   }
 }

@@ -1,86 +1,100 @@
 import { createHash } from "node:crypto"
 import { Duration, Effect, type Schema } from "effect"
-import type { Capacity, Seat, Session } from "../../domain/office/membership.ts"
-import { fieldOf, memberText, readJoined, readReconciled, readRenewed, readSnapshot } from "./messages.ts"
-import { type RedisAway, type RedisScripts, scriptPatience } from "./RedisScripts.ts"
-import { RedisTime } from "./RedisTime.ts"
+import type { Capacity, Membership, Session } from "../../domain/office/membership.ts"
+import {
+  memberField,
+  encodeMember,
+  decodeJoined,
+  decodeReconciled,
+  decodeRenewed,
+  decodeSnapshot
+} from "./messages.ts"
+import { type RedisUnavailable, type ScriptRunner, scriptTimeout } from "./RedisScripts.ts"
+import { RedisClock } from "./RedisTime.ts"
 
 /** Redis has not answered, or nothing that can be read. */
-export type Unread = RedisAway | Schema.SchemaError
+export type RegistryCallError = RedisUnavailable | Schema.SchemaError
 
 /** Why, in words. */
-export const reasonOf = (error: Unread): string => (error._tag === "RedisAway" ? error.reason : error.message)
+export const formatCallError = (error: RegistryCallError): string =>
+  error._tag === "RedisAway" ? error.reason : error.message
 
 /** All members of a node in one script: 10 000 take a fifth of a second. */
-const reconcilePatience = Duration.seconds(5)
+const reconcileTimeout = Duration.seconds(5)
 
 /** What a limit that is none is for Redis. */
-const whole = (limit: number): string => String(Math.min(limit, Number.MAX_SAFE_INTEGER))
+const formatLimit = (limit: number): string => String(Math.min(limit, Number.MAX_SAFE_INTEGER))
 
 /** What Redis knows a holder by: who can read it there cannot take anybody's place. */
-const known = (holder: string): string =>
-  holder === "" ? "" : createHash("sha256").update(holder).digest("hex")
+const hashReconnectKey = (reconnectKey: string): string =>
+  reconnectKey === "" ? "" : createHash("sha256").update(reconnectKey).digest("hex")
 
-const millis = (duration: Duration.Duration): string => String(Duration.toMillis(duration))
+const formatMillis = (duration: Duration.Duration): string => String(Duration.toMillis(duration))
 
 /** What a node compares with Redis: see the script `reconcile`. */
-export interface Standing {
+export interface ReconcileState {
   readonly lease: Duration.Duration
-  readonly settle: Duration.Duration
+  readonly gracePeriod: Duration.Duration
   /** The greatest revision it has seen. */
-  readonly highest: number
-  readonly seated: ReadonlyArray<readonly [Session, Seat]>
-  readonly changing: ReadonlyArray<string>
+  readonly highestRevision: number
+  readonly joined: ReadonlyArray<readonly [Session, Membership]>
+  readonly pendingJoins: ReadonlyArray<string>
 }
 
 /** The scripts as a node calls them; what they do and give stands in `scripts.ts`. */
-export const callsOf = (node: string, { run }: RedisScripts) => {
-  const time = new RedisTime()
+export const makeRegistryScripts = (node: string, { run }: ScriptRunner) => {
+  const clock = new RedisClock()
   /** When nobody waits any more for a script that is run now. */
-  const latest = Effect.map(time.now, (now) => String(now + Duration.toMillis(scriptPatience)))
-  const textOf = ({ sid, version }: Session, seat: Seat): string => memberText({ sid, node, version, seat })
+  const expiresAt = Effect.map(clock.now, (now) => String(now + Duration.toMillis(scriptTimeout)))
+  const encodedMember = ({ sid, version }: Session, membership: Membership): string =>
+    encodeMember({ sid, node, version, membership })
   return {
-    reconcile: ({ changing, highest, lease, seated, settle }: Standing) => {
-      const members = seated.flatMap(([session, seat]) => [
+    reconcile: ({ pendingJoins, highestRevision, lease, joined, gracePeriod }: ReconcileState) => {
+      const members = joined.flatMap(([session, membership]) => [
         session.sid,
-        seat.office,
-        fieldOf(seat),
-        textOf(session, seat),
-        known(session.holder)
+        membership.office,
+        memberField(membership),
+        encodedMember(session, membership),
+        hashReconnectKey(session.reconnectKey)
       ])
-      const sizes = [millis(lease), String(highest), millis(settle), String(seated.length)]
+      const numbers = [
+        formatMillis(lease),
+        String(highestRevision),
+        formatMillis(gracePeriod),
+        String(joined.length)
+      ]
       const reconciled = Effect.flatMap(
-        run("reconcile", [node, ...sizes, ...members, ...changing], reconcilePatience),
-        readReconciled
+        run("reconcile", [node, ...numbers, ...members, ...pendingJoins], reconcileTimeout),
+        decodeReconciled
       )
-      return time.learning(reconciled, ([, , , now]) => now)
+      return clock.syncFrom(reconciled, ([, , , now]) => now)
     },
     renew: (lease: Duration.Duration) => {
-      const renewed = Effect.flatMap(run("renew", [node, millis(lease)]), readRenewed)
-      return time.learning(renewed, ([, , now]) => now)
+      const renewed = Effect.flatMap(run("renew", [node, formatMillis(lease)]), decodeRenewed)
+      return clock.syncFrom(renewed, ([, , now]) => now)
     },
-    join: Effect.fnUntraced(function* (session: Session, seat: Seat, capacity: Capacity) {
+    join: Effect.fnUntraced(function* (session: Session, membership: Membership, capacity: Capacity) {
       const joined = yield* run("join", [
         node,
         session.sid,
-        seat.office,
-        fieldOf(seat),
-        seat.name,
-        textOf(session, seat),
-        known(session.holder),
-        whole(capacity.offices),
-        whole(capacity.membersPerOffice),
-        yield* latest
+        membership.office,
+        memberField(membership),
+        membership.name,
+        encodedMember(session, membership),
+        hashReconnectKey(session.reconnectKey),
+        formatLimit(capacity.offices),
+        formatLimit(capacity.membersPerOffice),
+        yield* expiresAt
       ])
-      return yield* readJoined(joined)
+      return yield* decodeJoined(joined)
     }),
     leave: (sid: string) => run("leave", [node, sid]),
-    depart: run("depart", [node]),
-    snapshot: (office: string) => Effect.flatMap(run("snapshot", [node, office]), readSnapshot),
-    elsewhere: (office: string, name: string) =>
+    leaveCluster: run("depart", [node]),
+    snapshot: (office: string) => Effect.flatMap(run("snapshot", [node, office]), decodeSnapshot),
+    isComputerElsewhere: (office: string, name: string) =>
       Effect.map(run("elsewhere", [office, name]), (found) => found === 1)
   }
 }
 
 /** The scripts as a node calls them. */
-export type Calls = ReturnType<typeof callsOf>
+export type RegistryScripts = ReturnType<typeof makeRegistryScripts>

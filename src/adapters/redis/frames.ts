@@ -1,42 +1,42 @@
 /** What a frame between two nodes is about. The numbers are the wire's. */
-export const kinds = {
+export const frameKinds = {
   request: 1,
-  tell: 2,
-  forget: 3,
-  answer: 4,
-  closed: 5,
-  noAnswer: 6,
-  refused: 7,
+  notify: 2,
+  cancel: 3,
+  reply: 4,
+  linkClosed: 5,
+  timedOut: 6,
+  rejected: 7,
   /** A part of a frame that is too long for one message. */
-  piece: 8,
+  fragment: 8,
   /** The rest of a frame in pieces will not come. */
-  drop: 9,
+  discard: 9,
   /** The sender has a new connection: nothing from before holds. */
-  up: 10,
+  connected: 10,
   /** The sender ends. */
-  bye: 11,
+  leaving: 11,
   /** The sender has given up on the receiver: nothing between the two from before holds. */
-  over: 12
+  reset: 12
 } as const
 
 /** Whether a piece is the first or the last of its frame; a bit each. */
-export const firstPiece = 1
-export const lastPiece = 2
+export const firstFragment = 1
+export const lastFragment = 2
 
 /** What a message starts with: who are we, and which version of this is it. */
 const magic = 0xa2c1
 
 /** Most bytes of the name of a node. */
-const mostNameBytes = 255
+const maxNameBytes = 255
 
-/** Most bytes that {@link FrameWriter.open} writes. */
-const headerBytes = 2 + 4 + 4 + 4 + 1 + mostNameBytes
+/** Most bytes that {@link MessageWriter.beginMessage} writes. */
+const maxHeaderBytes = 2 + 4 + 4 + 4 + 1 + maxNameBytes
 
 /** Bytes that a frame has beside its fields and its text: its length and its kind. */
 export const frameOverhead = 4 + 1
 
 /** Bytes that a string takes at most, with its length. */
-export const boundOf = (text: string): number => 4 + text.length * 3
+export const maxStringBytes = (text: string): number => 4 + text.length * 3
 
 const utf8 = new TextEncoder()
 
@@ -44,222 +44,226 @@ const utf8 = new TextEncoder()
 export type Content = string | Buffer
 
 /** A text in UTF-8. */
-export const bytesOf = (content: Content): Buffer =>
+export const toBytes = (content: Content): Buffer =>
   typeof content === "string" ? Buffer.from(content) : content
 
 /** Bytes that a text takes at most. */
-export const boundOfContent = (content: Content): number =>
+export const maxContentBytes = (content: Content): number =>
   typeof content === "string" ? content.length * 3 : content.length
 
 /** Writes one message, which is a header and frames, into a buffer that it is given. */
-export class FrameWriter {
+export class MessageWriter {
   readonly buffer: Buffer
-  #at = 0
-  #frame = 0
+  #offset = 0
+  #frameStart = 0
 
   constructor(buffer: Buffer) {
     this.buffer = buffer
   }
 
   get length(): number {
-    return this.#at
+    return this.#offset
   }
 
   /** How many bytes are left. */
-  get room(): number {
-    return this.buffer.length - this.#at
+  get remaining(): number {
+    return this.buffer.length - this.#offset
   }
 
   /** True when there is nothing but a header. */
   get isEmpty(): boolean {
-    return this.#frame === 0
+    return this.#frameStart === 0
   }
 
-  /** Begins a message; what is not known yet is filled in by {@link seal}. */
-  open(name: string): this {
-    this.#at = 14
-    this.#frame = 0
-    const bytes = this.buffer.write(name, this.#at + 1, mostNameBytes)
-    this.buffer.writeUInt8(bytes, this.#at)
-    this.#at += 1 + bytes
+  /** Begins a message; what is not known yet is filled in by {@link finishMessage}. */
+  beginMessage(node: string): this {
+    this.#offset = 14
+    this.#frameStart = 0
+    const bytes = this.buffer.write(node, this.#offset + 1, maxNameBytes)
+    this.buffer.writeUInt8(bytes, this.#offset)
+    this.#offset += 1 + bytes
     return this
   }
 
   /** The finished message. `taken` is how many bytes from the receiver have arrived since the last one. */
-  seal(from: number, to: number, taken: number): Buffer {
+  finishMessage(senderGeneration: number, receiverGeneration: number, acknowledgedBytes: number): Buffer {
     this.buffer.writeUInt16BE(magic, 0)
-    this.buffer.writeUInt32BE(from, 2)
-    this.buffer.writeUInt32BE(to, 6)
-    this.buffer.writeUInt32BE(taken, 10)
-    return this.buffer.subarray(0, this.#at)
+    this.buffer.writeUInt32BE(senderGeneration, 2)
+    this.buffer.writeUInt32BE(receiverGeneration, 6)
+    this.buffer.writeUInt32BE(acknowledgedBytes, 10)
+    return this.buffer.subarray(0, this.#offset)
   }
 
-  begin(kind: number): this {
-    this.#frame = this.#at
-    this.#at += 4
+  beginFrame(kind: number): this {
+    this.#frameStart = this.#offset
+    this.#offset += 4
     return this.u8(kind)
   }
 
   /** Ends a frame: its length is known now. */
-  end(): void {
-    this.buffer.writeUInt32BE(this.#at - this.#frame - 4, this.#frame)
+  endFrame(): void {
+    this.buffer.writeUInt32BE(this.#offset - this.#frameStart - 4, this.#frameStart)
   }
 
   u8(value: number): this {
-    this.#at = this.buffer.writeUInt8(value, this.#at)
+    this.#offset = this.buffer.writeUInt8(value, this.#offset)
     return this
   }
 
   u32(value: number): this {
-    this.#at = this.buffer.writeUInt32BE(value, this.#at)
+    this.#offset = this.buffer.writeUInt32BE(value, this.#offset)
     return this
   }
 
   f64(value: number): this {
-    this.#at = this.buffer.writeDoubleBE(value, this.#at)
+    this.#offset = this.buffer.writeDoubleBE(value, this.#offset)
     return this
   }
 
   /** A string and its length. */
   string(text: string): this {
-    const bytes = this.buffer.write(text, this.#at + 4)
-    this.buffer.writeUInt32BE(bytes, this.#at)
-    this.#at += 4 + bytes
+    const bytes = this.buffer.write(text, this.#offset + 4)
+    this.buffer.writeUInt32BE(bytes, this.#offset)
+    this.#offset += 4 + bytes
     return this
   }
 
   bytes(bytes: Uint8Array): this {
-    this.buffer.set(bytes, this.#at)
-    this.#at += bytes.length
+    this.buffer.set(bytes, this.#offset)
+    this.#offset += bytes.length
     return this
   }
 
   /** The rest of a frame. */
   content(content: Content): this {
     if (typeof content !== "string") return this.bytes(content)
-    this.#at += this.buffer.write(content, this.#at)
+    this.#offset += this.buffer.write(content, this.#offset)
     return this
   }
 }
 
 /** Writes the fields of one frame, its kind first, without a message around it. */
-export const fieldsOf = (
-  bound: number,
+export const encodeFields = (
+  maxBytes: number,
   kind: number,
-  write: (writer: FrameWriter) => unknown
+  write: (writer: MessageWriter) => unknown
 ): Uint8Array => {
-  const writer = new FrameWriter(Buffer.allocUnsafe(bound + 1))
+  const writer = new MessageWriter(Buffer.allocUnsafe(maxBytes + 1))
   writer.u8(kind)
   write(writer)
   return writer.buffer.subarray(0, writer.length)
 }
 
-/** Reads what {@link FrameWriter} wrote. What is not there reads as nothing, and {@link failed} says so. */
-export class FrameReader {
+/** Reads what {@link MessageWriter} wrote. What is not there reads as nothing, and {@link isTruncated} says so. */
+export class MessageReader {
   readonly buffer: Buffer
-  #at: number
+  #offset: number
   #end: number
-  #failed = false
+  #isTruncated = false
 
-  constructor(buffer: Buffer, from = 0, end = buffer.length) {
+  constructor(buffer: Buffer, start = 0, end = buffer.length) {
     this.buffer = buffer
-    this.#at = from
+    this.#offset = start
     this.#end = end
   }
 
-  get failed(): boolean {
-    return this.#failed
+  get isTruncated(): boolean {
+    return this.#isTruncated
   }
 
-  get at(): number {
-    return this.#at
+  get offset(): number {
+    return this.#offset
   }
 
-  get left(): number {
-    return this.#end - this.#at
+  get remaining(): number {
+    return this.#end - this.#offset
   }
 
-  #take(bytes: number): number {
-    const at = this.#at
+  #advance(bytes: number): number {
+    const at = this.#offset
     if (bytes > this.#end - at) {
-      this.#failed = true
-      this.#at = this.#end
+      this.#isTruncated = true
+      this.#offset = this.#end
       return -1
     }
-    this.#at = at + bytes
+    this.#offset = at + bytes
     return at
   }
 
   u8(): number {
-    const at = this.#take(1)
+    const at = this.#advance(1)
     return at < 0 ? 0 : this.buffer.readUInt8(at)
   }
 
   u16(): number {
-    const at = this.#take(2)
+    const at = this.#advance(2)
     return at < 0 ? 0 : this.buffer.readUInt16BE(at)
   }
 
   u32(): number {
-    const at = this.#take(4)
+    const at = this.#advance(4)
     return at < 0 ? 0 : this.buffer.readUInt32BE(at)
   }
 
   f64(): number {
-    const at = this.#take(8)
+    const at = this.#advance(8)
     return at < 0 ? 0 : this.buffer.readDoubleBE(at)
   }
 
   /** A string of so many bytes. */
-  sized(bytes: number): string {
-    const at = this.#take(bytes)
+  stringOfLength(bytes: number): string {
+    const at = this.#advance(bytes)
     return at < 0 ? "" : this.buffer.toString("utf8", at, at + bytes)
   }
 
   string(): string {
-    return this.sized(this.u32())
+    return this.stringOfLength(this.u32())
   }
 
   /** Everything that is left, as a part of the message. */
   rest(): Buffer {
-    return this.slice(this.left)
+    return this.slice(this.remaining)
   }
 
   /** The next frame, for a reader that stands behind its fields; `undefined` where it is cut short. */
-  frame(): FrameReader | undefined {
+  nextFrame(): MessageReader | undefined {
     const length = this.u32()
-    const at = this.#take(length)
-    return at < 0 || length === 0 ? undefined : new FrameReader(this.buffer, at, at + length)
+    const at = this.#advance(length)
+    return at < 0 || length === 0 ? undefined : new MessageReader(this.buffer, at, at + length)
   }
 
   slice(bytes: number): Buffer {
-    const at = this.#take(bytes)
+    const at = this.#advance(bytes)
     return at < 0 ? this.buffer.subarray(0, 0) : this.buffer.subarray(at, at + bytes)
   }
 }
 
 /** What the header of a message says. */
-export interface Header {
+export interface MessageHeader {
   readonly node: string
   /** The incarnation of the sender, and the one of the receiver as the sender knows it: 0 is unknown. */
-  readonly from: number
-  readonly to: number
+  readonly senderGeneration: number
+  readonly receiverGeneration: number
   /** How many bytes of the receiver have arrived at the sender since its last message. */
-  readonly taken: number
+  readonly acknowledgedBytes: number
 }
 
 /** Reads the header of a message; `undefined` when it is none of ours. */
-export const readHeader = (reader: FrameReader): Header | undefined => {
+export const decodeHeader = (reader: MessageReader): MessageHeader | undefined => {
   if (reader.u16() !== magic) return undefined
-  const from = reader.u32()
-  const to = reader.u32()
-  const taken = reader.u32()
-  const node = reader.sized(reader.u8())
-  return reader.failed || from === 0 || node === "" ? undefined : { node, from, to, taken }
+  const senderGeneration = reader.u32()
+  const receiverGeneration = reader.u32()
+  const acknowledgedBytes = reader.u32()
+  const node = reader.stringOfLength(reader.u8())
+  return reader.isTruncated || senderGeneration === 0 || node === ""
+    ? undefined
+    : { node, senderGeneration, receiverGeneration, acknowledgedBytes }
 }
 
 /** Can a node have this name? */
-export const isNodeName = (name: string): boolean => name !== "" && utf8.encode(name).length <= mostNameBytes
+export const isValidNodeName = (name: string): boolean =>
+  name !== "" && utf8.encode(name).length <= maxNameBytes
 
 /** Most bytes of a frame in one message of so many. */
-export const mostFrameBytes = (messageBytes: number): number => messageBytes - headerBytes - frameOverhead
+export const maxFrameBytes = (maxMessageBytes: number): number =>
+  maxMessageBytes - maxHeaderBytes - frameOverhead

@@ -15,7 +15,7 @@
  *
  * Numbers are written by `whole`: Lua would write large ones with an exponent.
  */
-const prelude = `
+const sharedFunctions = `
 local P = KEYS[1]
 local call = redis.call
 local function whole(n) return string.format('%.0f', n) end
@@ -104,7 +104,7 @@ end
  * somebody else sits by now. Gives how many ms the others still have to do the same, the number of nodes, the sessions
  * that have lost their seats, and the time.
  */
-const reconcile = `${prelude}
+const reconcile = `${sharedFunctions}
 local node, lease, highest, settle, n = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local rev = tonumber(call('GET', P .. 'rev') or '0')
 if rev == 0 or rev < highest then
@@ -141,7 +141,7 @@ return { math.max(0, settle - age()), call('ZCARD', P .. 'nodes'), losers, now()
  * a while: then it was Redis that stood still. Gives "gone" when the node itself has been removed, else "ok"; the number
  * of nodes; and the time.
  */
-const renew = `${prelude}
+const renew = `${sharedFunctions}
 local node, lease = ARGV[1], tonumber(ARGV[2])
 if not call('ZSCORE', P .. 'nodes', node) then return { 'gone', 0, now() } end
 local t = now()
@@ -159,7 +159,7 @@ return { 'ok', call('ZCARD', P .. 'nodes'), t }
  * waits for it any more. Gives "in", "late" when it is later, "gone" when the node is unknown, "taken", "office full",
  * "too many offices".
  */
-const join = `${prelude}
+const join = `${sharedFunctions}
 local node, sid, office, field, name, json, holder = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
 if now() > tonumber(ARGV[10]) then return 'late' end
 if not call('ZSCORE', P .. 'nodes', node) then return 'gone' end
@@ -186,14 +186,14 @@ return 'in'
 `
 
 /** ARGV: node, session. Whatever seat it has is free. */
-const leave = `${prelude}
+const leave = `${sharedFunctions}
 local here = seat(ARGV[1], ARGV[2])
 if here then vacate(ARGV[1], ARGV[2], here.office, here.field, false) end
 return 1
 `
 
 /** ARGV: node. It goes with all its members. */
-const depart = `${prelude}
+const depart = `${sharedFunctions}
 remove(ARGV[1])
 return 1
 `
@@ -202,14 +202,14 @@ return 1
  * ARGV: node, office. Gives "ok", the revision of everything, that of the office, and its members; "gone" when the node
  * itself has been removed, since then its members are missing.
  */
-const snapshot = `${prelude}
+const snapshot = `${sharedFunctions}
 if not call('ZSCORE', P .. 'nodes', ARGV[1]) then return { 'gone', '0', '0', {} } end
 local all = everybody(ARGV[2])
 return { 'ok', call('GET', P .. 'rev') or '0', call('HGET', P .. 'offices', ARGV[2]) or '0', all }
 `
 
 /** ARGV: office, name. Is there a Computer of this name in another office? */
-const elsewhere = `${prelude}
+const elsewhere = `${sharedFunctions}
 local here = call('HEXISTS', P .. 'office:' .. ARGV[1], 'c' .. ARGV[2])
 local all = tonumber(call('HGET', P .. 'names', ARGV[2]) or '0')
 if all > here then return 1 end
@@ -217,5 +217,5 @@ return 0
 `
 
 /** All scripts by name. */
-export const scripts = { reconcile, renew, join, leave, depart, snapshot, elsewhere } as const
-export type ScriptName = keyof typeof scripts
+export const luaScripts = { reconcile, renew, join, leave, depart, snapshot, elsewhere } as const
+export type ScriptName = keyof typeof luaScripts

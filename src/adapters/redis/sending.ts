@@ -1,95 +1,101 @@
 import type { Duration } from "effect"
-import type { Addressee } from "../../application/ports/NodeLink.ts"
-import type { Asked } from "../../application/ports/Transport.ts"
+import type { RequestTarget } from "../../application/ports/NodeLink.ts"
+import type { ReplyExit } from "../../application/ports/Transport.ts"
 import { unavailable } from "../../domain/refusal.ts"
-import { boundOfContent, bytesOf, type Content, fieldsOf, kinds } from "./frames.ts"
-import { mostFieldBytes, mostWholeBytes, type Outbox, type Waiting } from "./Outbox.ts"
+import { maxContentBytes, toBytes, type Content, encodeFields, frameKinds } from "./frames.ts"
+import { maxFieldBytes, maxUnfragmentedBytes, type SendQueue, type QueuedFrame } from "./Outbox.ts"
 import {
-  boundOfRequest,
-  boundOfTell,
-  type Ending,
-  endingOf,
-  refused,
-  writeRequest,
-  writeTell
+  maxRequestBytes,
+  maxNotificationBytes,
+  type ReplyFrame,
+  encodeReply,
+  rejectedReply,
+  writeRequestFields,
+  writeNotificationFields
 } from "./wire.ts"
 
 // A frame goes as a whole where it is short and nothing is before it in its lane, else it waits in the lane.
 
 /** What a member of another node is asked. */
-export interface Request {
-  readonly to: Addressee
+export interface NodeRequest {
+  readonly to: RequestTarget
   readonly event: string
   readonly content: Content
-  readonly deadline: Duration.Duration
+  readonly timeout: Duration.Duration
 }
 
 /** Why nothing more goes to a node for now. */
-export const tooMuchWaits = unavailable("Too much waits for the other node already")
+export const sendQueueFull = unavailable("Too much waits for the other node already")
 
-const answerLane = (id: number): string => `answer ${id}`
+const replyLane = (id: number): string => `answer ${id}`
 
 /** Is the name of the event too long for a request to go? */
-export const isTooNamed = (to: Addressee, event: string): boolean =>
-  boundOfRequest(to, event) > mostFieldBytes
+export const isEventTooLong = (to: RequestTarget, event: string): boolean =>
+  maxRequestBytes(to, event) > maxFieldBytes
 
 /** Sends a request. Gives what waits of it, if it waits, or `"refused"` when too much waits already. */
 export const sendRequest = (
-  outbox: Outbox,
+  queue: SendQueue,
   id: number,
-  millis: number,
-  { content, event, to }: Request
-): Waiting | "refused" | undefined => {
-  const fields = boundOfRequest(to, event)
-  const bound = fields + boundOfContent(content)
-  if (bound <= mostWholeBytes && outbox.isFree(to.sid)) {
-    const writer = outbox.writer(bound).begin(kinds.request)
-    writeRequest(writer, id, millis, to, event).content(content).end()
+  timeoutMillis: number,
+  { content, event, to }: NodeRequest
+): QueuedFrame | "refused" | undefined => {
+  const maxHeadBytes = maxRequestBytes(to, event)
+  const maxBytes = maxHeadBytes + maxContentBytes(content)
+  if (maxBytes <= maxUnfragmentedBytes && queue.canSendNow(to.sid)) {
+    const writer = queue.writerFor(maxBytes).beginFrame(frameKinds.request)
+    writeRequestFields(writer, id, timeoutMillis, to, event).content(content).endFrame()
     return undefined
   }
-  const head = fieldsOf(fields, kinds.request, (writer) => writeRequest(writer, id, millis, to, event))
-  return outbox.wait(to.sid, head, bytesOf(content)) ?? "refused"
+  const head = encodeFields(maxHeadBytes, frameKinds.request, (writer) =>
+    writeRequestFields(writer, id, timeoutMillis, to, event)
+  )
+  return queue.enqueue(to.sid, head, toBytes(content)) ?? "refused"
 }
 
 /** Says that the answer to a request is not wanted any more. */
-export const sendForget = (outbox: Outbox, id: number): void => {
-  outbox.writer(8).begin(kinds.forget).u32(id).end()
+export const sendCancel = (queue: SendQueue, id: number): void => {
+  queue.writerFor(8).beginFrame(frameKinds.cancel).u32(id).endFrame()
 }
 
-const sendWhole = (outbox: Outbox, { bound, content, kind, write }: Ending): void => {
-  const writer = outbox.writer(bound + boundOfContent(content)).begin(kind)
-  write(writer)
-  writer.content(content).end()
+const sendUnfragmented = (
+  queue: SendQueue,
+  { maxFieldBytes, content, kind, writeFields }: ReplyFrame
+): void => {
+  const writer = queue.writerFor(maxFieldBytes + maxContentBytes(content)).beginFrame(kind)
+  writeFields(writer)
+  writer.content(content).endFrame()
 }
 
 /** Sends how a request ended; false when too much waits for the node already, which it is told instead. */
-export const sendAnswer = (outbox: Outbox, id: number, asked: Asked): boolean => {
-  const ending = endingOf(id, asked)
-  const { bound, content, kind, write } = ending
-  if (bound + boundOfContent(content) <= mostWholeBytes && outbox.isFree("")) {
-    sendWhole(outbox, ending)
+export const sendReply = (queue: SendQueue, id: number, exit: ReplyExit): boolean => {
+  const reply = encodeReply(id, exit)
+  const { maxFieldBytes, content, kind, writeFields } = reply
+  if (maxFieldBytes + maxContentBytes(content) <= maxUnfragmentedBytes && queue.canSendNow("")) {
+    sendUnfragmented(queue, reply)
     return true
   }
-  if (outbox.wait(answerLane(id), fieldsOf(bound, kind, write), bytesOf(content))) return true
-  sendWhole(outbox, refused(id, tooMuchWaits))
+  if (queue.enqueue(replyLane(id), encodeFields(maxFieldBytes, kind, writeFields), toBytes(content)))
+    return true
+  sendUnfragmented(queue, rejectedReply(id, sendQueueFull))
   return false
 }
 
 /** Takes an answer back that waits. */
-export const withdrawAnswer = (outbox: Outbox, id: number): void => outbox.withdrawAll(answerLane(id))
+export const withdrawReply = (queue: SendQueue, id: number): void => queue.withdrawLane(replyLane(id))
 
 /** Tells some members something. Gives how many messages had to be left out. */
-export const sendTell = (
-  outbox: Outbox,
+export const sendNotification = (
+  queue: SendQueue,
   sids: ReadonlyArray<string>,
   event: string,
   content: Content
 ): number => {
-  const fields = boundOfTell(sids, event)
-  const bound = fields + boundOfContent(content)
-  if (bound <= mostWholeBytes && sids.every((sid) => outbox.isFree(sid))) {
-    const writer = outbox.writer(bound).begin(kinds.tell)
-    writeTell(writer, sids, event).content(content).end()
+  const maxHeadBytes = maxNotificationBytes(sids, event)
+  const maxBytes = maxHeadBytes + maxContentBytes(content)
+  if (maxBytes <= maxUnfragmentedBytes && sids.every((sid) => queue.canSendNow(sid))) {
+    const writer = queue.writerFor(maxBytes).beginFrame(frameKinds.notify)
+    writeNotificationFields(writer, sids, event).content(content).endFrame()
     return 0
   }
   const [sid] = sids
@@ -98,11 +104,13 @@ export const sendTell = (
     // Each member has a lane of its own.
     const half = Math.ceil(sids.length / 2)
     return (
-      sendTell(outbox, sids.slice(0, half), event, content) +
-      sendTell(outbox, sids.slice(half), event, content)
+      sendNotification(queue, sids.slice(0, half), event, content) +
+      sendNotification(queue, sids.slice(half), event, content)
     )
   }
-  if (fields > mostFieldBytes) return 1
-  const head = fieldsOf(fields, kinds.tell, (writer) => writeTell(writer, sids, event))
-  return outbox.wait(sid, head, bytesOf(content)) === undefined ? 1 : 0
+  if (maxHeadBytes > maxFieldBytes) return 1
+  const head = encodeFields(maxHeadBytes, frameKinds.notify, (writer) =>
+    writeNotificationFields(writer, sids, event)
+  )
+  return queue.enqueue(sid, head, toBytes(content)) === undefined ? 1 : 0
 }

@@ -1,32 +1,32 @@
-import type { Socket as Connection } from "engine.io"
-import type { AdmissionRefused } from "../../application/ports/Transport.ts"
-import { hearShort } from "./Engine.ts"
+import type { Socket as EngineSocket } from "engine.io"
+import type { AdmissionRejected } from "../../application/ports/Transport.ts"
+import { listenForShortMessages } from "./Engine.ts"
 import { TextFrame } from "./frames.ts"
-import { mostForeignName, namespace } from "./limits.ts"
-import { type Incoming, type ReadLimits, readPacket } from "./packets.ts"
-import { Patience } from "./patience.ts"
-import { type Run, ServerSocket } from "./ServerSocket.ts"
+import { maxForeignNamespaceLength, namespace } from "./limits.ts"
+import { type InboundPacket, type PacketLimits, parsePacket } from "./packets.ts"
+import { ViolationBudget } from "./patience.ts"
+import { type RunFork, RelayLink } from "./ServerSocket.ts"
 
 /** How often one connection may ask for our namespace: every time is work for whoever admits. */
-const mostSessions = 20
+const maxConnectAttempts = 20
 
 /** How long a connection may take to ask for our namespace, in milliseconds. */
-const connectTime = 45_000
+const connectTimeout = 45_000
 
 /** What the owner of the connections does when a member asks to be let in, and when it goes. */
-export interface Door {
-  readonly run: Run
-  readonly limits: ReadLimits
-  /** Ends with {@link ServerConnection.welcome} or {@link ServerConnection.refuse}. */
-  readonly admit: (connection: ServerConnection, socket: ServerSocket, auth: unknown) => void
-  readonly gone: (socket: ServerSocket, reason: string) => void
+export interface ConnectionHandler {
+  readonly runFork: RunFork
+  readonly limits: PacketLimits
+  /** Ends with {@link RelayConnection.accept} or {@link RelayConnection.reject}. */
+  readonly admit: (connection: RelayConnection, link: RelayLink, auth: unknown) => void
+  readonly onLinkClosed: (link: RelayLink, reason: string) => void
   /** Messages of any allowed size may come from now on. */
-  readonly trust: (transport: object) => void
+  readonly liftSizeLimit: (transport: object) => void
   /** The connections that have not asked to be let in, whoever waits longest first. */
-  readonly strangers: Set<ServerConnection>
+  readonly unauthenticated: Set<RelayConnection>
 }
 
-const bytesOf = (data: unknown): Buffer | undefined => {
+const textBytes = (data: unknown): Buffer | undefined => {
   if (data instanceof TextFrame) return data.bytes
   return typeof data === "string" ? Buffer.from(data) : undefined
 }
@@ -35,126 +35,126 @@ const bytesOf = (data: unknown): Buffer | undefined => {
  * One connection of Engine.IO and the session in our namespace on it, as Socket.IO's protocol wants it. Whoever does
  * not keep to the protocol loses the connection: there is no way to answer.
  */
-export class ServerConnection {
-  readonly connection: Connection
-  readonly #door: Door
-  #socket: ServerSocket | undefined
-  #timer: ReturnType<typeof setTimeout> | undefined
-  #sessions = 0
-  #trusted = false
-  readonly #patience = new Patience()
+export class RelayConnection {
+  readonly engineSocket: EngineSocket
+  readonly #handler: ConnectionHandler
+  #link: RelayLink | undefined
+  #connectTimer: ReturnType<typeof setTimeout> | undefined
+  #connectAttempts = 0
+  #isAdmitted = false
+  readonly #violations = new ViolationBudget()
   /** Binary frames still to come that belong to packets which have been answered. */
-  #unwanted = 0
+  #pendingAttachments = 0
 
-  constructor(connection: Connection, door: Door) {
-    this.connection = connection
-    this.#door = door
-    this.#await()
-    connection.on("message", (data: unknown) => this.#message(bytesOf(data)))
-    hearShort(connection, (bytes) => this.#message(bytes))
-    connection.on("packet", ({ type }: { readonly type: string }) => {
-      if (type !== "message" && !this.#patience.spend()) this.#fault()
+  constructor(engineSocket: EngineSocket, handler: ConnectionHandler) {
+    this.engineSocket = engineSocket
+    this.#handler = handler
+    this.#awaitConnect()
+    engineSocket.on("message", (data: unknown) => this.#onMessage(textBytes(data)))
+    listenForShortMessages(engineSocket, (bytes) => this.#onMessage(bytes))
+    engineSocket.on("packet", ({ type }: { readonly type: string }) => {
+      if (type !== "message" && !this.#violations.spend()) this.#onViolation()
     })
-    connection.on("upgrade", (transport: object) => {
-      if (this.#trusted) door.trust(transport)
+    engineSocket.on("upgrade", (transport: object) => {
+      if (this.#isAdmitted) handler.liftSizeLimit(transport)
     })
-    connection.once("close", (reason: string) => {
-      this.#stopWaiting()
-      this.#leave(reason)
+    engineSocket.once("close", (reason: string) => {
+      this.#stopAwaitingConnect()
+      this.#closeLink(reason)
     })
   }
 
   /** The member is let in. */
-  welcome(socket: ServerSocket): void {
-    if (socket !== this.#socket) return
-    this.#trusted = true
-    this.#door.trust(this.connection.transport)
-    this.#say(`0${namespace},${JSON.stringify({ sid: socket.id })}`)
+  accept(link: RelayLink): void {
+    if (link !== this.#link) return
+    this.#isAdmitted = true
+    this.#handler.liftSizeLimit(this.engineSocket.transport)
+    this.#send(`0${namespace},${JSON.stringify({ sid: link.id })}`)
   }
 
   /** The member is not let in, and may try again. */
-  refuse(socket: ServerSocket, { code, message, reason }: AdmissionRefused): void {
-    if (socket !== this.#socket) return
-    this.#socket = undefined
+  reject(link: RelayLink, { code, message, reason }: AdmissionRejected): void {
+    if (link !== this.#link) return
+    this.#link = undefined
     const data = { code, message, ...(reason !== undefined && { reason }) }
-    this.#say(`4${namespace},${JSON.stringify({ message, data })}`)
-    this.#await()
+    this.#send(`4${namespace},${JSON.stringify({ message, data })}`)
+    this.#awaitConnect()
   }
 
   /** Ends a connection that has not asked to be let in. */
-  turnAway(): void {
-    this.connection.close(true)
+  closeUnauthenticated(): void {
+    this.engineSocket.close(true)
   }
 
-  #await(): void {
-    this.#stopWaiting()
-    this.#timer = setTimeout(() => this.turnAway(), connectTime)
-    this.#timer.unref()
-    this.#door.strangers.add(this)
+  #awaitConnect(): void {
+    this.#stopAwaitingConnect()
+    this.#connectTimer = setTimeout(() => this.closeUnauthenticated(), connectTimeout)
+    this.#connectTimer.unref()
+    this.#handler.unauthenticated.add(this)
   }
 
-  #stopWaiting(): void {
-    clearTimeout(this.#timer)
-    this.#door.strangers.delete(this)
+  #stopAwaitingConnect(): void {
+    clearTimeout(this.#connectTimer)
+    this.#handler.unauthenticated.delete(this)
   }
 
-  #say(text: string): void {
-    this.connection.send(text)
+  #send(text: string): void {
+    this.engineSocket.send(text)
   }
 
-  #leave(reason: string): void {
-    const socket = this.#socket
-    this.#socket = undefined
-    if (socket !== undefined) this.#door.gone(socket, reason)
+  #closeLink(reason: string): void {
+    const link = this.#link
+    this.#link = undefined
+    if (link !== undefined) this.#handler.onLinkClosed(link, reason)
   }
 
   /** Bytes of a text; anything else is binary. */
-  #message(bytes: Buffer | undefined): void {
+  #onMessage(bytes: Buffer | undefined): void {
     if (bytes === undefined) {
-      this.#unwanted -= 1
-      if (this.#unwanted < 0) this.#fault()
+      this.#pendingAttachments -= 1
+      if (this.#pendingAttachments < 0) this.#onViolation()
       return
     }
-    const packet = this.#unwanted > 0 ? undefined : readPacket(bytes, this.#door.limits)
-    if (packet === undefined || !this.#take(packet)) this.#fault()
+    const packet = this.#pendingAttachments > 0 ? undefined : parsePacket(bytes, this.#handler.limits)
+    if (packet === undefined || !this.#onPacket(packet)) this.#onViolation()
   }
 
-  #fault(): void {
-    this.#unwanted = 0
-    this.#leave("parse error")
-    this.connection.close(true)
+  #onViolation(): void {
+    this.#pendingAttachments = 0
+    this.#closeLink("parse error")
+    this.engineSocket.close(true)
   }
 
-  #take(packet: Incoming): boolean {
+  #onPacket(packet: InboundPacket): boolean {
     if (packet.namespace !== namespace) {
-      if (packet.type !== "connect" || packet.namespace.length > mostForeignName) return false
-      if (!this.#patience.spend()) return false
-      this.#say(`4${packet.namespace === "/" ? "" : `${packet.namespace},`}{"message":"Invalid namespace"}`)
+      if (packet.type !== "connect" || packet.namespace.length > maxForeignNamespaceLength) return false
+      if (!this.#violations.spend()) return false
+      this.#send(`4${packet.namespace === "/" ? "" : `${packet.namespace},`}{"message":"Invalid namespace"}`)
       return true
     }
-    const socket = this.#socket
+    const link = this.#link
     switch (packet.type) {
       case "connect":
-        this.#sessions += 1
-        if (socket !== undefined || this.#sessions > mostSessions) return false
-        this.#stopWaiting()
-        this.#socket = new ServerSocket(this.connection, this.#door.run)
-        this.#door.admit(this, this.#socket, packet.auth)
+        this.#connectAttempts += 1
+        if (link !== undefined || this.#connectAttempts > maxConnectAttempts) return false
+        this.#stopAwaitingConnect()
+        this.#link = new RelayLink(this.engineSocket, this.#handler.runFork)
+        this.#handler.admit(this, this.#link, packet.auth)
         return true
       case "disconnect":
         // Nobody gets more time by leaving what nobody is in.
-        if (socket === undefined) return this.#patience.spend()
-        this.#leave("left by the member")
-        this.#await()
+        if (link === undefined) return this.#violations.spend()
+        this.#closeLink("left by the member")
+        this.#awaitConnect()
         return true
       case "event":
       case "ack":
-        this.#unwanted = packet.attachments
-        switch (socket?.take(packet)) {
+        this.#pendingAttachments = packet.attachments
+        switch (link?.onPacket(packet)) {
           case "taken":
             return true
           case "unasked":
-            return this.#patience.spend()
+            return this.#violations.spend()
           case "too early":
           case undefined:
             return false

@@ -1,32 +1,32 @@
 import { randomBytes, randomInt } from "node:crypto"
 import { Duration, Effect, Exit, Fiber } from "effect"
-import type { Socket as Connection } from "engine.io"
+import type { Socket as EngineSocket } from "engine.io"
 import type { Body } from "../../application/ports/Body.ts"
 import {
-  type Answer,
-  type Asked,
+  type Reply,
+  type ReplyExit,
   type Link,
   LinkClosed,
-  NoAnswer,
-  NotSent,
-  type Receive
+  RequestTimeout,
+  SendFailed,
+  type MessageHandler
 } from "../../application/ports/Transport.ts"
-import { pauseReading, send, waitingBytes } from "./Engine.ts"
-import { answerPacket, eventPacket, type Outgoing, unwritable } from "./frames.ts"
-import type { Incoming } from "./packets.ts"
+import { pauseReading, sendMessage, bufferedBytes } from "./Engine.ts"
+import { makeAckPacket, makeEventPacket, type OutboundMessage, serializationError } from "./frames.ts"
+import type { InboundPacket } from "./packets.ts"
 
 /** Starts what is to run for a member. */
-export type Run = <A>(effect: Effect.Effect<A>) => Fiber.Fiber<A>
+export type RunFork = <A>(effect: Effect.Effect<A>) => Fiber.Fiber<A>
 
 /** Longest time a timer of the platform can wait. */
-const maxTimer = 2 ** 31 - 1
+const maxTimerMillis = 2 ** 31 - 1
 
 /** Largest id of a request of ours: some clients keep it in 32 bits, one of them for the sign. */
-const mostId = 2 ** 31 - 1
+const maxRequestId = 2 ** 31 - 1
 
 /** A request of ours that waits for its acknowledgement. */
-interface Waiting {
-  readonly end: (asked: Asked) => void
+interface PendingRequest {
+  readonly onReply: (exit: ReplyExit) => void
   readonly timer: ReturnType<typeof setTimeout>
 }
 
@@ -34,27 +34,27 @@ interface Waiting {
  * The Server's end of a link to a member, on a connection of Engine.IO. Everything that every connection has its own
  * of is a field, and what they do is shared: thousands of them are idle.
  */
-export class ServerSocket implements Link {
+export class RelayLink implements Link {
   readonly id = randomBytes(15).toString("base64url")
-  readonly #connection: Connection
-  readonly #run: Run
-  readonly #waiting = new Map<number, Waiting>()
-  readonly #handlers = new Set<Fiber.Fiber<Answer>>()
-  #asked = 0
+  readonly #engineSocket: EngineSocket
+  readonly #runFork: RunFork
+  readonly #pendingRequests = new Map<number, PendingRequest>()
+  readonly #handlerFibers = new Set<Fiber.Fiber<Reply>>()
+  #requestCount = 0
   /**
    * Begins anywhere: a client answers when it is done, on whatever connection it has by then, and what it was asked on an
    * earlier one must not be taken for an answer to something else.
    */
-  #latestId = randomInt(mostId)
-  #answered = 0
-  #queued = 0
-  #receive: Receive | undefined
-  #lost: string | undefined
-  #watchers: ReadonlyArray<(reason: string) => void> = []
+  #lastRequestId = randomInt(maxRequestId)
+  #ackCount = 0
+  #queuedBytes = 0
+  #onMessage: MessageHandler | undefined
+  #closeReason: string | undefined
+  #closeListeners: ReadonlyArray<(reason: string) => void> = []
 
-  constructor(connection: Connection, run: Run) {
-    this.#connection = connection
-    this.#run = run
+  constructor(engineSocket: EngineSocket, runFork: RunFork) {
+    this.#engineSocket = engineSocket
+    this.#runFork = runFork
   }
 
   maxBytes(): number {
@@ -66,159 +66,166 @@ export class ServerSocket implements Link {
   }
 
   backlog(): number {
-    return this.#queued + waitingBytes(this.#connection.transport)
+    return this.#queuedBytes + bufferedBytes(this.#engineSocket.transport)
   }
 
-  pause(millis: number): void {
-    pauseReading(this.#connection.transport, millis)
+  pauseReading(millis: number): void {
+    pauseReading(this.#engineSocket.transport, millis)
   }
 
   get closed(): Effect.Effect<string> {
     return Effect.callback((resume) => {
-      if (this.#lost !== undefined) return resume(Effect.succeed(this.#lost))
-      const watcher = (reason: string) => resume(Effect.succeed(reason))
-      this.#watchers = [...this.#watchers, watcher]
+      if (this.#closeReason !== undefined) return resume(Effect.succeed(this.#closeReason))
+      const listener = (reason: string) => resume(Effect.succeed(reason))
+      this.#closeListeners = [...this.#closeListeners, listener]
       return Effect.sync(() => {
-        this.#watchers = this.#watchers.filter((other) => other !== watcher)
+        this.#closeListeners = this.#closeListeners.filter((other) => other !== listener)
       })
     })
   }
 
   close(reason: string): Effect.Effect<void> {
     return Effect.andThen(
-      this.lose(reason),
+      this.markClosed(reason),
       Effect.sync(() => {
         // Whoever takes nothing must not keep the connection open by it.
-        this.#connection.close(this.backlog() > 0)
+        this.#engineSocket.close(this.backlog() > 0)
       })
     )
   }
 
-  tell(event: string, body: Body): Effect.Effect<void, LinkClosed | NotSent> {
+  notify(event: string, body: Body): Effect.Effect<void, LinkClosed | SendFailed> {
     return Effect.suspend(() => {
-      const obstacle = this.#obstacle(body)
-      if (obstacle !== undefined) return Effect.fail(obstacle)
-      this.#send(eventPacket(undefined, event, body, this.#taken))
+      const error = this.#sendError(body)
+      if (error !== undefined) return Effect.fail(error)
+      this.#send(makeEventPacket(undefined, event, body, this.#onDequeued))
       return Effect.void
     })
   }
 
-  ask(
+  request(
     event: string,
     body: Body,
-    deadline: Duration.Duration
-  ): Effect.Effect<Answer, LinkClosed | NoAnswer | NotSent> {
+    timeout: Duration.Duration
+  ): Effect.Effect<Reply, LinkClosed | RequestTimeout | SendFailed> {
     return Effect.callback((resume) => {
-      const forget = this.request(event, body, deadline, resume)
-      return Effect.sync(forget)
+      const cancel = this.startRequest(event, body, timeout, resume)
+      return Effect.sync(cancel)
     })
   }
 
-  request(event: string, body: Body, deadline: Duration.Duration, end: (asked: Asked) => void): () => void {
-    const obstacle = this.#obstacle(body)
-    if (obstacle !== undefined) {
-      const soon = setImmediate(() => end(Exit.fail(obstacle)))
+  startRequest(
+    event: string,
+    body: Body,
+    timeout: Duration.Duration,
+    onReply: (exit: ReplyExit) => void
+  ): () => void {
+    const error = this.#sendError(body)
+    if (error !== undefined) {
+      const soon = setImmediate(() => onReply(Exit.fail(error)))
       return () => clearImmediate(soon)
     }
-    this.#asked += 1
-    const id = this.#nextId()
-    const late = () => {
-      if (this.#waiting.delete(id)) end(Exit.fail(new NoAnswer({ after: deadline })))
+    this.#requestCount += 1
+    const id = this.#nextRequestId()
+    const onTimeout = () => {
+      if (this.#pendingRequests.delete(id)) onReply(Exit.fail(new RequestTimeout({ timeout })))
     }
-    const timer = setTimeout(late, Math.min(Duration.toMillis(deadline), maxTimer))
-    this.#waiting.set(id, { end, timer })
-    this.#send(eventPacket(id, event, body, this.#taken))
+    const timer = setTimeout(onTimeout, Math.min(Duration.toMillis(timeout), maxTimerMillis))
+    this.#pendingRequests.set(id, { onReply, timer })
+    this.#send(makeEventPacket(id, event, body, this.#onDequeued))
     return () => {
-      if (this.#waiting.delete(id)) clearTimeout(timer)
+      if (this.#pendingRequests.delete(id)) clearTimeout(timer)
     }
   }
 
   /** From now on messages reach `receive`. */
-  open(receive: Receive): void {
-    this.#receive = receive
+  startReceiving(handler: MessageHandler): void {
+    this.#onMessage = handler
   }
 
   /** Takes what the member sends, and says what it was: more answers than questions are not asked for. */
-  take(packet: Extract<Incoming, { readonly type: "event" | "ack" }>): "taken" | "unasked" | "too early" {
+  onPacket(
+    packet: Extract<InboundPacket, { readonly type: "event" | "ack" }>
+  ): "taken" | "unasked" | "too early" {
     if (packet.type === "ack") {
-      this.#answered += 1
-      const waiting = this.#waiting.get(packet.id)
+      this.#ackCount += 1
+      const pending = this.#pendingRequests.get(packet.id)
       // Late answers are nobody's fault: an Agent may ask and cancel as often as it likes.
-      if (waiting === undefined) return this.#answered > this.#asked ? "unasked" : "taken"
-      this.#waiting.delete(packet.id)
-      clearTimeout(waiting.timer)
-      waiting.end(Exit.succeed(packet.answer))
+      if (pending === undefined) return this.#ackCount > this.#requestCount ? "unasked" : "taken"
+      this.#pendingRequests.delete(packet.id)
+      clearTimeout(pending.timer)
+      pending.onReply(Exit.succeed(packet.values))
       return "taken"
     }
-    if (this.#lost !== undefined) return "taken"
-    if (this.#receive === undefined) return "too early"
+    if (this.#closeReason !== undefined) return "taken"
+    if (this.#onMessage === undefined) return "too early"
     const { body, event, id } = packet
-    const fiber = this.#run(this.#receive(event, body))
+    const fiber = this.#runFork(this.#onMessage(event, body))
     const exit = fiber.pollUnsafe()
     if (exit !== undefined) {
-      this.#answer(id, event, exit)
+      this.#reply(id, event, exit)
       return "taken"
     }
-    this.#handlers.add(fiber)
+    this.#handlerFibers.add(fiber)
     fiber.addObserver((ended) => {
-      this.#handlers.delete(fiber)
-      this.#answer(id, event, ended)
+      this.#handlerFibers.delete(fiber)
+      this.#reply(id, event, ended)
     })
     return "taken"
   }
 
   /** The member is gone: everything that waits ends, handlers are interrupted. */
-  lose(reason: string): Effect.Effect<void> {
+  markClosed(reason: string): Effect.Effect<void> {
     return Effect.suspend(() => {
-      if (this.#lost !== undefined) return Effect.void
-      this.#lost = reason
-      this.#receive = undefined
-      const waiting = [...this.#waiting.values()]
-      this.#waiting.clear()
-      for (const { end, timer } of waiting) {
+      if (this.#closeReason !== undefined) return Effect.void
+      this.#closeReason = reason
+      this.#onMessage = undefined
+      const pending = [...this.#pendingRequests.values()]
+      this.#pendingRequests.clear()
+      for (const { onReply, timer } of pending) {
         clearTimeout(timer)
-        end(Exit.fail(new LinkClosed({ reason })))
+        onReply(Exit.fail(new LinkClosed({ reason })))
       }
-      for (const watcher of this.#watchers) watcher(reason)
-      return Fiber.interruptAll([...this.#handlers])
+      for (const listener of this.#closeListeners) listener(reason)
+      return Fiber.interruptAll([...this.#handlerFibers])
     })
   }
 
-  #answer(id: number | undefined, event: string, exit: Exit.Exit<Answer>): void {
-    if (id === undefined || this.#lost !== undefined) return
+  #reply(id: number | undefined, event: string, exit: Exit.Exit<Reply>): void {
+    if (id === undefined || this.#closeReason !== undefined) return
     if (Exit.isFailure(exit)) {
-      this.#run(Effect.logError("handler failed", { event }, exit.cause))
-      this.#send(answerPacket(id, [], this.#taken))
+      this.#runFork(Effect.logError("handler failed", { event }, exit.cause))
+      this.#send(makeAckPacket(id, [], this.#onDequeued))
       return
     }
-    const answer = exit.value
-    if (answer.every((body) => unwritable(body) === undefined)) {
-      this.#send(answerPacket(id, answer, this.#taken))
+    const values = exit.value
+    if (values.every((body) => serializationError(body) === undefined)) {
+      this.#send(makeAckPacket(id, values, this.#onDequeued))
       return
     }
-    this.#run(Effect.logError("answer cannot be written as JSON", { event }))
-    this.#send(answerPacket(id, [], this.#taken))
+    this.#runFork(Effect.logError("answer cannot be written as JSON", { event }))
+    this.#send(makeAckPacket(id, [], this.#onDequeued))
   }
 
-  #nextId(): number {
-    do this.#latestId = (this.#latestId % mostId) + 1
-    while (this.#waiting.has(this.#latestId))
-    return this.#latestId
+  #nextRequestId(): number {
+    do this.#lastRequestId = (this.#lastRequestId % maxRequestId) + 1
+    while (this.#pendingRequests.has(this.#lastRequestId))
+    return this.#lastRequestId
   }
 
   /** Why a message cannot be sent, or `undefined` when it can. */
-  #obstacle(body: Body): LinkClosed | NotSent | undefined {
-    if (this.#lost !== undefined) return new LinkClosed({ reason: this.#lost })
-    const refusal = unwritable(body)
-    return refusal === undefined ? undefined : new NotSent({ refusal })
+  #sendError(body: Body): LinkClosed | SendFailed | undefined {
+    if (this.#closeReason !== undefined) return new LinkClosed({ reason: this.#closeReason })
+    const error = serializationError(body)
+    return error === undefined ? undefined : new SendFailed({ error })
   }
 
-  #send(outgoing: Outgoing): void {
-    this.#queued += outgoing.size
-    send(this.#connection, outgoing)
+  #send(message: OutboundMessage): void {
+    this.#queuedBytes += message.size
+    sendMessage(this.#engineSocket, message)
   }
 
-  readonly #taken = (size: number): void => {
-    this.#queued -= size
+  readonly #onDequeued = (size: number): void => {
+    this.#queuedBytes -= size
   }
 }

@@ -1,21 +1,21 @@
 import { Duration, Effect, Layer, Option, Schema, type Scope } from "effect"
 import { io, type Socket } from "socket.io-client"
 import {
-  AdmissionRefused,
-  type ConnectFailed,
+  AdmissionRejected,
+  type ConnectError,
   type Link,
   TransportClient,
   Unreachable,
-  VersionRefused
+  VersionRejected
 } from "../../application/ports/Transport.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json.ts"
-import { type VersionMismatch, versionParameter } from "../../domain/protocol/version.ts"
-import { codes } from "../../domain/refusal.ts"
-import { reasonOf } from "../bytes/networkReason.ts"
-import { defaultPath, envelopeBytes, namespace } from "./limits.ts"
-import { hearLongMessages, type PingedClient } from "./longMessages.ts"
-import { decoderFor, Encoder } from "./parser.ts"
-import { makeSocketLink } from "./SocketLink.ts"
+import { type VersionMismatch, versionQueryParameter } from "../../domain/protocol/version.ts"
+import { errorCodes } from "../../domain/refusal.ts"
+import { formatNetworkError } from "../bytes/networkReason.ts"
+import { defaultPath, maxEnvelopeBytes, namespace } from "./limits.ts"
+import { extendKeepaliveOnData, type ClientEngineInternals } from "./longMessages.ts"
+import { makeDecoderClass, Encoder } from "./parser.ts"
+import { makeSocketIoLink } from "./SocketLink.ts"
 
 /** What a Server knows a member by. One that has to be fetched may fail, and is asked for before every connection. */
 export type Token = string | Effect.Effect<string, { readonly message: string }>
@@ -39,9 +39,9 @@ export interface SocketIoClientOptions {
 }
 
 /** What the server takes when it does not say. */
-const assumedMaxBytes = 1_000_000
+const defaultServerMaxBytes = 1_000_000
 
-const MismatchBody = Schema.Struct({
+const VersionMismatchBody = Schema.Struct({
   code: Schema.Literal(4008),
   message: Schema.String,
   server_version: Schema.String,
@@ -49,49 +49,49 @@ const MismatchBody = Schema.Struct({
   min_supported: Schema.optionalKey(Schema.String),
   max_supported: Schema.optionalKey(Schema.String)
 })
-const readMismatch = Schema.decodeUnknownOption(MismatchBody)
+const decodeVersionMismatch = Schema.decodeUnknownOption(VersionMismatchBody)
 
 /**
  * What Engine.IO answers, with 400, about a connection that it does not know: the Server was started anew, or a request
  * has reached another one. A new connection may fare better.
  */
-const unknownConnection = 1
+const unknownSessionCode = 1
 
 /** Statuses by which a proxy asks for patience: too slow, too early, too many requests. */
-const passingStatuses: ReadonlySet<number> = new Set([408, 425, 429])
+const retryableStatuses: ReadonlySet<number> = new Set([408, 425, 429])
 
 /** What the body of a refused handshake says; anything that is not the protocol's is an ordinary failure. */
-const refusalOf = (url: string, status: number, text: string): ConnectFailed => {
-  const body = parse(text)
-  const mismatch = Option.getOrUndefined(readMismatch(body))
+const errorFromResponse = (url: string, status: number, text: string): ConnectError => {
+  const body = parseJson(text)
+  const mismatch = Option.getOrUndefined(decodeVersionMismatch(body))
   if (mismatch !== undefined) {
     const { max_supported = "?", min_supported = "?" } = mismatch
-    return versionRefused({ ...mismatch, max_supported, min_supported })
+    return makeVersionError({ ...mismatch, max_supported, min_supported })
   }
   const code = isJsonObject(body) && typeof body["code"] === "number" ? body["code"] : status
   const message = isJsonObject(body) && typeof body["message"] === "string" ? body["message"] : ""
-  if (status === 400 && code === unknownConnection) {
-    return unreachable(url, "the server does not know the connection any more")
+  if (status === 400 && code === unknownSessionCode) {
+    return makeUnreachable(url, "the server does not know the connection any more")
   }
-  if (status === 404) return new AdmissionRefused({ code, message: `No A2C-SMCP server is at ${url}` })
-  if (status < 400 || status >= 500) return unreachable(url, `the server answered with HTTP ${status}`)
-  const passing = passingStatuses.has(status)
-  return new AdmissionRefused({
+  if (status === 404) return new AdmissionRejected({ code, message: `No A2C-SMCP server is at ${url}` })
+  if (status < 400 || status >= 500) return makeUnreachable(url, `the server answered with HTTP ${status}`)
+  const retryable = retryableStatuses.has(status)
+  return new AdmissionRejected({
     code,
     message: message || `The server answered with HTTP ${status}`,
-    passing
+    retryable
   })
 }
 
-const versionRefused = (mismatch: VersionMismatch): VersionRefused =>
-  new VersionRefused({
+const makeVersionError = (mismatch: VersionMismatch): VersionRejected =>
+  new VersionRejected({
     message:
       `The server speaks A2C-SMCP ${mismatch.server_version}, this client ${mismatch.client_version}; ` +
       `it takes clients from ${mismatch.min_supported} to ${mismatch.max_supported}`,
     mismatch
   })
 
-const parse = (text: string): unknown => {
+const parseJson = (text: string): unknown => {
   try {
     return JSON.parse(text)
   } catch {
@@ -112,7 +112,7 @@ interface RawConnectError extends Error {
 }
 
 /** Where the Server is, taken apart: Socket.IO wants origin and path separately. */
-const placeOf = (
+const parseServerUrl = (
   url: string
 ): Effect.Effect<{ readonly origin: string; readonly path: string }, Unreachable> =>
   Effect.try({
@@ -125,22 +125,22 @@ const placeOf = (
       }
     },
     catch: () =>
-      new Unreachable({ message: `Cannot reach ${url}: that is no http or https URL`, lasting: true })
+      new Unreachable({ message: `Cannot reach ${url}: that is no http or https URL`, permanent: true })
   })
 
 /** One attempt to connect: what was asked for, and the token of this time. */
-interface Attempt {
+interface ConnectAttempt {
   readonly options: SocketIoClientOptions
   readonly version: string
   readonly token: string | undefined
 }
 
 /** Asks once over plain HTTP why a WebSocket was refused: its error carries no body (spec §2.4). */
-const probe = ({ options, token, version }: Attempt): Effect.Effect<ConnectFailed> => {
+const probeRejection = ({ options, token, version }: ConnectAttempt): Effect.Effect<ConnectError> => {
   const { url } = options
-  const query = new URLSearchParams({ EIO: "4", transport: "polling", [versionParameter]: version })
+  const query = new URLSearchParams({ EIO: "4", transport: "polling", [versionQueryParameter]: version })
   const headers = { ...(token !== undefined && { authorization: `Bearer ${token}` }), ...options.headers }
-  return placeOf(url).pipe(
+  return parseServerUrl(url).pipe(
     Effect.flatMap(({ origin, path }) =>
       Effect.tryPromise(async (signal) => {
         const response = await fetch(`${origin.replace(/^ws/, "http")}${path}/?${query.toString()}`, {
@@ -152,83 +152,84 @@ const probe = ({ options, token, version }: Attempt): Effect.Effect<ConnectFaile
     ),
     Effect.timeout("5 seconds"),
     Effect.match({
-      onFailure: () => unreachable(url, "no answer"),
+      onFailure: () => makeUnreachable(url, "no answer"),
       onSuccess: ({ status, text }) =>
-        status === 200 ? unreachable(url, "WebSocket refused") : refusalOf(url, status, text)
+        status === 200 ? makeUnreachable(url, "WebSocket refused") : errorFromResponse(url, status, text)
     })
   )
 }
 
-const unreachable = (url: string, why: string): Unreachable =>
-  new Unreachable({ message: `Cannot reach ${url}: ${why}` })
+const makeUnreachable = (url: string, reason: string): Unreachable =>
+  new Unreachable({ message: `Cannot reach ${url}: ${reason}` })
 
 /** What the Server said when it did not let the member in. */
-const admissionRefusal = (
-  { options }: Attempt,
+const makeAdmissionError = (
+  { options }: ConnectAttempt,
   code: number,
   { message, reason }: { readonly message: string; readonly reason: unknown }
-): AdmissionRefused => {
-  const renews = Effect.isEffect(options.token)
-  const isBroken = code === codes.unavailable || code === codes.internal
-  return new AdmissionRefused({
+): AdmissionRejected => {
+  const isRenewable = Effect.isEffect(options.token)
+  const isBroken = code === errorCodes.unavailable || code === errorCodes.internalError
+  return new AdmissionRejected({
     code,
     message,
     ...(typeof reason === "string" && { reason }),
-    passing: isBroken || (renews && reason === "expired_credentials")
+    retryable: isBroken || (isRenewable && reason === "expired_credentials")
   })
 }
 
-const explainError = (attempt: Attempt, error: RawConnectError): Effect.Effect<ConnectFailed> => {
+const toConnectError = (attempt: ConnectAttempt, error: RawConnectError): Effect.Effect<ConnectError> => {
   const { context, data, description, message } = error
   const { url } = attempt.options
   if (isJsonObject(data) && typeof data["code"] === "number") {
-    const said = typeof data["message"] === "string" ? data["message"] : message
+    const text = typeof data["message"] === "string" ? data["message"] : message
     const { code, reason } = data
-    return Effect.succeed(admissionRefusal(attempt, code, { message: said, reason }))
+    return Effect.succeed(makeAdmissionError(attempt, code, { message: text, reason }))
   }
   const status = typeof description === "number" ? description : (context?.status ?? 0)
-  if (status >= 400) return Effect.succeed(refusalOf(url, status, context?.responseText ?? ""))
-  if (message === "websocket error") return probe(attempt)
+  if (status >= 400) return Effect.succeed(errorFromResponse(url, status, context?.responseText ?? ""))
+  if (message === "websocket error") return probeRejection(attempt)
   if (message === "Invalid namespace") {
-    return Effect.succeed(new AdmissionRefused({ code: 404, message: `${url} is no A2C-SMCP server` }))
+    return Effect.succeed(new AdmissionRejected({ code: 404, message: `${url} is no A2C-SMCP server` }))
   }
-  const fault = context?.statusText
-  if (fault instanceof Error) return Effect.succeed(unreachable(url, reasonOf(fault)))
+  const networkError = context?.statusText
+  if (networkError instanceof Error)
+    return Effect.succeed(makeUnreachable(url, formatNetworkError(networkError)))
   return Effect.succeed(
-    unreachable(url, message === "xhr poll error" ? "connection refused or lost" : message)
+    makeUnreachable(url, message === "xhr poll error" ? "connection refused or lost" : message)
   )
 }
 
 /** How long a Server may take to hear that a member goes. */
-const partingTime = Duration.seconds(1)
+const disconnectTimeout = Duration.seconds(1)
 
 /**
  * Closes a socket, and waits until the Server has been told: whoever ends its process before that, over polling or
  * while the connection changes to WebSocket, would keep its seat until the Server misses its signs of life.
  */
-const part = (socket: Socket): Effect.Effect<void> =>
+const disconnect = (socket: Socket): Effect.Effect<void> =>
   Effect.interruptible(
     Effect.callback<void>((resume) => {
       const engine: Socket["io"]["engine"] | undefined = socket.io.engine
-      const isGone = engine === undefined || engine.readyState === "closed"
+      const isClosed = engine === undefined || engine.readyState === "closed"
       engine?.once("close", () => resume(Effect.void))
       socket.disconnect()
-      if (isGone) resume(Effect.void)
+      if (isClosed) resume(Effect.void)
     })
-  ).pipe(Effect.timeoutOption(partingTime), Effect.asVoid)
+  ).pipe(Effect.timeoutOption(disconnectTimeout), Effect.asVoid)
 
 /** A socket that connects when told to, and is closed with the scope. */
-const open = Effect.fnUntraced(function* (
-  { options, token, version }: Attempt,
+const openSocket = Effect.fnUntraced(function* (
+  { options, token, version }: ConnectAttempt,
   auth: JsonObject
 ): Effect.fn.Return<Socket, Unreachable, Scope.Scope> {
-  const { origin, path } = yield* placeOf(options.url)
+  const { origin, path } = yield* parseServerUrl(options.url)
   return yield* Effect.acquireRelease(
     Effect.sync(() =>
       io(`${origin}${namespace}`, {
         path,
-        parser: { Encoder, Decoder: decoderFor(Number.POSITIVE_INFINITY) },
-        query: { [versionParameter]: version },
+        parser: { Encoder, Decoder: makeDecoderClass(Number.POSITIVE_INFINITY) },
+        query: { [versionQueryParameter]: version },
         auth: { ...options.auth, ...auth, ...(token !== undefined && { token }) },
         transports: [...(options.transports ?? ["polling", "websocket"])],
         reconnection: false,
@@ -238,27 +239,27 @@ const open = Effect.fnUntraced(function* (
         ...(options.headers !== undefined && { extraHeaders: { ...options.headers } })
       })
     ),
-    part
+    disconnect
   )
 })
 
 /** Connects and waits for the Server's word; never tries twice. */
-const connected = (socket: Socket, limit: { bytes: number }, attempt: Attempt) =>
+const awaitConnected = (socket: Socket, limit: { bytes: number }, attempt: ConnectAttempt) =>
   Effect.callback<void, RawConnectError>((resume) => {
     socket.once("connect", () => resume(Effect.void))
     socket.once("connect_error", (error) => resume(Effect.fail(error)))
     socket.connect()
     // Engine.IO keeps to itself what this needs.
-    hearLongMessages(socket.io.engine as unknown as PingedClient)
+    extendKeepaliveOnData(socket.io.engine as unknown as ClientEngineInternals)
     socket.io.engine.once("handshake", ({ maxPayload }: { readonly maxPayload?: number }) => {
-      limit.bytes = (maxPayload ?? assumedMaxBytes) - envelopeBytes
+      limit.bytes = (maxPayload ?? defaultServerMaxBytes) - maxEnvelopeBytes
     })
   }).pipe(
-    Effect.catch((error) => Effect.flatMap(explainError(attempt, error), (failure) => Effect.fail(failure)))
+    Effect.catch((error) => Effect.flatMap(toConnectError(attempt, error), (failure) => Effect.fail(failure)))
   )
 
 /** The token for the next connection. Without one there is nothing to try, but there may be one later. */
-const currentToken = ({
+const resolveToken = ({
   token,
   url
 }: SocketIoClientOptions): Effect.Effect<string | undefined, Unreachable> =>
@@ -267,41 +268,37 @@ const currentToken = ({
     : Effect.succeed(token)
 
 /** A URL without user and password: they are not sent to a Server, and errors are logged. */
-const bare = (url: string): string => url.replace(/\/\/[^/?#]*@/, "//")
+const stripCredentials = (url: string): string => url.replace(/\/\/[^/?#]*@/, "//")
 
 const connect = Effect.fnUntraced(function* (
   given: SocketIoClientOptions,
   request: Parameters<TransportClient["Service"]["connect"]>[0]
-): Effect.fn.Return<Link, ConnectFailed, Scope.Scope> {
-  const options = { ...given, url: bare(given.url) }
+): Effect.fn.Return<Link, ConnectError, Scope.Scope> {
+  const options = { ...given, url: stripCredentials(given.url) }
   const { connectTimeout = Duration.seconds(20), url } = options
-  const token = yield* currentToken(options).pipe(
+  const token = yield* resolveToken(options).pipe(
     Effect.timeoutOrElse({
       duration: connectTimeout,
-      orElse: () => Effect.fail(unreachable(url, "no token comes"))
+      orElse: () => Effect.fail(makeUnreachable(url, "no token comes"))
     })
   )
   const attempt = { options, token, version: request.version }
-  const socket = yield* open(attempt, request.auth)
-  const limit = { bytes: assumedMaxBytes }
-  const run = Effect.runForkWith(yield* Effect.context<never>())
-  const {
-    link,
-    lose,
-    open: receiveWith
-  } = yield* makeSocketLink(
+  const socket = yield* openSocket(attempt, request.auth)
+  const limit = { bytes: defaultServerMaxBytes }
+  const runFork = Effect.runForkWith(yield* Effect.context<never>())
+  const { link, markClosed, startReceiving } = yield* makeSocketIoLink(
     "",
     socket,
     () => limit.bytes,
     () => 0
   )
-  yield* Effect.addFinalizer(() => lose("closed by the member"))
-  socket.on("disconnect", (reason) => void run(lose(reason)))
-  receiveWith(request.receive)
-  yield* connected(socket, limit, attempt).pipe(
+  yield* Effect.addFinalizer(() => markClosed("closed by the member"))
+  socket.on("disconnect", (reason) => void runFork(markClosed(reason)))
+  startReceiving(request.onMessage)
+  yield* awaitConnected(socket, limit, attempt).pipe(
     Effect.timeoutOrElse({
       duration: connectTimeout,
-      orElse: () => Effect.fail(unreachable(url, "it does not answer"))
+      orElse: () => Effect.fail(makeUnreachable(url, "it does not answer"))
     }),
     Effect.tapError(() => Effect.sync(() => socket.disconnect()))
   )

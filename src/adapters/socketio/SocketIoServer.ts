@@ -1,20 +1,27 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { AddressInfo, Socket } from "node:net"
 import { Cause, Effect, Exit, FiberSet, Layer, Option, Result, Scope } from "effect"
-import type { Socket as Connection } from "engine.io"
+import type { Socket as EngineSocket } from "engine.io"
 import {
-  AdmissionRefused,
+  AdmissionRejected,
   type Handshake,
-  ListenFailed,
+  ListenError,
   TransportServer
 } from "../../application/ports/Transport.ts"
 import { Limits } from "../../application/server/Limits.ts"
-import { Tally } from "../../application/server/Tally.ts"
-import { parseVersion, PROTOCOL_VERSION, versionParameter } from "../../domain/protocol/version.ts"
-import { codes } from "../../domain/refusal.ts"
+import { ServerMetrics } from "../../application/server/Tally.ts"
+import { parseVersion, PROTOCOL_VERSION, versionQueryParameter } from "../../domain/protocol/version.ts"
+import { errorCodes } from "../../domain/refusal.ts"
 import { listen } from "../node/network.ts"
-import { Engine } from "./Engine.ts"
-import { isFor, type Rejection, rejectionOf, rejectRequest, rejectUpgrade, urlOf } from "./gate.ts"
+import { RelayEngine } from "./Engine.ts"
+import {
+  isSocketIoRequest,
+  type Rejection,
+  checkRequest,
+  rejectRequest,
+  rejectUpgrade,
+  requestUrl
+} from "./gate.ts"
 import {
   defaultMaxMessageBytes,
   defaultPath,
@@ -22,8 +29,8 @@ import {
   defaultPingTimeout,
   defaultValidateBytes
 } from "./limits.ts"
-import { type Door, ServerConnection } from "./ServerConnection.ts"
-import type { ServerSocket } from "./ServerSocket.ts"
+import { type ConnectionHandler, RelayConnection } from "./ServerConnection.ts"
+import type { RelayLink } from "./ServerSocket.ts"
 import { makeHttpServer, type TlsOptions } from "./tls.ts"
 
 /** What an operator may set about the Socket.IO server. */
@@ -54,34 +61,39 @@ export interface SocketIoServerOptions {
   readonly pingInterval?: number
   readonly pingTimeout?: number
   /** Answers requests that are not for Socket.IO, and says whether it does; what it leaves is not found. */
-  readonly pages?: (request: IncomingMessage, response: ServerResponse) => boolean
+  readonly fallback?: (request: IncomingMessage, response: ServerResponse) => boolean
 }
 
 /**
  * Connections beyond their limit that may still ask to be let in, so that they can be told that there is no room. When
  * more come, whoever has waited longest goes: honest members ask as soon as they are connected.
  */
-const mostToldSo = 256
+const maxExcessConnections = 256
 
 /** How long connections may stay when the Server closes, in milliseconds: longer than each of them has to agree. */
-const lastCall = 2000
+const closeTimeout = 2000
 
 type Accept = Parameters<TransportServer["Service"]["serve"]>[0]
 
 const notFound: Rejection = { status: 404, headers: {}, body: { code: 404, message: "Not found" } }
 
-const spellUrl = (scheme: "http" | "https", { address, family, port }: AddressInfo): string =>
+const formatUrl = (scheme: "http" | "https", { address, family, port }: AddressInfo): string =>
   `${scheme}://${family === "IPv6" ? `[${address}]` : address}:${port}`
 
-const broken = new AdmissionRefused({ code: codes.internal, message: "Internal error" })
+const internalAdmissionError = new AdmissionRejected({
+  code: errorCodes.internalError,
+  message: "Internal error"
+})
 
-const handshakeOf = (connection: Connection, auth: unknown): Handshake => {
-  const { request } = connection
+const makeHandshake = (engineSocket: EngineSocket, auth: unknown): Handshake => {
+  const { request } = engineSocket
   return {
-    version: Result.getOrThrow(parseVersion(urlOf(request)?.searchParams.get(versionParameter) ?? "")),
+    version: Result.getOrThrow(
+      parseVersion(requestUrl(request)?.searchParams.get(versionQueryParameter) ?? "")
+    ),
     auth,
     headers: request.headers,
-    remote: connection.remoteAddress
+    remoteAddress: engineSocket.remoteAddress
   }
 }
 
@@ -92,12 +104,12 @@ export const layer = (options: SocketIoServerOptions = {}): Layer.Layer<Transpor
 const serve = Effect.fnUntraced(function* (
   options: SocketIoServerOptions,
   accept: Accept
-): Effect.fn.Return<{ readonly url: string }, ListenFailed, Scope.Scope> {
+): Effect.fn.Return<{ readonly url: string }, ListenError, Scope.Scope> {
   const {
     allowedOrigins = [],
     host = "127.0.0.1",
     maxMessageBytes = defaultMaxMessageBytes,
-    pages = () => false,
+    fallback = () => false,
     path = defaultPath,
     pingInterval = defaultPingInterval,
     pingTimeout = defaultPingTimeout,
@@ -108,10 +120,10 @@ const serve = Effect.fnUntraced(function* (
     version = PROTOCOL_VERSION
   } = options
   const serverVersion = yield* Effect.orDie(Effect.fromResult(parseVersion(version)))
-  const links = new Map<ServerSocket, Scope.Closeable>()
+  const links = new Map<RelayLink, Scope.Closeable>()
   const run = yield* FiberSet.makeRuntime<never>()
-  const { gauge, refused, turnedAway } = yield* Tally
-  const { connections: mostConnections } = yield* Limits
+  const { gauge, limitExceeded, connectionRejected } = yield* ServerMetrics
+  const { connections: maxConnections } = yield* Limits
 
   const http = yield* makeHttpServer(tls)
   // Node ends only what has spoken HTTP, and waits for everything.
@@ -120,7 +132,7 @@ const serve = Effect.fnUntraced(function* (
     sockets.add(socket)
     socket.once("close", () => sockets.delete(socket))
   })
-  const engine = new Engine({
+  const engine = new RelayEngine({
     maxMessageBytes,
     allowedOrigins,
     pingInterval,
@@ -128,102 +140,100 @@ const serve = Effect.fnUntraced(function* (
   })
 
   /** Why a request does not reach Socket.IO, if it does not; who came for Socket.IO is counted. */
-  const rejectionFor = (request: IncomingMessage): Rejection | undefined => {
-    if (!isFor(path, request)) return notFound
-    const rejection = rejectionOf(request, serverVersion, allowedOrigins)
-    if (rejection !== undefined) turnedAway(rejection.status)
+  const checkAndCountRequest = (request: IncomingMessage): Rejection | undefined => {
+    if (!isSocketIoRequest(path, request)) return notFound
+    const rejection = checkRequest(request, serverVersion, allowedOrigins)
+    if (rejection !== undefined) connectionRejected(rejection.status)
     return rejection
   }
   http.on("request", (request, response) => {
-    const rejection = rejectionFor(request)
-    if (rejection === notFound && pages(request, response)) return
+    const rejection = checkAndCountRequest(request)
+    if (rejection === notFound && fallback(request, response)) return
     if (rejection === undefined)
-      engine.handleRequest(request as Parameters<Engine["handleRequest"]>[0], response)
+      engine.handleRequest(request as Parameters<RelayEngine["handleRequest"]>[0], response)
     else rejectRequest(response, rejection)
   })
   http.on("upgrade", (request: IncomingMessage, socket, head) => {
-    const rejection = rejectionFor(request)
+    const rejection = checkAndCountRequest(request)
     if (rejection === undefined) {
-      engine.handleUpgrade(request as Parameters<Engine["handleUpgrade"]>[0], socket, head)
+      engine.handleUpgrade(request as Parameters<RelayEngine["handleUpgrade"]>[0], socket, head)
     } else rejectUpgrade(socket, rejection)
   })
 
   /** Ends a session. Its scope closes when the member is gone, whatever happens first. */
-  const end = (socket: ServerSocket, reason: string) =>
+  const closeLink = (link: RelayLink, reason: string) =>
     Effect.suspend(() => {
-      const scope = links.get(socket)
-      links.delete(socket)
-      const lost = socket.lose(reason)
+      const scope = links.get(link)
+      links.delete(link)
+      const lost = link.markClosed(reason)
       return scope === undefined ? lost : Effect.andThen(lost, Scope.close(scope, Exit.void))
     })
 
   /** Lets one member in, or says why not. */
-  const admit = Effect.fnUntraced(function* (
-    connection: ServerConnection,
-    socket: ServerSocket,
-    auth: unknown
-  ) {
+  const admit = Effect.fnUntraced(function* (connection: RelayConnection, link: RelayLink, auth: unknown) {
     const scope = yield* Scope.make()
-    links.set(socket, scope)
-    const accepting = Scope.provide(accept(socket, handshakeOf(connection.connection, auth)), scope)
+    links.set(link, scope)
+    const accepting = Scope.provide(accept(link, makeHandshake(connection.engineSocket, auth)), scope)
     // Who has gone does not count any more, so nobody may go on looking at it.
-    const gone = Effect.as(socket.closed, undefined)
-    const receive = yield* Effect.onError(Effect.raceFirst(accepting, gone), () => end(socket, "refused"))
+    const closed = Effect.as(link.closed, undefined)
+    const onMessage = yield* Effect.onError(Effect.raceFirst(accepting, closed), () =>
+      closeLink(link, "refused")
+    )
     // It may have gone while it was let in.
-    if (receive === undefined || !links.has(socket)) return yield* Scope.close(scope, Exit.void)
-    connection.welcome(socket)
-    socket.open(receive)
+    if (onMessage === undefined || !links.has(link)) return yield* Scope.close(scope, Exit.void)
+    connection.accept(link)
+    link.startReceiving(onMessage)
   })
 
   const context = yield* Effect.context<never>()
-  const door: Door = {
-    run: Effect.runForkWith(context),
+  const handler: ConnectionHandler = {
+    runFork: Effect.runForkWith(context),
     limits: { maxMessageBytes, validateBytes: validate ? Number.POSITIVE_INFINITY : validateBytes },
-    admit: (connection, socket, auth) => {
+    admit: (connection, link, auth) => {
       run(
-        Effect.catchCause(admit(connection, socket, auth), (cause) =>
+        Effect.catchCause(admit(connection, link, auth), (cause) =>
           Option.match(Cause.findErrorOption(cause), {
-            onSome: (refused) => Effect.sync(() => connection.refuse(socket, refused)),
+            onSome: (error) => Effect.sync(() => connection.reject(link, error)),
             onNone: () =>
               Effect.andThen(
                 Effect.logError("connection failed", cause),
-                Effect.sync(() => connection.refuse(socket, broken))
+                Effect.sync(() => connection.reject(link, internalAdmissionError))
               )
           })
         )
       )
     },
-    gone: (socket, reason) => void run(end(socket, reason)),
-    trust: (transport) => engine.trust(transport),
-    strangers: new Set()
+    onLinkClosed: (link, reason) => void run(closeLink(link, reason)),
+    liftSizeLimit: (transport) => engine.liftSizeLimit(transport),
+    unauthenticated: new Set()
   }
   yield* gauge({
     name: "strangers",
     help: "Connections that have not asked to be let in",
-    read: () => door.strangers.size
+    read: () => handler.unauthenticated.size
   })
-  engine.on("connection", (connection: Connection) => {
-    new ServerConnection(connection, door)
-    if (engine.clientsCount <= mostConnections + mostToldSo) return
-    const [longest] = door.strangers
-    if (longest === undefined) return
-    refused("connections")
-    longest.turnAway()
+  engine.on("connection", (engineSocket: EngineSocket) => {
+    new RelayConnection(engineSocket, handler)
+    if (engine.clientsCount <= maxConnections + maxExcessConnections) return
+    const [oldest] = handler.unauthenticated
+    if (oldest === undefined) return
+    limitExceeded("connections")
+    oldest.closeUnauthenticated()
   })
 
   yield* Effect.addFinalizer(() =>
     Effect.gen(function* () {
-      const open = [...links]
-      yield* Effect.forEach(open, ([socket]) => socket.lose("Server shut down"), { discard: true })
+      const openLinks = [...links]
+      yield* Effect.forEach(openLinks, ([link]) => link.markClosed("Server shut down"), { discard: true })
       engine.close()
       http.closeAllConnections()
-      yield* Effect.forEach(open, ([socket]) => end(socket, "Server shut down"), { discard: true })
+      yield* Effect.forEach(openLinks, ([link]) => closeLink(link, "Server shut down"), { discard: true })
       yield* Effect.callback<void>((resume) => {
-        const impatience = setTimeout(() => {
+        const forceCloseTimer = setTimeout(() => {
           for (const socket of sockets) socket.destroy()
-        }, lastCall)
+        }, closeTimeout)
         http.close(() => {
-          clearTimeout(impatience)
+          clearTimeout(forceCloseTimer)
           resume(Effect.void)
         })
       })
@@ -232,7 +242,7 @@ const serve = Effect.fnUntraced(function* (
   const address = yield* listen(
     http,
     { host, port },
-    (why) => new ListenFailed({ message: `Cannot listen on ${host}:${port}: ${why}` })
+    (reason) => new ListenError({ message: `Cannot listen on ${host}:${port}: ${reason}` })
   )
-  return { url: spellUrl(tls === undefined ? "http" : "https", address) }
+  return { url: formatUrl(tls === undefined ? "http" : "https", address) }
 })

@@ -1,17 +1,17 @@
 import { Deferred, Duration, Effect, Exit, FiberSet, Result, type Scope } from "effect"
 import { type Body, receivedBody } from "../../application/ports/Body.ts"
 import {
-  type Answer,
-  type Asked,
-  askBy,
+  type Reply,
+  type ReplyExit,
+  requestUsing,
   type Link,
   LinkClosed,
-  NoAnswer,
-  NotSent,
-  type Receive
+  RequestTimeout,
+  SendFailed,
+  type MessageHandler
 } from "../../application/ports/Transport.ts"
-import { tooLarge } from "../../domain/refusal.ts"
-import { exceeds, isBody } from "./parser.ts"
+import { payloadTooLarge } from "../../domain/refusal.ts"
+import { exceedsBytes, isBody } from "./parser.ts"
 
 /** What server and client sockets of Socket.IO have in common, as far as a link needs it. */
 export interface SocketLike {
@@ -24,95 +24,95 @@ export interface SocketLike {
 }
 
 /** A link over a socket, and the hands of the adapter that owns it. */
-export interface SocketLink {
+export interface SocketIoLink {
   readonly link: Link
   /** From now on messages reach `receive`. */
-  readonly open: (receive: Receive) => void
+  readonly startReceiving: (handler: MessageHandler) => void
   /** The socket is gone: everything that waits ends, handlers are interrupted. */
-  readonly lose: (reason: string) => Effect.Effect<void>
+  readonly markClosed: (reason: string) => Effect.Effect<void>
 }
 
 type Ack = (...values: ReadonlyArray<Body>) => void
-type Waiting = (asked: Asked) => void
+type PendingRequest = (exit: ReplyExit) => void
 
 const isAck = (value: unknown): value is Ack => typeof value === "function"
 
-const writable = (answer: Answer): boolean => answer.every((body) => Result.isSuccess(body.text()))
+const isSerializable = (values: Reply): boolean => values.every((body) => Result.isSuccess(body.text()))
 
 /** Longest time a timer of the platform can wait. */
-const maxTimer = 2 ** 31 - 1
+const maxTimerMillis = 2 ** 31 - 1
 
 /**
  * Makes a link of a socket whose messages are already bodies. `maxBytes` is what the far end takes, `backlog` what it has
  * not taken yet.
  */
-export const makeSocketLink = Effect.fnUntraced(function* (
+export const makeSocketIoLink = Effect.fnUntraced(function* (
   id: string,
   socket: SocketLike,
   maxBytes: () => number,
   backlog: () => number
-): Effect.fn.Return<SocketLink, never, Scope.Scope> {
+): Effect.fn.Return<SocketIoLink, never, Scope.Scope> {
   const handlers = yield* FiberSet.make<void>()
-  const run = yield* FiberSet.runtime(handlers)<never>()
+  const runFork = yield* FiberSet.runtime(handlers)<never>()
   const closed = yield* Deferred.make<string>()
-  const waiting = new Set<Waiting>()
-  let lost: string | undefined
+  const pendingRequests = new Set<PendingRequest>()
+  let closeReason: string | undefined
 
   const fits = (body: Body): boolean =>
-    Result.match(body.text(), { onFailure: () => true, onSuccess: (text) => !exceeds(text, maxBytes()) })
+    Result.match(body.text(), { onFailure: () => true, onSuccess: (text) => !exceedsBytes(text, maxBytes()) })
 
   /** Why a message cannot be sent, or `undefined` when it can. */
-  const obstacle = (body: Body): LinkClosed | NotSent | undefined => {
-    if (lost !== undefined) return new LinkClosed({ reason: lost })
+  const sendError = (body: Body): LinkClosed | SendFailed | undefined => {
+    if (closeReason !== undefined) return new LinkClosed({ reason: closeReason })
     const text = body.text()
-    if (Result.isFailure(text)) return new NotSent({ refusal: text.failure })
-    return fits(body) ? undefined : new NotSent({ refusal: tooLarge(maxBytes()) })
+    if (Result.isFailure(text)) return new SendFailed({ error: text.failure })
+    return fits(body) ? undefined : new SendFailed({ error: payloadTooLarge(maxBytes()) })
   }
 
-  const tell = (event: string, body: Body) =>
+  const notify = (event: string, body: Body) =>
     Effect.suspend(() => {
-      const problem = obstacle(body)
+      const problem = sendError(body)
       if (problem !== undefined) return Effect.fail(problem)
       socket.emit(event, body)
       return Effect.void
     })
 
-  const request: Link["request"] = (event, body, deadline, end) => {
-    const problem = obstacle(body)
+  const startRequest: Link["startRequest"] = (event, body, timeout, onReply) => {
+    const problem = sendError(body)
     if (problem !== undefined) {
       // Not before the asker has what it needs to forget the answer.
-      let wanted = true
+      let isAwaited = true
       queueMicrotask(() => {
-        if (wanted) end(Exit.fail(problem))
+        if (isAwaited) onReply(Exit.fail(problem))
       })
       return () => {
-        wanted = false
+        isAwaited = false
       }
     }
-    const finish: Waiting = (exit) => {
-      if (waiting.delete(finish)) end(exit)
+    const finish: PendingRequest = (exit) => {
+      if (pendingRequests.delete(finish)) onReply(exit)
     }
-    waiting.add(finish)
-    const millis = Math.min(Duration.toMillis(deadline), maxTimer)
+    pendingRequests.add(finish)
+    const millis = Math.min(Duration.toMillis(timeout), maxTimerMillis)
     socket.timeout(millis).emit(event, body, (error, ...values) => {
-      finish(error === null ? Exit.succeed(values) : Exit.fail(new NoAnswer({ after: deadline })))
+      finish(error === null ? Exit.succeed(values) : Exit.fail(new RequestTimeout({ timeout })))
     })
-    return () => void waiting.delete(finish)
+    return () => void pendingRequests.delete(finish)
   }
 
-  const open = (receive: Receive) => {
+  const startReceiving = (handler: MessageHandler) => {
     socket.onAny((event, ...args) => {
-      if (lost !== undefined) return
+      if (closeReason !== undefined) return
       const last = args.at(-1)
       const ack = isAck(last) ? last : undefined
       const [first] = args
       const body = isBody(first) ? first : receivedBody(undefined)
-      run(
-        receive(String(event), body).pipe(
+      runFork(
+        handler(String(event), body).pipe(
           Effect.catchDefect((defect) => Effect.as(Effect.logError("handler failed", { event }, defect), [])),
-          Effect.flatMap((answer) => {
+          Effect.flatMap((reply) => {
             if (ack === undefined) return Effect.void
-            if (writable(answer)) return Effect.sync(() => ack(...answer))
+            if (isSerializable(reply)) return Effect.sync(() => ack(...reply))
             return Effect.andThen(
               Effect.logError("answer cannot be written as JSON", { event }),
               Effect.sync(() => ack())
@@ -123,30 +123,30 @@ export const makeSocketLink = Effect.fnUntraced(function* (
     })
   }
 
-  const lose = (reason: string) =>
+  const markClosed = (reason: string) =>
     Effect.suspend(() => {
-      if (lost !== undefined) return Effect.void
-      lost = reason
-      for (const end of new Set(waiting)) end(Exit.fail(new LinkClosed({ reason })))
+      if (closeReason !== undefined) return Effect.void
+      closeReason = reason
+      for (const finish of new Set(pendingRequests)) finish(Exit.fail(new LinkClosed({ reason })))
       Deferred.doneUnsafe(closed, Exit.succeed(reason))
       return FiberSet.clear(handlers)
     })
 
   const link: Link = {
     id,
-    ask: askBy(request),
-    request,
-    tell,
+    request: requestUsing(startRequest),
+    startRequest,
+    notify,
     maxBytes,
     fits,
     backlog,
-    pause: () => undefined,
+    pauseReading: () => undefined,
     closed: Deferred.await(closed),
     close: (reason) =>
       Effect.andThen(
-        lose(reason),
+        markClosed(reason),
         Effect.sync(() => socket.disconnect())
       )
   }
-  return { link, open, lose }
+  return { link, startReceiving, markClosed }
 })

@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import type { Body } from "../../application/ports/Body.ts"
-import type { Refusal } from "../../domain/refusal.ts"
+import type { ProtocolError } from "../../domain/refusal.ts"
 import { namespace } from "./limits.ts"
 import { RawBody } from "../bytes/RawBody.ts"
 
@@ -13,13 +13,13 @@ export class TextFrame {
 }
 
 /** Bodies up to this size are copied behind their head: one write costs less than two. */
-const copied = 16 * 1024
+const maxInlineBytes = 16 * 1024
 
 /** Room for the longest head of a frame that a server sends. */
-const longestHead = 10
+const maxFrameHeaderBytes = 10
 
 /** Writes the head of an unmasked text frame before `at`; where it begins. */
-const writeFrameHead = (bytes: Buffer, at: number, length: number): number => {
+const writeFrameHeader = (bytes: Buffer, at: number, length: number): number => {
   if (length < 126) {
     bytes[at - 2] = 0x81
     bytes[at - 1] = length
@@ -42,65 +42,69 @@ const writeFrameHead = (bytes: Buffer, at: number, length: number): number => {
  * A message on its way out: the text of its head and, when a body goes out as it came in, that body with the bracket
  * that ends the packet. Engine.IO keeps it until the transport of the moment takes it.
  */
-export class Outgoing {
-  readonly #head: string
+export class OutboundMessage {
+  readonly #prefix: string
   readonly #tail: Buffer | undefined
   readonly size: number
   /** Runs when the transport has taken it. */
-  readonly taken: (size: number) => void
-  constructor(head: string, tail: Buffer | undefined, taken: (size: number) => void) {
-    this.#head = head
+  readonly onDequeued: (size: number) => void
+  constructor(prefix: string, tail: Buffer | undefined, onDequeued: (size: number) => void) {
+    this.#prefix = prefix
     this.#tail = tail
-    this.size = head.length + (tail?.length ?? 0)
-    this.taken = taken
+    this.size = prefix.length + (tail?.length ?? 0)
+    this.onDequeued = onDequeued
   }
   /** For polling, whose payloads are text. */
   text(): string {
-    return this.#tail === undefined ? this.#head : this.#head + this.#tail.toString("utf8")
+    return this.#tail === undefined ? this.#prefix : this.#prefix + this.#tail.toString("utf8")
   }
   /** For WebSocket: the whole frame in one piece or two. */
   frame(): ReadonlyArray<Buffer> {
     const tail = this.#tail
-    const headLength = 1 + Buffer.byteLength(this.#head)
-    const length = headLength + (tail?.length ?? 0)
-    const together = tail !== undefined && tail.length <= copied
-    const bytes = Buffer.allocUnsafe(longestHead + (together ? length : headLength))
-    bytes[longestHead] = 0x34
-    bytes.write(this.#head, longestHead + 1)
-    if (together) tail.copy(bytes, longestHead + headLength)
-    const frame = bytes.subarray(writeFrameHead(bytes, longestHead, length))
-    return tail === undefined || together ? [frame] : [frame, tail]
+    const prefixLength = 1 + Buffer.byteLength(this.#prefix)
+    const length = prefixLength + (tail?.length ?? 0)
+    const isInlined = tail !== undefined && tail.length <= maxInlineBytes
+    const bytes = Buffer.allocUnsafe(maxFrameHeaderBytes + (isInlined ? length : prefixLength))
+    bytes[maxFrameHeaderBytes] = 0x34
+    bytes.write(this.#prefix, maxFrameHeaderBytes + 1)
+    if (isInlined) tail.copy(bytes, maxFrameHeaderBytes + prefixLength)
+    const frame = bytes.subarray(writeFrameHeader(bytes, maxFrameHeaderBytes, length))
+    return tail === undefined || isInlined ? [frame] : [frame, tail]
   }
 }
 
 /** Why a body cannot go out, or `undefined` when it can. */
-export const unwritable = (body: Body): Refusal | undefined => {
+export const serializationError = (body: Body): ProtocolError | undefined => {
   if (body instanceof RawBody) return undefined
   const text = body.text()
   return Result.isFailure(text) ? text.failure : undefined
 }
 
-const textOf = (body: Body): string => Result.getOrElse(body.text(), () => "null")
+const bodyText = (body: Body): string => Result.getOrElse(body.text(), () => "null")
 
 /** A packet of the namespace with some bodies: everything before them, and they. */
-const packet = (start: string, bodies: ReadonlyArray<Body>, taken: (size: number) => void): Outgoing => {
+const makePacket = (
+  prefix: string,
+  bodies: ReadonlyArray<Body>,
+  onDequeued: (size: number) => void
+): OutboundMessage => {
   const [only] = bodies
   return bodies.length === 1 && only instanceof RawBody
-    ? new Outgoing(start, only.tail, taken)
-    : new Outgoing(`${start}${bodies.map(textOf).join(",")}]`, undefined, taken)
+    ? new OutboundMessage(prefix, only.tail, onDequeued)
+    : new OutboundMessage(`${prefix}${bodies.map(bodyText).join(",")}]`, undefined, onDequeued)
 }
 
 /** An event, with the id of the acknowledgement when one is wanted. */
-export const eventPacket = (
+export const makeEventPacket = (
   id: number | undefined,
   event: string,
   body: Body,
-  taken: (size: number) => void
-): Outgoing => packet(`2${namespace},${id ?? ""}[${JSON.stringify(event)},`, [body], taken)
+  onDequeued: (size: number) => void
+): OutboundMessage => makePacket(`2${namespace},${id ?? ""}[${JSON.stringify(event)},`, [body], onDequeued)
 
 /** An acknowledgement. */
-export const answerPacket = (
+export const makeAckPacket = (
   id: number,
-  answer: ReadonlyArray<Body>,
-  taken: (size: number) => void
-): Outgoing => packet(`3${namespace},${id}[`, answer, taken)
+  values: ReadonlyArray<Body>,
+  onDequeued: (size: number) => void
+): OutboundMessage => makePacket(`3${namespace},${id}[`, values, onDequeued)

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Duplex } from "node:stream"
 import { Result } from "effect"
-import { gate, type Version, versionParameter } from "../../domain/protocol/version.ts"
-import { isPlainlyAddressed } from "../node/network.ts"
+import { versionGate, type Version, versionQueryParameter } from "../../domain/protocol/version.ts"
+import { hasRebindingSafeHost } from "../node/network.ts"
 
 /** An answer that turns a request away before Socket.IO sees it. */
 export interface Rejection {
@@ -12,7 +12,7 @@ export interface Rejection {
 }
 
 /** The URL of a request; the host is of no account. */
-export const urlOf = (request: IncomingMessage): URL | undefined => {
+export const requestUrl = (request: IncomingMessage): URL | undefined => {
   try {
     return new URL(request.url ?? "/", "http://localhost")
   } catch {
@@ -21,8 +21,8 @@ export const urlOf = (request: IncomingMessage): URL | undefined => {
 }
 
 /** Is this request for Socket.IO? The path answers with and without its trailing slash (case 023). */
-export const isFor = (path: string, request: IncomingMessage): boolean => {
-  const pathname = urlOf(request)?.pathname
+export const isSocketIoRequest = (path: string, request: IncomingMessage): boolean => {
+  const pathname = requestUrl(request)?.pathname
   return pathname === path || pathname === `${path}/`
 }
 
@@ -30,11 +30,11 @@ export const isFor = (path: string, request: IncomingMessage): boolean => {
  * Pages of other origins may not connect unless they are on the list; programs that are no browser send no origin. That a
  * page has the name by which we are addressed says nothing: it may have made its own name point here (DNS rebinding).
  */
-const originRejection = (request: IncomingMessage, allowed: ReadonlyArray<string>): Rejection | undefined => {
+const checkOrigin = (request: IncomingMessage, allowed: ReadonlyArray<string>): Rejection | undefined => {
   const { host, origin } = request.headers
   if (origin === undefined || allowed.includes(origin) || allowed.includes("*")) return undefined
   const isOwn = origin === `http://${host}` || origin === `https://${host}`
-  if (isOwn && isPlainlyAddressed(request)) return undefined
+  if (isOwn && hasRebindingSafeHost(request)) return undefined
   return { status: 403, headers: {}, body: { code: 403, message: "Origin not allowed" } }
 }
 
@@ -50,19 +50,19 @@ const corsHeaders = (request: IncomingMessage, allowed: ReadonlyArray<string>) =
  * Why a request must not reach Socket.IO, or `undefined` when it may: the version gate (spec §2.1) and the list of
  * origins. Requests of an open session that say nothing of the version pass: the session was gated when it opened.
  */
-export const rejectionOf = (
+export const checkRequest = (
   request: IncomingMessage,
   server: Version,
   allowedOrigins: ReadonlyArray<string>
 ): Rejection | undefined => {
-  const foreign = originRejection(request, allowedOrigins)
-  if (foreign !== undefined || request.method === "OPTIONS") return foreign
-  const query = urlOf(request)?.searchParams
-  const versions = query?.getAll(versionParameter) ?? []
+  const rejection = checkOrigin(request, allowedOrigins)
+  if (rejection !== undefined || request.method === "OPTIONS") return rejection
+  const query = requestUrl(request)?.searchParams
+  const versions = query?.getAll(versionQueryParameter) ?? []
   // Engine.IO goes by the last one, and opens a session when that is empty.
   const session = query?.getAll("sid").at(-1) ?? ""
   if (versions.length === 0 && session !== "") return undefined
-  return Result.match(gate(versions, server), {
+  return Result.match(versionGate(versions, server), {
     onSuccess: () => undefined,
     onFailure: ({ body, headers, status }) => ({
       status,
@@ -72,7 +72,7 @@ export const rejectionOf = (
   })
 }
 
-const encode = ({ body, headers }: Rejection) => {
+const encodeRejection = ({ body, headers }: Rejection) => {
   const text = JSON.stringify(body)
   return {
     text,
@@ -86,11 +86,11 @@ const encode = ({ body, headers }: Rejection) => {
 
 /** Answers a plain request. */
 export const rejectRequest = (response: ServerResponse, rejection: Rejection): void => {
-  const { headers, text } = encode(rejection)
+  const { headers, text } = encodeRejection(rejection)
   response.writeHead(rejection.status, headers).end(text)
 }
 
-const reasons: { readonly [status: number]: string } = {
+const reasonPhrases: { readonly [status: number]: string } = {
   400: "Bad Request",
   403: "Forbidden",
   404: "Not Found"
@@ -98,9 +98,9 @@ const reasons: { readonly [status: number]: string } = {
 
 /** Answers a request to upgrade, for which Node gives no response object, and ends it. */
 export const rejectUpgrade = (socket: Duplex, rejection: Rejection): void => {
-  const { headers, text } = encode(rejection)
+  const { headers, text } = encodeRejection(rejection)
   const lines = [
-    `HTTP/1.1 ${rejection.status} ${reasons[rejection.status] ?? "Error"}`,
+    `HTTP/1.1 ${rejection.status} ${reasonPhrases[rejection.status] ?? "Error"}`,
     ...Object.entries({ ...headers, Connection: "close" }).map(([name, value]) => `${name}: ${value}`)
   ]
   socket.on("error", () => socket.destroy())

@@ -8,7 +8,7 @@ export const namespace = "/smcp"
 export const defaultMaxMessageBytes = 16 * 1024 * 1024
 
 /** Largest message that can be chosen, in bytes: beyond twice this, clients drop the connection by themselves. */
-export const mostMessageBytes = 48 * 1024 * 1024
+export const maxConfigurableMessageBytes = 48 * 1024 * 1024
 
 /** How often a member is asked for a sign of life unless an operator chooses otherwise, in milliseconds. */
 export const defaultPingInterval = 10_000
@@ -20,13 +20,13 @@ export const defaultPingInterval = 10_000
 export const defaultPingTimeout = 20_000
 
 /** Bytes a packet may have beyond its body: type, namespace, id and event name. */
-export const envelopeBytes = 1024
+export const maxEnvelopeBytes = 1024
 
 /** Bodies up to this many bytes are read in full before they are passed on, unless an operator chooses otherwise. */
 export const defaultValidateBytes = 16 * 1024
 
 /** Bytes that somebody may send at once before being let in: room for credentials, and little to hold for strangers. */
-export const strangerBytes = 64 * 1024
+export const maxUnauthenticatedBytes = 64 * 1024
 
 /** Characters of a namespace that is not ours and that is answered all the same. */
-export const mostForeignName = 256
+export const maxForeignNamespaceLength = 256

@@ -1,14 +1,14 @@
-let turn = 0
-let isCounted = false
+let tick = 0
+let isScheduled = false
 
 /** The number of the turn of the event loop that runs: what has come together has the same. */
-export const currentTurn = (): number => {
-  if (!isCounted) {
-    isCounted = true
+export const eventLoopTick = (): number => {
+  if (!isScheduled) {
+    isScheduled = true
     setImmediate(() => {
-      isCounted = false
-      turn += 1
+      isScheduled = false
+      tick += 1
     })
   }
-  return turn
+  return tick
 }

@@ -2,14 +2,15 @@ import { Socket } from "node:net"
 import { Duration, Effect, Layer } from "effect"
 import { ByteConnector } from "../../application/ports/ByteLink.ts"
 import { Unreachable } from "../../application/ports/Transport.ts"
-import { reasonOf } from "../bytes/networkReason.ts"
-import { makeTcpLink, socketOptions, spellAddress } from "./TcpLink.ts"
+import { formatNetworkError } from "../bytes/networkReason.ts"
+import { makeTcpLink, socketOptions, formatAddress } from "./TcpLink.ts"
 
 /** How long a host may take to answer; the system alone would try for minutes. */
-const connectTime = Duration.seconds(10)
+const connectTimeout = Duration.seconds(10)
 
-const open = Effect.fnUntraced(function* (to: { readonly host: string; readonly port: number }) {
-  const refused = (why: string) => new Unreachable({ message: `Cannot reach ${to.host}:${to.port}: ${why}` })
+const openSocket = Effect.fnUntraced(function* (to: { readonly host: string; readonly port: number }) {
+  const makeUnreachable = (reason: string) =>
+    new Unreachable({ message: `Cannot reach ${to.host}:${to.port}: ${reason}` })
   const socket = new Socket(socketOptions)
   const { close, link } = makeTcpLink(socket, to.host)
   const connected = Effect.callback<void, Unreachable>((resume) => {
@@ -17,18 +18,18 @@ const open = Effect.fnUntraced(function* (to: { readonly host: string; readonly 
     try {
       socket.connect(to.port, to.host)
     } catch (error) {
-      resume(Effect.fail(refused(reasonOf(error))))
+      resume(Effect.fail(makeUnreachable(formatNetworkError(error))))
     }
   })
   yield* connected.pipe(
-    Effect.raceFirst(Effect.flatMap(link.closed, (why) => Effect.fail(refused(why)))),
+    Effect.raceFirst(Effect.flatMap(link.closed, (reason) => Effect.fail(makeUnreachable(reason)))),
     Effect.timeoutOrElse({
-      duration: connectTime,
-      orElse: () => Effect.fail(refused("the far end does not answer"))
+      duration: connectTimeout,
+      orElse: () => Effect.fail(makeUnreachable("the far end does not answer"))
     }),
     Effect.onError(() => Effect.sync(() => socket.destroy()))
   )
-  return { close, link: { ...link, peer: spellAddress(socket.remoteAddress ?? to.host) } }
+  return { close, link: { ...link, remoteAddress: formatAddress(socket.remoteAddress ?? to.host) } }
 })
 
 /** Opens connections over TCP. */
@@ -37,7 +38,9 @@ export const layer: Layer.Layer<ByteConnector> = Layer.succeed(
   ByteConnector.of({
     connect: Effect.fn("TcpConnector.connect")(function* (to) {
       // trying may be interrupted, which ends the socket at once
-      const opened = yield* Effect.acquireRelease(open(to), ({ close }) => close, { interruptible: true })
+      const opened = yield* Effect.acquireRelease(openSocket(to), ({ close }) => close, {
+        interruptible: true
+      })
       return opened.link
     })
   })

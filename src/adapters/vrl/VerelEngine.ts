@@ -1,13 +1,13 @@
 import { Worker } from "node:worker_threads"
 import { Cause, Duration, Effect, Layer, Option, Queue, RcRef, Result, type Scope, Semaphore } from "effect"
-import { VrlEngine, VrlFailed } from "../../application/ports/VrlEngine.ts"
+import { VrlEngine, VrlError } from "../../application/ports/VrlEngine.ts"
 import type { JsonObject } from "../../domain/json.ts"
-import type { Answer, Question, Start } from "./worker.ts"
+import type { WorkerResponse, WorkerRequest, WorkerData } from "./worker.ts"
 
 /** How scripts are run. */
 export interface VerelOptions {
   /** How long one script may take, counted from its turn; two seconds unless given. */
-  readonly timeLimit?: Duration.Input
+  readonly timeout?: Duration.Input
   /** @internal Another package than the real one. */
   readonly module?: string
 }
@@ -16,46 +16,48 @@ export interface VerelOptions {
 const maxEventBytes = 8 * 1024 * 1024
 
 /** How many scripts may wait for their turn or run; each holds a tool's result in memory. */
-const maxScripts = 128
+const maxPendingScripts = 128
 
 /** How long the engine may take to load: a hundred times what it takes on an idle machine. */
-const startLimit: Duration.Input = "30 seconds"
+const startTimeout: Duration.Input = "30 seconds"
 
 /** Heap of the thread, in megabytes: twice what the largest event needs in its worst shape, of empty arrays. */
-const heapLimit = 512
+const maxHeapMegabytes = 512
 
 /** The thread in which scripts run, and what it says. */
-interface Thread {
+interface WorkerThread {
   readonly worker: Worker
-  readonly answers: Queue.Queue<Answer, VrlFailed>
+  readonly responses: Queue.Queue<WorkerResponse, VrlError>
 }
 
-const failed = (message: string) => new VrlFailed({ why: "failed", message })
+const scriptFailure = (message: string) => new VrlError({ reason: "failed", message })
 
 /** The next thing a thread says. Fails when it takes too long, breaks down or ends. */
-const listen = (
-  { answers }: Pick<Thread, "answers">,
+const nextResponse = (
+  { responses }: Pick<WorkerThread, "responses">,
   what: string,
   limit: Duration.Input
-): Effect.Effect<Answer, VrlFailed> =>
-  Queue.take(answers).pipe(
+): Effect.Effect<WorkerResponse, VrlError> =>
+  Queue.take(responses).pipe(
     Effect.timeoutOrElse({
       duration: limit,
       orElse: () => {
         const time = Duration.format(Duration.fromInputUnsafe(limit))
-        return Effect.fail(new VrlFailed({ why: "too long", message: `${what} takes longer than ${time}` }))
+        return Effect.fail(new VrlError({ reason: "too long", message: `${what} takes longer than ${time}` }))
       }
     }),
     Effect.filterOrFail(
       ({ outcome }) => outcome !== "broken",
-      ({ text }) => failed(`the VRL engine broke down: ${text}`)
+      ({ text }) => scriptFailure(`the VRL engine broke down: ${text}`)
     )
   )
 
 /** Starts a thread and loads the engine there. */
-const start = Effect.fnUntraced(function* (module: string): Effect.fn.Return<Thread, VrlFailed, Scope.Scope> {
-  const answers = yield* Queue.unbounded<Answer, VrlFailed>() // holds one at most: questions wait for answers
-  const workerData: Start = { module, maxEventBytes }
+const startThread = Effect.fnUntraced(function* (
+  module: string
+): Effect.fn.Return<WorkerThread, VrlError, Scope.Scope> {
+  const responses = yield* Queue.unbounded<WorkerResponse, VrlError>() // holds one at most: questions wait for answers
+  const workerData: WorkerData = { module, maxEventBytes }
   const worker = yield* Effect.acquireRelease(
     Effect.sync(
       () =>
@@ -64,70 +66,76 @@ const start = Effect.fnUntraced(function* (module: string): Effect.fn.Return<Thr
           execArgv: [], // some flags of the host program, like --input-type, would keep a thread from starting
           stdout: true, // what the engine prints is nobody's: it stays unread in the thread, and ends with it
           stderr: true,
-          resourceLimits: { maxOldGenerationSizeMb: heapLimit }
+          resourceLimits: { maxOldGenerationSizeMb: maxHeapMegabytes }
         })
     ),
     (thread) => Effect.promise(() => thread.terminate())
   )
-  const end = (reason: string) => Queue.failCauseUnsafe(answers, Cause.fail(failed(reason)))
-  worker.on("message", (answer: Answer) => Queue.offerUnsafe(answers, answer))
+  const end = (reason: string) => Queue.failCauseUnsafe(responses, Cause.fail(scriptFailure(reason)))
+  worker.on("message", (response: WorkerResponse) => Queue.offerUnsafe(responses, response))
   worker.on("error", (error) => end(`the VRL engine broke down: ${String(error)}`))
   worker.on("exit", () => end("the VRL engine was stopped"))
   worker.unref() // last, since listening to a thread keeps the process alive
-  const { outcome } = yield* listen({ answers }, "loading the VRL engine", startLimit)
-  if (outcome !== "missing") return { worker, answers }
-  return yield* new VrlFailed({
-    why: "missing",
+  const { outcome } = yield* nextResponse({ responses }, "loading the VRL engine", startTimeout)
+  if (outcome !== "missing") return { worker, responses }
+  return yield* new VrlError({
+    reason: "missing",
     message: `VRL scripts need the package ${module}, which is not installed: npm install ${module}`
   })
 })
 
 /** An event as the engine takes it. It knows no bigints, and its numbers have the precision of ours. */
-const textOf = (event: JsonObject): Result.Result<string, VrlFailed> => {
+const encodeEvent = (event: JsonObject): Result.Result<string, VrlError> => {
   const text = Result.try({
     try: () =>
       JSON.stringify(event, (_, value: unknown) => (typeof value === "bigint" ? Number(value) : value)),
-    catch: (cause) => failed(`the event cannot be written as JSON: ${String(cause)}`)
+    catch: (cause) => scriptFailure(`the event cannot be written as JSON: ${String(cause)}`)
   })
   return Result.filterOrFail(
     text,
     (json) => Buffer.byteLength(json) <= maxEventBytes,
-    () => failed(`the event is larger than ${maxEventBytes} bytes`)
+    () => scriptFailure(`the event is larger than ${maxEventBytes} bytes`)
   )
 }
 
 const makeEngine = Effect.fnUntraced(function* ({
   module = "@bpinternal/verel",
-  timeLimit = "2 seconds"
+  timeout = "2 seconds"
 }: VerelOptions): Effect.fn.Return<VrlEngine["Service"], never, Scope.Scope> {
-  const places = yield* Semaphore.make(maxScripts)
-  const turn = yield* Semaphore.make(1)
-  const current = yield* RcRef.make({ acquire: start(module), idleTimeToLive: Duration.infinity })
+  const slots = yield* Semaphore.make(maxPendingScripts)
+  const lock = yield* Semaphore.make(1)
+  const current = yield* RcRef.make({ acquire: startThread(module), idleTimeToLive: Duration.infinity })
 
   /** Asks the thread, starting one when there is none. Whoever gets no answer leaves no thread behind. */
-  const exchange = Effect.fnUntraced(function* (question: Question) {
+  const runInThread = Effect.fnUntraced(function* (workerRequest: WorkerRequest) {
     const thread = yield* RcRef.get(current)
-    thread.worker.postMessage(question)
-    return yield* Effect.onError(listen(thread, "the script", timeLimit), () => RcRef.invalidate(current))
+    thread.worker.postMessage(workerRequest)
+    return yield* Effect.onError(nextResponse(thread, "the script", timeout), () => RcRef.invalidate(current))
   }, Effect.scoped)
 
   /** Waits for a turn and asks. An event becomes text only then, so that those who wait hold it once. */
-  const ask = Effect.fnUntraced(function* (question: Effect.Effect<Question, VrlFailed>) {
-    const answer = yield* places.withPermitsIfAvailable(1)(
-      turn.withPermit(Effect.flatMap(question, exchange))
+  const request = Effect.fnUntraced(function* (workerRequest: Effect.Effect<WorkerRequest, VrlError>) {
+    const response = yield* slots.withPermitsIfAvailable(1)(
+      lock.withPermit(Effect.flatMap(workerRequest, runInThread))
     )
-    if (Option.isNone(answer)) return yield* failed(`${maxScripts} scripts are waiting already`)
-    const { outcome, text } = answer.value
-    return outcome === "done" ? text : yield* failed(text)
+    if (Option.isNone(response))
+      return yield* scriptFailure(`${maxPendingScripts} scripts are waiting already`)
+    const { outcome, text } = response.value
+    return outcome === "done" ? text : yield* scriptFailure(text)
   })
 
-  const questionOf = (script: string, event: JsonObject) =>
-    Effect.suspend(() => Effect.fromResult(Result.map(textOf(event), (text) => ({ script, event: text }))))
+  const makeRequest = (script: string, event: JsonObject) =>
+    Effect.suspend(() =>
+      Effect.fromResult(Result.map(encodeEvent(event), (text) => ({ script, event: text })))
+    )
 
   return VrlEngine.of({
     check: (script) =>
-      Effect.map(ask(Effect.succeed({ script })), (faults) => (faults === "" ? undefined : faults)),
-    run: (script, event) => Effect.map(ask(questionOf(script, event)), (text): unknown => JSON.parse(text))
+      Effect.map(request(Effect.succeed({ script })), (diagnostics) =>
+        diagnostics === "" ? undefined : diagnostics
+      ),
+    run: (script, event) =>
+      Effect.map(request(makeRequest(script, event)), (text): unknown => JSON.parse(text))
   })
 })
 

@@ -1,41 +1,46 @@
 import type { CompilationDiagnostic } from "@bpinternal/verel"
 
 /** How many faults of a script are told; a person mends them one by one. */
-const maxFaults = 5
+const maxReportedErrors = 5
 
 /** How much is told of one fault or failure, in characters; some quote what the script worked on. */
-export const maxCharacters = 500
+export const maxMessageCharacters = 500
 
 const encoder = new TextEncoder()
 const decoder = new TextDecoder()
 
 /** Where a script's byte of this index stands; lines and columns count from one, columns in characters. */
-const placeOf = (script: string, index: number): string => {
+const positionOf = (script: string, index: number): string => {
   const lines = decoder.decode(encoder.encode(script).subarray(0, index)).split("\n")
   return `line ${lines.length}, column ${[...(lines.at(-1) ?? "")].length + 1}`
 }
 
-const describeFault = (script: string, { labels, message, notes }: CompilationDiagnostic): string => {
+const formatDiagnostic = (script: string, { labels, message, notes }: CompilationDiagnostic): string => {
   const cause = labels.find(({ primary }) => primary) ?? labels[0]
-  const place = cause === undefined ? [] : [placeOf(script, cause.span[0])]
+  const place = cause === undefined ? [] : [positionOf(script, cause.span[0])]
   const details = [...labels, ...notes].map((detail) => detail.message).filter((text) => text !== "")
   return [...place, message, ...(details.length > 0 ? [details.join("; ")] : [])]
     .join(": ")
-    .slice(0, maxCharacters)
+    .slice(0, maxMessageCharacters)
 }
 
 /** What is wrong with a script, one fault per line; an empty text when nothing is. */
-export const describeFaults = (script: string, faults: ReadonlyArray<CompilationDiagnostic>): string => {
-  const lines = faults.slice(0, maxFaults).map((fault) => describeFault(script, fault))
-  const rest = faults.length - lines.length
+export const formatDiagnostics = (
+  script: string,
+  diagnostics: ReadonlyArray<CompilationDiagnostic>
+): string => {
+  const lines = diagnostics
+    .slice(0, maxReportedErrors)
+    .map((diagnostic) => formatDiagnostic(script, diagnostic))
+  const rest = diagnostics.length - lines.length
   return [...lines, ...(rest > 0 ? [`and ${rest} more`] : [])].join("\n")
 }
 
 /** What a running script failed with; the engine gives the place in bytes, `at (12:20)`. */
-export const describeFailure = (script: string, message: string): string =>
+export const formatRuntimeError = (script: string, message: string): string =>
   message
     .replace(
       /^(function call error for "\w+") at \((\d+):\d+\)/,
-      (_, what: string, index: string) => `${placeOf(script, Number(index))}: ${what}`
+      (_, what: string, index: string) => `${positionOf(script, Number(index))}: ${what}`
     )
-    .slice(0, maxCharacters)
+    .slice(0, maxMessageCharacters)

@@ -4,16 +4,16 @@
  */
 import { parentPort, workerData } from "node:worker_threads"
 import type * as Verel from "@bpinternal/verel"
-import { describeFailure, describeFaults, maxCharacters } from "./diagnostics.ts"
+import { formatRuntimeError, formatDiagnostics, maxMessageCharacters } from "./diagnostics.ts"
 
 /** What the thread starts with: the engine's package, and how many bytes of JSON it may hand back. */
-export interface Start {
+export interface WorkerData {
   readonly module: string
   readonly maxEventBytes: number
 }
 
 /** A script to check, or to run over an event given as JSON. */
-export interface Question {
+export interface WorkerRequest {
   readonly script: string
   readonly event?: string
 }
@@ -27,60 +27,60 @@ export interface Question {
  * - `failed`: the script is to blame
  * - `broken`: the engine is, and nothing it says from now on can be trusted
  */
-export interface Answer {
+export interface WorkerResponse {
   readonly outcome: "ready" | "missing" | "done" | "failed" | "broken"
   readonly text: string
 }
 
 type Engine = typeof Verel
 
-const { maxEventBytes, module }: Start = workerData
+const { maxEventBytes, module }: WorkerData = workerData
 
-const tell = (outcome: Answer["outcome"], text: string) =>
-  parentPort?.postMessage({ outcome, text } satisfies Answer)
+const post = (outcome: WorkerResponse["outcome"], text: string) =>
+  parentPort?.postMessage({ outcome, text } satisfies WorkerResponse)
 
 const messageOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
 
 /** What the engine printed last. When it breaks down this is the place in its code, and then the reason. */
-const lastWords = (): (() => string) => {
+const captureConsoleError = (): (() => string) => {
   let printed = ""
   Object.assign(console, { error: (text: unknown) => void (printed = String(text)) })
   return () => printed
 }
 
-const answer = (engine: Engine, { event, script }: Question) => {
-  if (event === undefined) return tell("done", describeFaults(script, engine.check(script).errors))
+const handleRequest = (engine: Engine, { event, script }: WorkerRequest) => {
+  if (event === undefined) return post("done", formatDiagnostics(script, engine.check(script).errors))
   const text = JSON.stringify(engine.execute(script, JSON.parse(event)).event)
-  if (Buffer.byteLength(text) <= maxEventBytes) return tell("done", text)
-  return tell("failed", `the script makes the event larger than ${maxEventBytes} bytes`)
+  if (Buffer.byteLength(text) <= maxEventBytes) return post("done", text)
+  return post("failed", `the script makes the event larger than ${maxEventBytes} bytes`)
 }
 
 /** Tells a script's fault from a breakdown: only the two kinds named here leave the engine as it was. */
-const explain = (engine: Engine, { script }: Question, cause: unknown, printed: string) => {
+const handleError = (engine: Engine, { script }: WorkerRequest, cause: unknown, printed: string) => {
   const message = messageOf(cause)
   const [kind, ...rest] = message.split("\n")
-  if (kind === "Termination;") return tell("failed", describeFailure(script, rest.join("\n")))
+  if (kind === "Termination;") return post("failed", formatRuntimeError(script, rest.join("\n")))
   if (kind === "Compilation Error;") {
-    return tell("failed", describeFaults(script, engine.check(script).errors))
+    return post("failed", formatDiagnostics(script, engine.check(script).errors))
   }
-  return tell("broken", (printed.split("\n")[1] ?? message).slice(0, maxCharacters))
+  return post("broken", (printed.split("\n")[1] ?? message).slice(0, maxMessageCharacters))
 }
 
 const serve = (engine: Engine) => {
-  const printed = lastWords()
-  parentPort?.on("message", (question: Question) => {
+  const printed = captureConsoleError()
+  parentPort?.on("message", (request: WorkerRequest) => {
     try {
-      answer(engine, question)
+      handleRequest(engine, request)
     } catch (cause) {
-      explain(engine, question, cause, printed())
+      handleError(engine, request, cause, printed())
     }
   })
-  tell("ready", "")
+  post("ready", "")
 }
 
 try {
   serve(await import(module))
 } catch (cause) {
   const missing = cause instanceof Error && "code" in cause && cause.code === "ERR_MODULE_NOT_FOUND"
-  tell(missing ? "missing" : "broken", messageOf(cause).slice(0, maxCharacters))
+  post(missing ? "missing" : "broken", messageOf(cause).slice(0, maxMessageCharacters))
 }

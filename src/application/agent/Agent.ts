@@ -1,19 +1,19 @@
 import { Context, Duration, Effect, Layer, PubSub, Result, type Scope, Stream, SubscriptionRef } from "effect"
-import type { Notice, Part } from "../../domain/office/notice.ts"
+import type { Notification, ComputerPart } from "../../domain/office/notice.ts"
 import type { ToolResult } from "../../domain/protocol/v0_2/tools.ts"
 import { unknownEvent } from "../../domain/refusal.ts"
 import { joinOffice, type JoinFailed, type MemberStatus, type OfficeMember } from "../member/OfficeMember.ts"
 import { decodeBody, jsonBody } from "../ports/Body.ts"
-import type { Receive, TransportClient } from "../ports/Transport.ts"
-import { type AgentError, type AgentRequests, makeRequests, type ToolRequest } from "./AgentRequests.ts"
-import { type ComputerView, follow, learn, type OfficeView, viewOf } from "./OfficeView.ts"
-import { makeReading, type Reading } from "./Reading.ts"
-import { ownerOf, type OwnerUnclear } from "./ToolOwner.ts"
+import type { MessageHandler, TransportClient } from "../ports/Transport.ts"
+import { type AgentError, type AgentRequests, makeAgentRequests, type ToolRequest } from "./AgentRequests.ts"
+import { type ComputerView, applyNotice, applyUpdate, type OfficeView, initialView } from "./OfficeView.ts"
+import { makeAgentQueries, type AgentQueries } from "./Reading.ts"
+import { findToolOwner, type AmbiguousTool } from "./ToolOwner.ts"
 import { makeRefresher } from "../Refresher.ts"
 
 /** What an Agent can listen to. */
 export type AgentEvent =
-  | Notice
+  | Notification
   | { readonly _tag: "Joined" }
   | { readonly _tag: "Lost"; readonly reason: string }
 
@@ -22,26 +22,26 @@ export interface AgentOptions {
   readonly office: string
   readonly name: string
   /** Keep trying while the Server cannot be reached, or lets nobody in right now; otherwise that is a failure. */
-  readonly patient?: boolean
+  readonly retryInitialConnect?: boolean
 }
 
 /** How many events wait for a listener that lags; older ones are dropped first. */
 const eventBacklog = 1024
 
 /** How long a call without a Computer waits for what is not known of the office yet. */
-const ownerPatience = Duration.seconds(10)
+const toolOwnerTimeout = Duration.seconds(10)
 
 /** A tool to call. Without a `computer` it is the one that has the tool. */
 export interface ToolCall extends Omit<ToolRequest, "computer"> {
   readonly computer?: string | undefined
 }
 
-interface AgentShape extends Omit<AgentRequests, "callTool">, Reading {
+interface AgentShape extends Omit<AgentRequests, "callTool">, AgentQueries {
   /**
    * Calls a tool. A failed tool is a result with `isError`, not an error; so is a call that took too long.
    * Interrupting the effect cancels the call where it runs. Nothing is ever called twice.
    */
-  readonly callTool: (call: ToolCall) => Effect.Effect<ToolResult, AgentError | OwnerUnclear>
+  readonly callTool: (call: ToolCall) => Effect.Effect<ToolResult, AgentError | AmbiguousTool>
   /** What is known of the office right now: members, tools and desktops, kept fresh by notifications. */
   readonly view: Effect.Effect<OfficeView>
   /** The view now, and again after every change. */
@@ -61,15 +61,15 @@ interface AgentShape extends Omit<AgentRequests, "callTool">, Reading {
 const make = Effect.fnUntraced(function* ({
   name,
   office,
-  patient
+  retryInitialConnect
 }: AgentOptions): Effect.fn.Return<AgentShape, JoinFailed, Scope.Scope | TransportClient> {
-  const view = yield* SubscriptionRef.make(viewOf([]))
+  const view = yield* SubscriptionRef.make(initialView([]))
   const hub = yield* Effect.acquireRelease(PubSub.sliding<AgentEvent>(eventBacklog), PubSub.shutdown)
-  const { refresh, settled } = yield* makeRefresher()
+  const { refresh, awaitIdle } = yield* makeRefresher()
   const publish = (event: AgentEvent) => Effect.asVoid(PubSub.publish(hub, event))
 
-  const keeping = (requests: AgentRequests) => {
-    const update = (
+  const makeViewUpdater = (requests: AgentRequests) => {
+    const refreshPart = (
       what: string,
       computer: string,
       fetch: Effect.Effect<Partial<ComputerView>, AgentError>
@@ -77,45 +77,47 @@ const make = Effect.fnUntraced(function* ({
       refresh(
         `${what} ${computer}`,
         Effect.matchEffect(fetch, {
-          onSuccess: (news) => SubscriptionRef.update(view, (known) => learn(known, computer, news)),
+          onSuccess: (fetched) =>
+            SubscriptionRef.update(view, (known) => applyUpdate(known, computer, fetched)),
           onFailure: (error) =>
             Effect.logDebug("view not refreshed", { what, computer, reason: error.message })
         })
       )
-    const tools = (computer: string) =>
-      update(
+    const refreshTools = (computer: string) =>
+      refreshPart(
         "tools",
         computer,
         Effect.map(requests.getTools(computer), (found) => ({ tools: found }))
       )
-    const desktop = (computer: string) =>
-      update(
+    const refreshDesktop = (computer: string) =>
+      refreshPart(
         "desktop",
         computer,
         Effect.map(requests.getDesktop(computer), (found) => ({ desktop: found }))
       )
-    const documents = (computer: string) =>
-      update(
+    const refreshDocuments = (computer: string) =>
+      refreshPart(
         "documents",
         computer,
         Effect.map(requests.findDocuments(computer), (found) => ({ documents: found.documents }))
       )
-    const newcomer = (computer: string) => Effect.andThen(tools(computer), desktop(computer))
-    const part: { readonly [P in Part]: (computer: string) => Effect.Effect<void> } = {
-      config: tools,
-      toolList: tools,
-      desktop,
-      finder: documents
+    const refreshComputer = (computer: string) =>
+      Effect.andThen(refreshTools(computer), refreshDesktop(computer))
+    const refreshByPart: { readonly [P in ComputerPart]: (computer: string) => Effect.Effect<void> } = {
+      config: refreshTools,
+      toolList: refreshTools,
+      desktop: refreshDesktop,
+      finder: refreshDocuments
     }
     /** Learns who is here; needed after every join, since nobody tells about those who were here before. */
-    const everything = refresh(
+    const refreshAll = refresh(
       "members",
       Effect.matchEffect(requests.members, {
         onSuccess: (members) => {
-          const found = viewOf(members)
+          const found = initialView(members)
           return Effect.andThen(
             SubscriptionRef.set(view, found),
-            Effect.forEach(found.computers.keys(), newcomer, { discard: true })
+            Effect.forEach(found.computers.keys(), refreshComputer, { discard: true })
           )
         },
         // Who was disconnected asks again when it is back, or has left.
@@ -125,50 +127,56 @@ const make = Effect.fnUntraced(function* ({
             : Effect.logWarning("members not known", { reason })
       })
     )
-    const notice = Effect.fnUntraced(function* (given: Notice) {
-      yield* SubscriptionRef.update(view, (known) => follow(known, given))
-      yield* publish(given)
-      if (given._tag === "Entered" && given.seat.role === "computer") yield* newcomer(given.seat.name)
-      if (given._tag === "Updated") yield* part[given.part](given.computer)
+    const onNotice = Effect.fnUntraced(function* (notice: Notification) {
+      yield* SubscriptionRef.update(view, (known) => applyNotice(known, notice))
+      yield* publish(notice)
+      if (notice._tag === "Entered" && notice.membership.role === "computer")
+        yield* refreshComputer(notice.membership.name)
+      if (notice._tag === "Updated") yield* refreshByPart[notice.part](notice.computer)
     })
-    return { everything, notice, tools }
+    return { onNotice, refreshAll, refreshTools }
   }
 
   const member = yield* joinOffice(
-    { role: "agent", office, name, ...(patient !== undefined && { patient }) },
-    (seat) => {
-      const { everything, notice } = keeping(makeRequests(seat, name, office))
-      const receive: Receive = (event, body) => {
-        const read = decodeBody(body, (wire) => seat.line.readNotice(event, wire))
-        return Result.match(read, {
-          onSuccess: (given) => Effect.as(notice(given), []),
+    { role: "agent", office, name, ...(retryInitialConnect !== undefined && { retryInitialConnect }) },
+    (self) => {
+      const { onNotice, refreshAll } = makeViewUpdater(makeAgentRequests(self, name, office))
+      const onMessage: MessageHandler = (event, body) => {
+        const decoded = decodeBody(body, (wire) => self.line.decodeNotification(event, wire))
+        return Result.match(decoded, {
+          onSuccess: (notice) => Effect.as(onNotice(notice), []),
           onFailure: ({ message }) =>
             Effect.as(Effect.logDebug("message ignored", { event, reason: message }), [
-              jsonBody(seat.line.writeRefusal(unknownEvent(event)))
+              jsonBody(self.line.encodeProtocolError(unknownEvent(event)))
             ])
         })
       }
       return {
-        receive,
-        onJoined: Effect.andThen(publish({ _tag: "Joined" }), everything),
+        onMessage,
+        onJoined: Effect.andThen(publish({ _tag: "Joined" }), refreshAll),
         onLost: (reason) => publish({ _tag: "Lost", reason })
       }
     }
   )
 
-  const requests = makeRequests(member, name, office)
-  const { tools } = keeping(requests)
-  const look = Effect.andThen(Effect.timeoutOption(settled, ownerPatience), SubscriptionRef.get(view))
-  const refreshed = Effect.flatMap(SubscriptionRef.get(view), ({ computers }) =>
-    Effect.andThen(Effect.forEach(computers.keys(), tools, { discard: true }), look)
+  const requests = makeAgentRequests(member, name, office)
+  const { refreshTools } = makeViewUpdater(requests)
+  const settledView = Effect.andThen(
+    Effect.timeoutOption(awaitIdle, toolOwnerTimeout),
+    SubscriptionRef.get(view)
+  )
+  const refreshedView = Effect.flatMap(SubscriptionRef.get(view), ({ computers }) =>
+    Effect.andThen(Effect.forEach(computers.keys(), refreshTools, { discard: true }), settledView)
   )
 
   return {
     ...requests,
-    ...(yield* makeReading(requests)),
+    ...(yield* makeAgentQueries(requests)),
     callTool: ({ computer, ...call }) =>
       Effect.flatMap(
-        computer === undefined ? ownerOf(call.tool, look, refreshed) : Effect.succeed(computer),
+        computer === undefined
+          ? findToolOwner(call.tool, settledView, refreshedView)
+          : Effect.succeed(computer),
         (owner) => requests.callTool({ ...call, computer: owner })
       ),
     view: SubscriptionRef.get(view),
@@ -179,7 +187,7 @@ const make = Effect.fnUntraced(function* ({
         Stream.changesWith((one, other) => one === other)
       ),
     events: Stream.fromPubSub(hub),
-    settled,
+    settled: awaitIdle,
     status: SubscriptionRef.changes(member.status),
     member
   }

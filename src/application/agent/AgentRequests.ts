@@ -1,31 +1,31 @@
 import { Data, Duration, Effect, Result, Schema } from "effect"
 import type { FinderPage } from "../../domain/documents/finder.ts"
-import { checkDpeUri } from "../../domain/documents/dpe.ts"
+import { parseStrictDpeUri } from "../../domain/documents/dpe.ts"
 import type { JsonObject } from "../../domain/json.ts"
-import type { CallRow } from "../../domain/protocol/v0_2/events.ts"
+import type { CallDefinition } from "../../domain/protocol/v0_2/events.ts"
 import type { ComputerConfig } from "../../domain/protocol/v0_2/config.ts"
 import type { GetDpeRet } from "../../domain/protocol/v0_2/calls.ts"
 import type { SessionInfo } from "../../domain/protocol/v0_2/office.ts"
-import type { SmcpTool, ToolResult } from "../../domain/protocol/v0_2/tools.ts"
-import { explain } from "../../domain/explain.ts"
-import { badRequest, codes, Refusal } from "../../domain/refusal.ts"
+import type { Tool, ToolResult } from "../../domain/protocol/v0_2/tools.ts"
+import { formatSchemaError } from "../../domain/explain.ts"
+import { badRequest, errorCodes, ProtocolError } from "../../domain/refusal.ts"
 import { toolTimedOut } from "../../domain/tools/result.ts"
 import type { OfficeMember } from "../member/OfficeMember.ts"
 import { type Body, jsonBody } from "../ports/Body.ts"
-import type { Answer } from "../ports/Transport.ts"
-import { asRequest } from "../tracing.ts"
+import type { Reply } from "../ports/Transport.ts"
+import { withClientSpan } from "../tracing.ts"
 
 /** The connection was lost, or is not there; nothing is known of what the request did. */
 export class Disconnected extends Data.TaggedError("Disconnected")<{ readonly message: string }> {}
 
 /** The Server did not answer in time. */
-export class Unanswered extends Data.TaggedError("Unanswered")<{ readonly message: string }> {}
+export class ServerTimeout extends Data.TaggedError("Unanswered")<{ readonly message: string }> {}
 
 /** The answer is not what the protocol promises. */
 export class BadReply extends Data.TaggedError("BadReply")<{ readonly message: string }> {}
 
-/** Why a request of an Agent has no result. A {@link Refusal} is the other side's word, the others are ours. */
-export type AgentError = Refusal | Disconnected | Unanswered | BadReply
+/** Why a request of an Agent has no result. A {@link ProtocolError} is the other side's word, the others are ours. */
+export type AgentError = ProtocolError | Disconnected | ServerTimeout | BadReply
 
 /** A tool to call. `timeout` in whole seconds, 1…3600; a minute unless given. */
 export interface ToolRequest {
@@ -42,7 +42,7 @@ export interface ResourcePage {
 }
 
 /** Where a document can be fetched, and what is known of it; `size` in bytes. */
-export type LocatedDocument = Omit<typeof GetDpeRet.Type, "reqId">
+export type DocumentLocation = Omit<typeof GetDpeRet.Type, "reqId">
 
 /** Everything an Agent can ask. */
 export interface AgentRequests {
@@ -53,7 +53,7 @@ export interface AgentRequests {
    * Interrupting the effect cancels the call where it runs.
    */
   readonly callTool: (request: ToolRequest) => Effect.Effect<ToolResult, AgentError>
-  readonly getTools: (computer: string) => Effect.Effect<ReadonlyArray<SmcpTool>, AgentError>
+  readonly getTools: (computer: string) => Effect.Effect<ReadonlyArray<Tool>, AgentError>
   readonly getConfig: (computer: string) => Effect.Effect<ComputerConfig, AgentError>
   /** The desktop, at most `size` windows of it, or the one `window` of this exact URI. */
   readonly getDesktop: (
@@ -65,7 +65,7 @@ export interface AgentRequests {
     computer: string,
     uri: string,
     options?: { readonly timeout?: number }
-  ) => Effect.Effect<LocatedDocument, AgentError>
+  ) => Effect.Effect<DocumentLocation, AgentError>
   readonly getResources: (
     computer: string,
     mcpServer: string,
@@ -86,105 +86,109 @@ export interface AgentRequests {
 const defaultToolSeconds = 60
 
 /** How long we wait for an answer that names no time: longer than the Server does, so that its word arrives first. */
-const patience = Duration.seconds(35)
+const defaultTimeout = Duration.seconds(35)
 
 /** How much longer than the Computer's own time we wait for a document. */
-const dpeSeconds = { usual: 60, slack: 10 }
+const dpeTimeout = { defaultSeconds: 60, marginSeconds: 10 }
 
-const firstOf = (answer: Answer): Result.Result<unknown, AgentError> => {
-  const [body] = answer
-  return body === undefined ? Result.fail(new BadReply({ message: "The answer is empty" })) : body.whole()
+const acknowledgedValue = (reply: Reply): Result.Result<unknown, AgentError> => {
+  const [body] = reply
+  return body === undefined ? Result.fail(new BadReply({ message: "The answer is empty" })) : body.value()
 }
 
 /** A request with a value that the protocol does not allow. */
-const unsendable = (error: unknown): Refusal =>
-  badRequest(Schema.isSchemaError(error) ? explain(error) : String(error))
+const toBadRequest = (error: unknown): ProtocolError =>
+  badRequest(Schema.isSchemaError(error) ? formatSchemaError(error) : String(error))
 
 /** Requests over a seat in an office, in the name of its Agent. */
-export const makeRequests = (member: OfficeMember, agent: string, office: string): AgentRequests => {
-  const { calls, cancel, offices } = member.line
+export const makeAgentRequests = (member: OfficeMember, agent: string, office: string): AgentRequests => {
+  const { calls, cancel, serverRequests } = member.line
 
-  const send = (event: string, body: Body, deadline: Duration.Duration) =>
-    member.ask(event, body, deadline).pipe(
+  const send = (event: string, body: Body, timeout: Duration.Duration) =>
+    member.request(event, body, timeout).pipe(
       Effect.mapError((error): AgentError => {
         switch (error._tag) {
           case "LinkClosed":
             return new Disconnected({ message: error.message })
           case "NoAnswer":
-            return new Unanswered({ message: `No answer within ${Duration.toSeconds(error.after)} seconds` })
+            return new ServerTimeout({
+              message: `No answer within ${Duration.toSeconds(error.timeout)} seconds`
+            })
           case "NotSent":
-            return error.refusal
+            return error.error
           case "NotPermitted":
-            return new Refusal({ code: codes.forbidden, message: error.message })
+            return new ProtocolError({ code: errorCodes.forbidden, message: error.message })
         }
       })
     )
 
   /** Sends a request and reads its reply, or the refusal that came instead. */
-  const request = <Request extends { readonly reqId: string }, Reply>(
-    row: Pick<CallRow<Request, Reply>, "event" | "request" | "reply">,
-    given: Request,
-    deadline: Duration.Duration
+  const sendAndDecode = <Request extends { readonly reqId: string }, Reply>(
+    definition: Pick<CallDefinition<Request, Reply>, "event" | "request" | "reply">,
+    payload: Request,
+    timeout: Duration.Duration
   ): Effect.Effect<Reply, AgentError> =>
-    Effect.try({ try: () => row.request.encode(given), catch: unsendable }).pipe(
-      Effect.flatMap((wire) => send(row.event, jsonBody(wire), deadline)),
-      Effect.flatMap((answer) =>
+    Effect.try({ try: () => definition.request.encode(payload), catch: toBadRequest }).pipe(
+      Effect.flatMap((wire) => send(definition.event, jsonBody(wire), timeout)),
+      Effect.flatMap((reply) =>
         Effect.fromResult(
           Result.gen(function* () {
-            const value = yield* firstOf(answer)
-            const refusal = member.line.readRefusal(value)
-            if (refusal !== undefined) return yield* Result.fail(refusal)
-            const reply = yield* Result.mapError(
-              row.reply.decode(value),
-              (why) => new BadReply({ message: why })
+            const value = yield* acknowledgedValue(reply)
+            const error = member.line.decodeProtocolError(value)
+            if (error !== undefined) return yield* Result.fail(error)
+            const decoded = yield* Result.mapError(
+              definition.reply.decode(value),
+              (message) => new BadReply({ message })
             )
-            const echoed = (reply as { readonly reqId?: unknown }).reqId
-            return echoed === undefined || echoed === given.reqId
-              ? reply
+            const echoed = (decoded as { readonly reqId?: unknown }).reqId
+            return echoed === undefined || echoed === payload.reqId
+              ? decoded
               : yield* Result.fail(new BadReply({ message: "The answer belongs to another request" }))
           })
         )
       )
     )
 
-  const ask = <Request extends { readonly reqId: string }, Reply>(
-    row: Pick<CallRow<Request, Reply>, "event" | "request" | "reply">,
+  const tracedRequest = <Request extends { readonly reqId: string }, Reply>(
+    definition: Pick<CallDefinition<Request, Reply>, "event" | "request" | "reply">,
     make: (base: { readonly agent: string; readonly reqId: string }) => Request,
-    deadline = patience
+    timeout = defaultTimeout
   ) =>
-    asRequest(row.event, { "a2c.office": office }, (reqId) => request(row, make({ agent, reqId }), deadline))
+    withClientSpan(definition.event, { "a2c.office": office }, (reqId) =>
+      sendAndDecode(definition, make({ agent, reqId }), timeout)
+    )
 
   const callTool = ({ computer, params = {}, timeout = defaultToolSeconds, tool }: ToolRequest) => {
-    const about = { "a2c.office": office, "a2c.computer": computer, "gen_ai.tool.name": tool }
-    return asRequest(calls.toolCall.event, about, (reqId) => {
-      const told = jsonBody(cancel.request.encode({ agent, reqId }))
-      const giveUp = Effect.ignore(member.tell(cancel.event, told))
-      return request(
+    const attributes = { "a2c.office": office, "a2c.computer": computer, "gen_ai.tool.name": tool }
+    return withClientSpan(calls.toolCall.event, attributes, (reqId) => {
+      const cancelBody = jsonBody(cancel.request.encode({ agent, reqId }))
+      const sendCancel = Effect.ignore(member.notify(cancel.event, cancelBody))
+      return sendAndDecode(
         calls.toolCall,
         { agent, reqId, computer, toolName: tool, params, timeout },
         Duration.seconds(timeout)
       ).pipe(
-        Effect.onInterrupt(() => giveUp),
-        Effect.catchTag("Unanswered", () => Effect.as(giveUp, toolTimedOut("agent")))
+        Effect.onInterrupt(() => sendCancel),
+        Effect.catchTag("Unanswered", () => Effect.as(sendCancel, toolTimedOut("agent")))
       )
     })
   }
 
   return {
     members: Effect.map(
-      ask(offices.list, (base) => ({ ...base, officeId: office })),
+      tracedRequest(serverRequests.list, (base) => ({ ...base, officeId: office })),
       ({ sessions }) => sessions
     ),
     callTool,
     getTools: (computer) =>
       Effect.map(
-        ask(calls.getTools, (base) => ({ ...base, computer })),
+        tracedRequest(calls.getTools, (base) => ({ ...base, computer })),
         ({ tools }) => tools
       ),
-    getConfig: (computer) => ask(calls.getConfig, (base) => ({ ...base, computer })),
+    getConfig: (computer) => tracedRequest(calls.getConfig, (base) => ({ ...base, computer })),
     getDesktop: (computer, { size, window } = {}) =>
       Effect.map(
-        ask(calls.getDesktop, (base) => ({
+        tracedRequest(calls.getDesktop, (base) => ({
           ...base,
           computer,
           ...(size !== undefined && { desktopSize: size }),
@@ -193,23 +197,23 @@ export const makeRequests = (member: OfficeMember, agent: string, office: string
         ({ desktops }) => desktops
       ),
     getDpe: (computer, uri, { timeout } = {}) => {
-      const checked = checkDpeUri(uri)
+      const checked = parseStrictDpeUri(uri)
       if (Result.isFailure(checked)) {
         const { message } = checked.failure
-        return Effect.fail(new Refusal({ code: codes.invalidDpeUri, message, extra: { uri } }))
+        return Effect.fail(new ProtocolError({ code: errorCodes.invalidDpeUri, message, extra: { uri } }))
       }
       return Effect.map(
-        ask(
+        tracedRequest(
           calls.getDpe,
           (base) => ({ ...base, computer, uri, ...(timeout !== undefined && { timeout }) }),
-          Duration.seconds((timeout ?? dpeSeconds.usual) + dpeSeconds.slack)
+          Duration.seconds((timeout ?? dpeTimeout.defaultSeconds) + dpeTimeout.marginSeconds)
         ),
         ({ reqId: _, ...found }) => found
       )
     },
     getResources: (computer, mcpServer, cursor) =>
       Effect.map(
-        ask(calls.getResources, (base) => ({
+        tracedRequest(calls.getResources, (base) => ({
           ...base,
           computer,
           mcpServer,
@@ -219,7 +223,7 @@ export const makeRequests = (member: OfficeMember, agent: string, office: string
       ),
     findDocuments: (computer, query = {}) =>
       Effect.map(
-        ask(calls.getFinder, (base) => ({ offset: 0, limit: 20, ...base, computer, ...query })),
+        tracedRequest(calls.getFinder, (base) => ({ offset: 0, limit: 20, ...base, computer, ...query })),
         ({ reqId: _, ...page }) => page
       )
   }

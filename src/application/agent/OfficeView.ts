@@ -1,11 +1,11 @@
-import type { Notice } from "../../domain/office/notice.ts"
+import type { Notification } from "../../domain/office/notice.ts"
 import type { DocumentSummary } from "../../domain/protocol/v0_2/calls.ts"
 import type { Role } from "../../domain/protocol/v0_2/office.ts"
-import type { SmcpTool } from "../../domain/protocol/v0_2/tools.ts"
+import type { Tool } from "../../domain/protocol/v0_2/tools.ts"
 
 /** What an Agent knows of one Computer; `undefined` is not known yet. */
 export interface ComputerView {
-  readonly tools: ReadonlyArray<SmcpTool> | undefined
+  readonly tools: ReadonlyArray<Tool> | undefined
   readonly desktop: ReadonlyArray<string> | undefined
   /** The first page of its documents; fetched when the Computer says that they changed. */
   readonly documents: ReadonlyArray<DocumentSummary> | undefined
@@ -20,7 +20,7 @@ export interface OfficeView {
 const unknownComputer: ComputerView = { tools: undefined, desktop: undefined, documents: undefined }
 
 /** The view of an office of which only the members are known. */
-export const viewOf = (members: OfficeView["members"]): OfficeView => ({
+export const initialView = (members: OfficeView["members"]): OfficeView => ({
   members,
   computers: new Map(
     members.filter(({ role }) => role === "computer").map(({ name }) => [name, unknownComputer])
@@ -28,16 +28,20 @@ export const viewOf = (members: OfficeView["members"]): OfficeView => ({
 })
 
 /** The view after what was learned about a Computer; one that has gone meanwhile stays gone. */
-export const learn = (view: OfficeView, computer: string, news: Partial<ComputerView>): OfficeView => {
+export const applyUpdate = (
+  view: OfficeView,
+  computer: string,
+  update: Partial<ComputerView>
+): OfficeView => {
   const known = view.computers.get(computer)
   if (known === undefined) return view
-  return { ...view, computers: new Map(view.computers).set(computer, { ...known, ...news }) }
+  return { ...view, computers: new Map(view.computers).set(computer, { ...known, ...update }) }
 }
 
 /** The view after a notice about who is here. */
-export const follow = (view: OfficeView, notice: Notice): OfficeView => {
+export const applyNotice = (view: OfficeView, notice: Notification): OfficeView => {
   if (notice._tag !== "Entered" && notice._tag !== "Left") return view
-  const { name, role } = notice.seat
+  const { name, role } = notice.membership
   const members = view.members.filter((member) => member.name !== name || member.role !== role)
   const computers = new Map(view.computers)
   if (role === "computer") computers.delete(name)

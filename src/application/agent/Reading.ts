@@ -1,11 +1,11 @@
 import { Duration, Effect, Option } from "effect"
 import type { JsonObject } from "../../domain/json.ts"
-import { everyPage } from "../paging.ts"
+import { collectPages } from "../paging.ts"
 import { DocumentReader, DocumentUnreadable } from "../ports/DocumentReader.ts"
-import { type AgentError, type AgentRequests, BadReply, type LocatedDocument } from "./AgentRequests.ts"
+import { type AgentError, type AgentRequests, BadReply, type DocumentLocation } from "./AgentRequests.ts"
 
 /** A document, and what its Computer said about it. */
-export interface FetchedDocument extends Omit<LocatedDocument, "size"> {
+export interface FetchedDocument extends Omit<DocumentLocation, "size"> {
   readonly bytes: Uint8Array
 }
 
@@ -18,7 +18,7 @@ export interface FetchOptions {
 }
 
 /** Reads what takes more than one request. */
-export interface Reading {
+export interface AgentQueries {
   /** All resources of an MCP server, however many pages they take. */
   readonly allResources: (
     computer: string,
@@ -36,21 +36,23 @@ export interface Reading {
 }
 
 /** How long a transfer may take unless told otherwise, in seconds. */
-const transferSeconds = 60
+const defaultTransferSeconds = 60
 
 /** How large a document may be unless told otherwise, in bytes: whoever fetches it holds it in memory. */
-const usualMaxBytes = 32 * 1024 * 1024
+const defaultMaxBytes = 32 * 1024 * 1024
 
 const unreadable = (message: string) => Effect.fail(new DocumentUnreadable({ message }))
 
 /** Reading over requests; documents are read by the host's {@link DocumentReader}, if it brought one. */
-export const makeReading = Effect.fnUntraced(function* (requests: AgentRequests): Effect.fn.Return<Reading> {
+export const makeAgentQueries = Effect.fnUntraced(function* (
+  requests: AgentRequests
+): Effect.fn.Return<AgentQueries> {
   const reader = yield* Effect.serviceOption(DocumentReader)
 
   const fetchDocument = Effect.fn("Agent.fetchDocument")(function* (
     computer: string,
     uri: string,
-    { maxBytes = usualMaxBytes, timeout }: FetchOptions = {}
+    { maxBytes = defaultMaxBytes, timeout }: FetchOptions = {}
   ) {
     if (Option.isNone(reader)) return yield* unreadable("This Agent was given nothing to read documents with")
     const { size, ...found } = yield* requests.getDpe(
@@ -61,7 +63,7 @@ export const makeReading = Effect.fnUntraced(function* (requests: AgentRequests)
     if (size !== undefined && size > maxBytes) {
       return yield* unreadable(`${uri} has ${size} bytes, more than the ${maxBytes} allowed`)
     }
-    const seconds = timeout ?? transferSeconds
+    const seconds = timeout ?? defaultTransferSeconds
     const { bytes, mimeType } = yield* reader.value.read(found.uri, maxBytes).pipe(
       Effect.timeoutOrElse({
         duration: Duration.seconds(seconds),
@@ -73,7 +75,7 @@ export const makeReading = Effect.fnUntraced(function* (requests: AgentRequests)
 
   return {
     allResources: (computer, mcpServer) =>
-      everyPage(
+      collectPages(
         (cursor) =>
           Effect.map(requests.getResources(computer, mcpServer, cursor), ({ nextCursor, resources }) => ({
             items: resources,

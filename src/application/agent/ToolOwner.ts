@@ -2,7 +2,7 @@ import { Data, Effect } from "effect"
 import type { OfficeView } from "./OfficeView.ts"
 
 /** The name of a tool alone does not say which Computer is meant: none has it, or several have. */
-export class OwnerUnclear extends Data.TaggedError("OwnerUnclear")<{
+export class AmbiguousTool extends Data.TaggedError("OwnerUnclear")<{
   readonly tool: string
   /** The Computers that have the tool. */
   readonly owners: ReadonlyArray<string>
@@ -15,23 +15,23 @@ export class OwnerUnclear extends Data.TaggedError("OwnerUnclear")<{
   }
 }
 
-const ownersIn = ({ computers }: OfficeView, tool: string): ReadonlyArray<string> =>
+const ownersOf = ({ computers }: OfficeView, tool: string): ReadonlyArray<string> =>
   [...computers].flatMap(([name, { tools }]) => (tools?.some((known) => known.name === tool) ? [name] : []))
 
 /**
  * The one Computer that has a tool of this name. A view that knows nobody who has it, or not what everybody has, is
  * refreshed once.
  */
-export const ownerOf = Effect.fnUntraced(function* (
+export const findToolOwner = Effect.fnUntraced(function* (
   tool: string,
-  look: Effect.Effect<OfficeView>,
-  refreshed: Effect.Effect<OfficeView>
-): Effect.fn.Return<string, OwnerUnclear> {
-  const first = yield* look
-  const isSure =
-    ownersIn(first, tool).length > 0 &&
+  currentView: Effect.Effect<OfficeView>,
+  refreshedView: Effect.Effect<OfficeView>
+): Effect.fn.Return<string, AmbiguousTool> {
+  const first = yield* currentView
+  const isConclusive =
+    ownersOf(first, tool).length > 0 &&
     [...first.computers.values()].every(({ tools }) => tools !== undefined)
-  const owners = ownersIn(isSure ? first : yield* refreshed, tool).toSorted()
+  const owners = ownersOf(isConclusive ? first : yield* refreshedView, tool).toSorted()
   const [owner, ...others] = owners
-  return owner !== undefined && others.length === 0 ? owner : yield* new OwnerUnclear({ tool, owners })
+  return owner !== undefined && others.length === 0 ? owner : yield* new AmbiguousTool({ tool, owners })
 })

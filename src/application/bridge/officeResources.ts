@@ -1,36 +1,36 @@
 import { Effect, Result } from "effect"
 import { Base64 } from "effect/encoding"
-import { fromOfficeUri, officeUri, readWindow } from "../../domain/bridge/resources.ts"
+import { parseOfficeUri, toOfficeUri, parseRenderedWindow } from "../../domain/bridge/resources.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import type { DocumentSummary } from "../../domain/protocol/v0_2/calls.ts"
 import { Agent } from "../agent/Agent.ts"
 import type { FetchedDocument } from "../agent/Reading.ts"
 import type { OfficeView } from "../agent/OfficeView.ts"
-import { McpFailure } from "../ports/McpSession.ts"
+import { McpSessionError } from "../ports/McpSession.ts"
 
 /** How many documents of one Computer are listed, and how many one request brings. */
-const documents = { most: 1000, page: 100 }
+const documentPaging = { maxCount: 1000, pageSize: 100 }
 
 /** What every window of an office shows, by the window's URI there. */
 export const windowsOf = (view: OfficeView): ReadonlyMap<string, string> =>
   new Map(
     [...view.computers].flatMap(([computer, { desktop = [] }]) =>
       desktop.flatMap((entry) => {
-        const { text, uri } = readWindow(entry)
-        const exposed = officeUri({ computer, uri })
+        const { text, uri } = parseRenderedWindow(entry)
+        const exposed = toOfficeUri({ computer, uri })
         return exposed === undefined ? [] : [[exposed, text] as const]
       })
     )
   )
 
-const windowListing = (uri: string): JsonObject => ({
+const toWindowResource = (uri: string): JsonObject => ({
   uri,
   name: uri.replace(/^window:\/\/([^?]*).*$/s, "$1"),
   description: "A window of a Computer: what it shows right now",
   mimeType: "text/plain"
 })
 
-const documentListing = (uri: string, { pageCount, summary, title }: DocumentSummary): JsonObject => ({
+const toDocumentResource = (uri: string, { pageCount, summary, title }: DocumentSummary): JsonObject => ({
   uri,
   name: title,
   title,
@@ -41,8 +41,11 @@ const documentListing = (uri: string, { pageCount, summary, title }: DocumentSum
 /** Every document of a Computer, as far as its catalogue can be read. */
 const documentsOf = Effect.fnUntraced(function* (agent: Agent["Service"], computer: string) {
   const found: Array<DocumentSummary> = []
-  while (found.length < documents.most) {
-    const page = yield* agent.findDocuments(computer, { offset: found.length, limit: documents.page })
+  while (found.length < documentPaging.maxCount) {
+    const page = yield* agent.findDocuments(computer, {
+      offset: found.length,
+      limit: documentPaging.pageSize
+    })
     found.push(...page.documents)
     if (page.documents.length === 0 || found.length >= page.totalCount) break
   }
@@ -50,7 +53,7 @@ const documentsOf = Effect.fnUntraced(function* (agent: Agent["Service"], comput
 })
 
 /** The windows and documents of all Computers, as MCP lists resources. */
-export const listResources = Effect.gen(function* () {
+export const listOfficeResources = Effect.gen(function* () {
   const agent = yield* Agent
   const view = yield* agent.view
   const lists = yield* Effect.forEach(
@@ -62,27 +65,33 @@ export const listResources = Effect.gen(function* () {
         ),
         Effect.map((summaries) =>
           summaries.flatMap((summary) => {
-            const uri = officeUri({ computer, uri: summary.uri })
-            return uri === undefined ? [] : [documentListing(uri, summary)]
+            const uri = toOfficeUri({ computer, uri: summary.uri })
+            return uri === undefined ? [] : [toDocumentResource(uri, summary)]
           })
         )
       ),
     { concurrency: "unbounded" }
   )
-  return [...[...windowsOf(view).keys()].map(windowListing), ...lists.flat()]
+  return [...[...windowsOf(view).keys()].map(toWindowResource), ...lists.flat()]
 })
 
 const notFound = (uri: string) =>
-  new McpFailure({ kind: "protocol", code: -32002, message: `There is no resource ${uri} in this office` })
+  new McpSessionError({
+    reason: "protocol",
+    code: -32002,
+    message: `There is no resource ${uri} in this office`
+  })
 
 /** Media types whose documents are text. */
-const isText = (mimeType: string | undefined): boolean =>
+const isTextType = (mimeType: string | undefined): boolean =>
   /^text\/|[/+](json|xml|yaml|toml)\b|javascript/i.test(mimeType ?? "")
 
 /** A document as MCP has contents: text where it is text, else its bytes in base64. */
-const contentsOf = (uri: string, { bytes, mimeType }: FetchedDocument): JsonObject => {
+const toContents = (uri: string, { bytes, mimeType }: FetchedDocument): JsonObject => {
   const blob = Base64.encode(bytes)
-  const text = isText(mimeType) ? Result.getOrElse(Base64.decodeString(blob), () => "\u{fffd}") : "\u{fffd}"
+  const text = isTextType(mimeType)
+    ? Result.getOrElse(Base64.decodeString(blob), () => "\u{fffd}")
+    : "\u{fffd}"
   // What is no UTF-8 has lost something as text.
   return {
     uri,
@@ -92,15 +101,15 @@ const contentsOf = (uri: string, { bytes, mimeType }: FetchedDocument): JsonObje
 }
 
 /** What a window shows right now, or the contents of a document. */
-export const readResource = Effect.fnUntraced(function* (
+export const readOfficeResource = Effect.fnUntraced(function* (
   uri: string
-): Effect.fn.Return<ReadonlyArray<JsonObject>, McpFailure, Agent> {
+): Effect.fn.Return<ReadonlyArray<JsonObject>, McpSessionError, Agent> {
   const agent = yield* Agent
   const { computers } = yield* agent.view
-  const target = fromOfficeUri(uri, computers.keys())
+  const target = parseOfficeUri(uri, computers.keys())
   if (target === undefined) return yield* notFound(uri)
   const unavailable = ({ message }: { readonly message: string }) =>
-    new McpFailure({ kind: "unavailable", message })
+    new McpSessionError({ reason: "unavailable", message })
   if (target.uri.startsWith("window:")) {
     const windows = yield* Effect.mapError(
       agent.getDesktop(target.computer, { window: target.uri }),
@@ -109,8 +118,8 @@ export const readResource = Effect.fnUntraced(function* (
     const [entry] = windows
     return entry === undefined
       ? yield* notFound(uri)
-      : [{ uri, mimeType: "text/plain", text: readWindow(entry).text }]
+      : [{ uri, mimeType: "text/plain", text: parseRenderedWindow(entry).text }]
   }
   const document = yield* Effect.mapError(agent.fetchDocument(target.computer, target.uri), unavailable)
-  return [contentsOf(uri, document)]
+  return [toContents(uri, document)]
 })

@@ -1,20 +1,20 @@
 import { Effect } from "effect"
 import { exposedName } from "../../domain/bridge/names.ts"
-import { indexTools } from "../../domain/bridge/search.ts"
+import { makeToolIndex } from "../../domain/bridge/search.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json.ts"
-import type { SmcpTool, ToolResult } from "../../domain/protocol/v0_2/tools.ts"
-import { codes } from "../../domain/refusal.ts"
-import { approves } from "../../domain/tools/approval.ts"
+import type { Tool, ToolResult } from "../../domain/protocol/v0_2/tools.ts"
+import { errorCodes } from "../../domain/refusal.ts"
+import { matchesToolPattern } from "../../domain/tools/approval.ts"
 import { toMcpTool } from "../../domain/tools/listing.ts"
 import { errorCodeOf, toMcpResult } from "../../domain/tools/result.ts"
 import type { Agent } from "../agent/Agent.ts"
 import type { OfficeView } from "../agent/OfficeView.ts"
-import type { OfficeSessionOptions } from "./OfficeSession.ts"
+import type { OfficeMcpSessionOptions } from "./OfficeSession.ts"
 
 /** A tool of the office under the name that hosts know it by. */
 interface OfficeTool {
   readonly computer: string
-  readonly tool: SmcpTool
+  readonly tool: Tool
 }
 
 /** The tools of an office at one moment. */
@@ -25,19 +25,19 @@ export interface OfficeTools {
 }
 
 /** More tools than this are searched, not listed: models choose badly among many. */
-const searchAbove = 60
+const searchThreshold = 60
 
 /** How long a call may take, in seconds: hosts cancel what they do not want to wait for. */
-const usualTimeout = 300
+const defaultTimeoutSeconds = 300
 
 /** How many tools a search gives unless asked otherwise, and at most. */
-const found = { usual: 10, most: 50 }
+const searchResults = { defaultCount: 10, maxCount: 50 }
 
-const text = (type: string, description: string) => ({ type, description })
+const property = (type: string, description: string) => ({ type, description })
 const readOnly = { readOnlyHint: true, openWorldHint: false }
 
 /** What the office itself offers; no tool of a Computer has such a name. */
-const ownTools: ReadonlyArray<JsonObject> = [
+const officeToolListings: ReadonlyArray<JsonObject> = [
   {
     name: "computers_list",
     description: "Lists the Computers of the office: whose tools are here, and how many.",
@@ -51,16 +51,16 @@ const ownTools: ReadonlyArray<JsonObject> = [
     inputSchema: {
       type: "object",
       properties: {
-        computer: text("string", "Name of the Computer; all of them when left out"),
-        size: { ...text("integer", "At most so many windows of each Computer"), minimum: 1 },
-        window: text("string", "Only the window of this exact URI")
+        computer: property("string", "Name of the Computer; all of them when left out"),
+        size: { ...property("integer", "At most so many windows of each Computer"), minimum: 1 },
+        window: property("string", "Only the window of this exact URI")
       }
     },
     annotations: { title: "Show desktop", ...readOnly }
   }
 ]
 
-const searchTools: ReadonlyArray<JsonObject> = [
+const searchToolListings: ReadonlyArray<JsonObject> = [
   {
     name: "tools_search",
     description:
@@ -69,8 +69,12 @@ const searchTools: ReadonlyArray<JsonObject> = [
     inputSchema: {
       type: "object",
       properties: {
-        query: text("string", "Words for what is to be done"),
-        limit: { ...text("integer", "At most so many tools"), minimum: 1, maximum: found.most }
+        query: property("string", "Words for what is to be done"),
+        limit: {
+          ...property("integer", "At most so many tools"),
+          minimum: 1,
+          maximum: searchResults.maxCount
+        }
       },
       required: ["query"]
     },
@@ -92,8 +96,8 @@ const searchTools: ReadonlyArray<JsonObject> = [
     inputSchema: {
       type: "object",
       properties: {
-        name: text("string", "Name of the tool"),
-        arguments: text("object", "What the tool takes, as tools_describe tells it")
+        name: property("string", "Name of the tool"),
+        arguments: property("object", "What the tool takes, as tools_describe tells it")
       },
       required: ["name"]
     },
@@ -102,51 +106,51 @@ const searchTools: ReadonlyArray<JsonObject> = [
 ]
 
 /** A tool as MCP lists it; where it comes from stands in `_meta`. */
-const listing = (name: string, { computer, tool }: OfficeTool): JsonObject =>
+const toListing = (name: string, { computer, tool }: OfficeTool): JsonObject =>
   toMcpTool(name, tool, { a2c_computer: computer, a2c_tool: tool.name })
 
 /** The tools of an office as hosts see them; more than a model can choose from are found by searching. */
-export const toolsOf = (
+export const exposeTools = (
   view: OfficeView,
-  { budget, pinned = [], tools = "auto" }: OfficeSessionOptions
+  { maxToolNameLength, pinned = [], tools = "auto" }: OfficeMcpSessionOptions
 ): OfficeTools => {
   const byName = new Map<string, OfficeTool>()
   for (const [computer, { tools: listed = [] }] of view.computers) {
     for (const tool of listed) {
-      const name = exposedName({ owner: computer, tool: tool.name }, budget)
+      const name = exposedName({ owner: computer, tool: tool.name }, maxToolNameLength)
       if (!byName.has(name)) byName.set(name, { computer, tool })
     }
   }
-  const isSearched = tools === "search" || (tools === "auto" && byName.size > searchAbove)
+  const isSearchMode = tools === "search" || (tools === "auto" && byName.size > searchThreshold)
   const shown = [...byName].filter(
-    ([, { computer, tool }]) => !isSearched || approves(pinned, computer, tool.name)
+    ([, { computer, tool }]) => !isSearchMode || matchesToolPattern(pinned, computer, tool.name)
   )
   return {
     byName,
     listed: [
-      ...ownTools,
-      ...(isSearched ? searchTools : []),
-      ...shown.map(([name, tool]) => listing(name, tool))
+      ...officeToolListings,
+      ...(isSearchMode ? searchToolListings : []),
+      ...shown.map(([name, tool]) => toListing(name, tool))
     ]
   }
 }
 
-const said = (value: string): JsonObject => ({ content: [{ type: "text", text: value }] })
-const failed = (value: string): JsonObject => ({ ...said(value), isError: true })
+const textResult = (value: string): JsonObject => ({ content: [{ type: "text", text: value }] })
+const errorResult = (value: string): JsonObject => ({ ...textResult(value), isError: true })
 
 /** What a model can do about a failure that lies with the owner of a Computer. */
-const advice: { readonly [code: number]: string } = {
-  [codes.confirmationRequired]:
+const hints: { readonly [code: number]: string } = {
+  [errorCodes.confirmationRequired]:
     "The owner of the Computer has to agree to this call. Tell the user, or go on without this tool.",
-  [codes.authorizationRequired]:
+  [errorCodes.authorizationRequired]:
     "The owner of the Computer has to authorize its MCP server first. Tell the user; trying again does not help.",
-  [codes.authorizationFailed]:
+  [errorCodes.authorizationFailed]:
     "The rights of the Computer at this service do not suffice. Tell the user; trying again does not help."
 }
 
 /** A result as MCP has it; failures of a known kind say what to do. */
-const toMcp = (result: ToolResult): JsonObject => {
-  const hint = advice[errorCodeOf(result) ?? 0]
+const toHintedMcpResult = (result: ToolResult): JsonObject => {
+  const hint = hints[errorCodeOf(result) ?? 0]
   return toMcpResult(
     hint === undefined ? result : { ...result, content: [...result.content, { type: "text", text: hint }] }
   )
@@ -155,42 +159,45 @@ const toMcp = (result: ToolResult): JsonObject => {
 const namesOf = (value: unknown): ReadonlyArray<string> =>
   Array.isArray(value) ? value.filter((item): item is string => typeof item === "string") : []
 
-type Named = OfficeTools["byName"]
+type ToolsByName = OfficeTools["byName"]
 
-const indexOf = (byName: Named) => indexTools([...byName].map(([name, { tool }]) => [name, tool]))
+const buildIndex = (byName: ToolsByName) => makeToolIndex([...byName].map(([name, { tool }]) => [name, tool]))
 
-const unknown = (name: string, byName: Named): JsonObject => {
-  const near = indexOf(byName).search(name, 3)
-  const hint = near.length === 0 ? "" : ` Similar: ${near.join(", ")}.`
-  return failed(`There is no tool '${name}' in this office (any more).${hint}`)
+const unknownTool = (name: string, byName: ToolsByName): JsonObject => {
+  const similar = buildIndex(byName).search(name, 3)
+  const hint = similar.length === 0 ? "" : ` Similar: ${similar.join(", ")}.`
+  return errorResult(`There is no tool '${name}' in this office (any more).${hint}`)
 }
 
-const search = (byName: Named, { limit, query }: JsonObject): JsonObject => {
-  const most = typeof limit === "number" ? Math.max(1, Math.min(limit, found.most)) : found.usual
-  const names = indexOf(byName).search(typeof query === "string" ? query : "", most)
+const searchByQuery = (byName: ToolsByName, { limit, query }: JsonObject): JsonObject => {
+  const count =
+    typeof limit === "number"
+      ? Math.max(1, Math.min(limit, searchResults.maxCount))
+      : searchResults.defaultCount
+  const names = buildIndex(byName).search(typeof query === "string" ? query : "", count)
   const lines = names.map((name) => `${name}: ${byName.get(name)?.tool.description ?? ""}`)
   const none = `No tool fits; the office has ${byName.size}. Try other words.`
-  return said(lines.length === 0 ? none : lines.join("\n"))
+  return textResult(lines.length === 0 ? none : lines.join("\n"))
 }
 
-const describe = (byName: Named, { names }: JsonObject): JsonObject => {
+const describeByName = (byName: ToolsByName, { names }: JsonObject): JsonObject => {
   const wanted = namesOf(names)
   const missing = wanted.find((name) => !byName.has(name))
-  if (missing !== undefined) return unknown(missing, byName)
+  if (missing !== undefined) return unknownTool(missing, byName)
   const tools = wanted.flatMap((name) => {
     const tool = byName.get(name)
-    return tool === undefined ? [] : [listing(name, tool)]
+    return tool === undefined ? [] : [toListing(name, tool)]
   })
-  return said(JSON.stringify(tools, null, 2))
+  return textResult(JSON.stringify(tools, null, 2))
 }
 
-const nobody = "No Computer is in this office."
+const noComputers = "No Computer is in this office."
 
 const listComputers = ({ computers }: OfficeView): JsonObject => {
   const lines = [...computers].map(([name, { tools }]) =>
     tools === undefined ? `${name}: not known yet` : `${name}: ${tools.length} tools`
   )
-  return said(lines.length === 0 ? nobody : lines.join("\n"))
+  return textResult(lines.length === 0 ? noComputers : lines.join("\n"))
 }
 
 const showDesktop = Effect.fnUntraced(function* (
@@ -198,9 +205,9 @@ const showDesktop = Effect.fnUntraced(function* (
   { computer, size, window }: JsonObject
 ): Effect.fn.Return<JsonObject> {
   const { computers } = yield* agent.view
-  if (computers.size === 0) return said(nobody)
+  if (computers.size === 0) return textResult(noComputers)
   if (typeof computer === "string" && !computers.has(computer)) {
-    return failed(`There is no Computer '${computer}' here, only ${[...computers.keys()].join(", ")}`)
+    return errorResult(`There is no Computer '${computer}' here, only ${[...computers.keys()].join(", ")}`)
   }
   const options = {
     ...(typeof size === "number" && { size }),
@@ -219,19 +226,19 @@ const showDesktop = Effect.fnUntraced(function* (
 })
 
 /** Calls the tools of an office by their names there. What fails is a result that says why: a model can act on it. */
-export const makeCaller = (
+export const makeToolCaller = (
   agent: Agent["Service"],
   current: Effect.Effect<OfficeTools>,
-  { timeout = usualTimeout }: OfficeSessionOptions
+  { timeout = defaultTimeoutSeconds }: OfficeMcpSessionOptions
 ) => {
   const call = Effect.fnUntraced(function* (name: string, params: JsonObject) {
     const { byName } = yield* current
     const target = byName.get(name)
-    if (target === undefined) return unknown(name, byName)
+    if (target === undefined) return unknownTool(name, byName)
     const { computer, tool } = target
     return yield* Effect.match(agent.callTool({ computer, tool: tool.name, params, timeout }), {
-      onSuccess: toMcp,
-      onFailure: ({ message }) => failed(`The call could not be made: ${message}`)
+      onSuccess: toHintedMcpResult,
+      onFailure: ({ message }) => errorResult(`The call could not be made: ${message}`)
     })
   })
 
@@ -242,14 +249,14 @@ export const makeCaller = (
       case "desktop_get":
         return showDesktop(agent, params)
       case "tools_search":
-        return Effect.map(current, ({ byName }) => search(byName, params))
+        return Effect.map(current, ({ byName }) => searchByQuery(byName, params))
       case "tools_describe":
-        return Effect.map(current, ({ byName }) => describe(byName, params))
+        return Effect.map(current, ({ byName }) => describeByName(byName, params))
       case "tools_call": {
         const { arguments: given = {}, name: wanted } = params
         return typeof wanted === "string" && isJsonObject(given)
           ? call(wanted, given)
-          : Effect.succeed(failed("Expected {name, arguments}: the name of a tool, and an object"))
+          : Effect.succeed(errorResult("Expected {name, arguments}: the name of a tool, and an object"))
       }
       default:
         return call(name, params)

@@ -1,6 +1,6 @@
 import { Context, Effect, Layer, type Scope, type Stream } from "effect"
-import type { Setup, SetupDifference, Variables } from "../../domain/config/setup.ts"
-import type { Part } from "../../domain/office/notice.ts"
+import type { Setup, SetupDiff, Variables } from "../../domain/config/setup.ts"
+import type { ComputerPart } from "../../domain/office/notice.ts"
 import type { ComputerConfig } from "../../domain/protocol/v0_2/config.ts"
 import type { ToolResult } from "../../domain/protocol/v0_2/tools.ts"
 import type { Catalogue } from "../../domain/tools/catalogue.ts"
@@ -13,10 +13,10 @@ import { type DesktopRequest, makeDesktop } from "./Desktop.ts"
 import { makeDocuments } from "./Documents.ts"
 import type { Inputs } from "./Inputs.ts"
 import type { ServerStates } from "./Offer.ts"
-import { receiverFor } from "./Receiver.ts"
-import { type AlreadySeated, makeSeat, type SeatRequest, type SeatStatus } from "./Seat.ts"
-import { concealLogs, makeSecrets } from "./Secrets.ts"
-import { makeSessionPool, type UnknownServer } from "./SessionPool.ts"
+import { makeRequestHandler } from "./Receiver.ts"
+import { type AlreadyJoined, makeOfficeConnection, type JoinOptions, type OfficeStatus } from "./Seat.ts"
+import { redactLogs, makeSecrets } from "./Secrets.ts"
+import { makeServerSupervisor, type UnknownServer } from "./SessionPool.ts"
 import { type LocalCall, makeToolCalls, type ToolCallRecord } from "./ToolCalls.ts"
 
 /** Who the Computer is, where, and what it drives. */
@@ -28,7 +28,7 @@ export interface ComputerOptions {
   /** What stands for `${name}` in the parameters of the servers. */
   readonly variables?: Variables
   /** Keep trying while the Server cannot be reached, or lets nobody in right now; otherwise that is a failure. */
-  readonly patient?: boolean
+  readonly retryInitialConnect?: boolean
 }
 
 interface ComputerShape {
@@ -43,7 +43,7 @@ interface ComputerShape {
   /** What is configured now, with its placeholders unfilled. */
   readonly setup: Effect.Effect<Setup>
   /** Makes the servers those of another setup. Whoever did not change keeps its session. */
-  readonly reconfigure: (setup: Setup) => Effect.Effect<SetupDifference>
+  readonly reconfigure: (setup: Setup) => Effect.Effect<SetupDiff>
   /** Starts a server that does not run, even a disabled one, and waits until it runs or cannot. */
   readonly start: (server: string) => Effect.Effect<void, UnknownServer>
   /** Stops a server until it is started again. Its running calls end with an error. */
@@ -55,10 +55,10 @@ interface ComputerShape {
   /** The desktop as the office would see it. */
   readonly desktop: (request: DesktopRequest) => Effect.Effect<ReadonlyArray<string>>
   /** Where the Computer stands with the Server, now and after every change. */
-  readonly status: Stream.Stream<SeatStatus>
+  readonly status: Stream.Stream<OfficeStatus>
   /** The office the Computer is in or comes back to. */
   readonly office: Effect.Effect<string | undefined>
-  readonly join: (request: SeatRequest) => Effect.Effect<void, JoinFailed | AlreadySeated>
+  readonly join: (request: JoinOptions) => Effect.Effect<void, JoinFailed | AlreadyJoined>
   /** Leaves the office; the servers run on. Calls for its Agent end. */
   readonly leave: Effect.Effect<void>
   /** The seat itself, for events that this version does not know. */
@@ -69,83 +69,83 @@ const make = Effect.fnUntraced(function* ({
   config,
   name,
   office,
-  patient,
+  retryInitialConnect,
   variables = {}
 }: ComputerOptions): Effect.fn.Return<
   ComputerShape,
   JoinFailed,
   Scope.Scope | TransportClient | McpConnector | Inputs
 > {
-  const { startupPatience } = yield* ComputerSettings
+  const { startupTimeout } = yield* ComputerSettings
   const secrets = makeSecrets()
-  const guarded = concealLogs(secrets)
-  const seat = yield* makeSeat(name)
+  const withRedactedLogs = redactLogs(secrets)
+  const connection = yield* makeOfficeConnection(name)
 
   /** What has changed while the office was being joined: it may have looked before, and cannot have heard. */
-  const untold = new Set<Part>()
+  const backlog = new Set<ComputerPart>()
 
   /** Tells the office that a part has changed; nobody is told while there is no office. */
-  const announce = (part: Part) =>
+  const notifyChanged = (part: ComputerPart) =>
     Effect.suspend(() => {
-      const member = seat.member()
-      const unheard = Effect.sync(() => void untold.add(part))
-      if (member === undefined) return unheard
-      const { event, request } = member.line.reports[part]
-      return Effect.catch(member.tell(event, jsonBody(request.encode({ computer: name }))), () => unheard)
+      const member = connection.member()
+      const defer = Effect.sync(() => void backlog.add(part))
+      if (member === undefined) return defer
+      const { event, request } = member.line.updates[part]
+      return Effect.catch(member.notify(event, jsonBody(request.encode({ computer: name }))), () => defer)
     })
-  const catchUp = Effect.suspend(() => {
-    const parts = [...untold]
-    untold.clear()
-    return Effect.forEach(parts, announce, { discard: true })
+  const flush = Effect.suspend(() => {
+    const parts = [...backlog]
+    backlog.clear()
+    return Effect.forEach(parts, notifyChanged, { discard: true })
   })
 
-  const pool = yield* guarded(makeSessionPool({ config, variables }, secrets, announce))
-  const calls = yield* guarded(makeToolCalls(pool))
-  const used = () => calls.history().map(({ server }) => server)
-  const desktop = yield* makeDesktop(pool, used)
-  const documents = yield* makeDocuments(pool, used)
+  const servers = yield* withRedactedLogs(makeServerSupervisor({ config, variables }, secrets, notifyChanged))
+  const calls = yield* withRedactedLogs(makeToolCalls(servers))
+  const recentServers = () => calls.history().map(({ server }) => server)
+  const desktop = yield* makeDesktop(servers, recentServers)
+  const documents = yield* makeDocuments(servers, recentServers)
 
-  const join = (request: SeatRequest) =>
-    seat.join(request, (member) => {
-      untold.clear()
-      const receive = receiverFor({ name, pool, calls, desktop, documents }, member)
+  const join = (request: JoinOptions) =>
+    connection.join(request, (member) => {
+      backlog.clear()
+      const handle = makeRequestHandler({ name, servers, calls, desktop, documents }, member)
       return {
-        receive: (event, body) => guarded(receive(event, body)),
-        onJoined: catchUp,
+        onMessage: (event, body) => withRedactedLogs(handle(event, body)),
+        onJoined: flush,
         onLost: () => calls.reset
       }
     })
   // Once more afterwards: a call may have come while others were ending.
   // The office hears that the Computer leaves before its servers end.
-  yield* Effect.addFinalizer(() => seat.leave)
-  const leave = calls.reset.pipe(Effect.andThen(seat.leave), Effect.andThen(calls.reset))
+  yield* Effect.addFinalizer(() => connection.leave)
+  const leave = calls.reset.pipe(Effect.andThen(connection.leave), Effect.andThen(calls.reset))
 
   if (office !== undefined) {
-    yield* Effect.timeoutOption(pool.started, startupPatience)
+    yield* Effect.timeoutOption(servers.startupCompleted, startupTimeout)
     yield* Effect.catchTag(
-      join({ office, ...(patient !== undefined && { patient }) }),
+      join({ office, ...(retryInitialConnect !== undefined && { retryInitialConnect }) }),
       "AlreadySeated",
       Effect.die
     )
   }
 
   return {
-    servers: Effect.sync(pool.states),
-    changes: pool.changes,
-    catalogue: Effect.sync(pool.catalogue),
+    servers: Effect.sync(servers.states),
+    changes: servers.changes,
+    catalogue: Effect.sync(servers.catalogue),
     history: Effect.sync(calls.history),
-    setup: Effect.sync(pool.setup),
-    reconfigure: (setup) => guarded(pool.apply(setup)),
-    start: (server) => guarded(pool.start(server)),
-    stop: (server) => guarded(pool.stop(server)),
-    restart: (server) => guarded(pool.restart(server)),
-    callTool: (call) => guarded(calls.callHere(call)),
-    desktop: (request) => guarded(desktop.show(request)),
-    status: seat.status,
-    office: Effect.sync(seat.office),
+    setup: Effect.sync(servers.setup),
+    reconfigure: (setup) => withRedactedLogs(servers.reconfigure(setup)),
+    start: (server) => withRedactedLogs(servers.start(server)),
+    stop: (server) => withRedactedLogs(servers.stop(server)),
+    restart: (server) => withRedactedLogs(servers.restart(server)),
+    callTool: (call) => withRedactedLogs(calls.callLocally(call)),
+    desktop: (request) => withRedactedLogs(desktop.show(request)),
+    status: connection.status,
+    office: Effect.sync(connection.office),
     join,
     leave,
-    member: Effect.sync(seat.member)
+    member: Effect.sync(connection.member)
   }
 })
 

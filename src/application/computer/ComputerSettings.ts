@@ -58,15 +58,15 @@ export interface ComputerSettings {
   /** How long an MCP server may take to start and answer; the first start of one may download it. */
   readonly connectTimeout: Duration.Duration
   /** How long the Computer waits for its servers before it joins the office; late ones are announced. */
-  readonly startupPatience: Duration.Duration
+  readonly startupTimeout: Duration.Duration
   /** How long listing or reading resources may take; slower ones are left out. */
   readonly readTimeout: Duration.Duration
   /** How often an MCP server is asked for a sign of life. */
-  readonly livenessInterval: Duration.Duration
+  readonly keepaliveInterval: Duration.Duration
   /** Changes that follow each other within this time are looked at, and announced, together. */
-  readonly changePause: Duration.Duration
+  readonly changeThrottle: Duration.Duration
   /** Show windows and documents of servers, too, that do not tell when they change. */
-  readonly showUnwatched: boolean
+  readonly showUnsubscribable: boolean
   /** Asked before a tool runs that is not marked `auto_apply`; without it such calls fail with 4005. */
   readonly confirm: Confirm | undefined
   /** Turns documents into URIs; without it they are refused with 4011. */
@@ -81,11 +81,11 @@ export const ComputerSettings = Context.Reference<ComputerSettings>(
   {
     defaultValue: () => ({
       connectTimeout: Duration.minutes(1),
-      startupPatience: Duration.seconds(5),
+      startupTimeout: Duration.seconds(5),
       readTimeout: Duration.seconds(10),
-      livenessInterval: Duration.seconds(30),
-      changePause: Duration.millis(100),
-      showUnwatched: false,
+      keepaliveInterval: Duration.seconds(30),
+      changeThrottle: Duration.millis(100),
+      showUnsubscribable: false,
       confirm: undefined,
       resolveDpe: undefined,
       onProgress: (report) => Effect.logDebug("tool progress", report)

@@ -1,10 +1,10 @@
 import { Clock, Duration, Effect } from "effect"
 import { organizeDesktop, type WindowResource } from "../../domain/desktop/organize.ts"
-import { isWindowUri, looksLikeWindow } from "../../domain/desktop/window.ts"
+import { isWindowUri, hasWindowScheme } from "../../domain/desktop/window.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import { ComputerSettings } from "./ComputerSettings.ts"
-import type { ReadyServer } from "./Offer.ts"
-import type { SessionPool } from "./SessionPool.ts"
+import type { RunningMcpServer } from "./Offer.ts"
+import type { ServerSupervisor } from "./SessionPool.ts"
 
 /** Which part of the desktop is wanted. */
 export interface DesktopRequest {
@@ -21,58 +21,61 @@ export interface Desktop {
 }
 
 /** How many windows of one server are read at once. */
-const readers = 16
+const maxConcurrentReads = 16
 
 const textOf = (value: unknown): string => (typeof value === "string" ? value : "")
 
 /** A desktop over a pool; `history` names the servers of past calls, oldest first. */
 export const makeDesktop = Effect.fnUntraced(function* (
-  pool: SessionPool,
+  servers: ServerSupervisor,
   history: () => ReadonlyArray<string>
 ): Effect.fn.Return<Desktop> {
   const { readTimeout } = yield* ComputerSettings
 
-  const left = (server: string, uri: string, reason: string) =>
+  const skipWindow = (server: string, uri: string, reason: string) =>
     Effect.as(Effect.logWarning("window left out", { server, uri, reason }), [])
 
   /** Gives up when `deadline` has come, in milliseconds since 1970. */
-  const inTime =
-    <A, B>(deadline: number, late: Effect.Effect<B>) =>
+  const withDeadline =
+    <A, B>(deadline: number, onTimeout: Effect.Effect<B>) =>
     (effect: Effect.Effect<A>): Effect.Effect<A | B> =>
       Effect.flatMap(Clock.currentTimeMillis, (now) =>
         Effect.timeoutOrElse(effect, {
           duration: Duration.millis(Math.max(0, deadline - now)),
-          orElse: () => late
+          orElse: () => onTimeout
         })
       )
 
   const read = (
-    server: ReadyServer,
+    server: RunningMcpServer,
     resource: JsonObject,
     deadline: number
   ): Effect.Effect<ReadonlyArray<WindowResource>> => {
     const { name } = server.config
     const uri = textOf(resource["uri"])
-    if (!isWindowUri(uri)) return left(name, uri, "its URI is invalid")
+    if (!isWindowUri(uri)) return skipWindow(name, uri, "its URI is invalid")
     return server.session.readResource(uri).pipe(
       Effect.map((contents) => [{ server: name, uri, resource, contents }]),
-      Effect.catch(({ message }) => left(name, uri, message)),
-      inTime(deadline, left(name, uri, `not read within ${Duration.toSeconds(readTimeout)} seconds`))
+      Effect.catch(({ message }) => skipWindow(name, uri, message)),
+      withDeadline(
+        deadline,
+        skipWindow(name, uri, `not read within ${Duration.toSeconds(readTimeout)} seconds`)
+      )
     )
   }
 
   const windowsOf = Effect.fnUntraced(function* (
-    server: ReadyServer,
+    server: RunningMcpServer,
     window: string | undefined,
     deadline: number
   ) {
-    const resources = yield* pool.listed(server, "windows")
+    const resources = yield* servers.freshResources(server, "windows")
     const byUri = new Map(resources.map((resource) => [textOf(resource["uri"]), resource]))
     const wanted = [...byUri.values()].filter(({ uri }) =>
-      window === undefined ? looksLikeWindow(textOf(uri)) : uri === window
+      window === undefined ? hasWindowScheme(textOf(uri)) : uri === window
     )
     const windows = yield* Effect.forEach(wanted, (resource) => read(server, resource, deadline), {
-      concurrency: readers
+      concurrency: maxConcurrentReads
     })
     return windows.flat()
   })
@@ -80,7 +83,7 @@ export const makeDesktop = Effect.fnUntraced(function* (
   const show = Effect.fn("Desktop.show")(function* ({ size, window }: DesktopRequest) {
     if (size !== undefined && size <= 0) return []
     const deadline = (yield* Clock.currentTimeMillis) + Duration.toMillis(readTimeout)
-    const windows = yield* Effect.forEach(pool.shown(), (server) => windowsOf(server, window, deadline), {
+    const windows = yield* Effect.forEach(servers.shown(), (server) => windowsOf(server, window, deadline), {
       concurrency: "unbounded"
     })
     const { entries, warnings } = organizeDesktop(windows.flat(), size, history())

@@ -1,12 +1,12 @@
 import { Clock, Duration, Effect, Option, Result } from "effect"
-import { type DpeUri, hostKey, parseDpeUri } from "../../domain/documents/dpe.ts"
+import { type DpeUri, normalizeHost, parseDpeUri } from "../../domain/documents/dpe.ts"
 import {
-  documentBody,
-  documentUri,
+  parseDocumentBody,
+  parseDocumentUri,
   findDocuments,
   type FinderPage,
   listedPageCount,
-  summarize
+  summarizeDocument
 } from "../../domain/documents/finder.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import type {
@@ -17,43 +17,48 @@ import type {
   GetResourcesReq,
   GetResourcesRet
 } from "../../domain/protocol/v0_2/calls.ts"
-import { capabilityNotSupported, codes, mcpServerNotFound, Refusal } from "../../domain/refusal.ts"
-import type { McpFailure } from "../ports/McpSession.ts"
+import { capabilityNotSupported, errorCodes, mcpServerNotFound, ProtocolError } from "../../domain/refusal.ts"
+import type { McpSessionError } from "../ports/McpSession.ts"
 import { ComputerSettings } from "./ComputerSettings.ts"
-import type { ReadyServer } from "./Offer.ts"
-import { type SessionPool, tooSlow } from "./SessionPool.ts"
+import type { RunningMcpServer } from "./Offer.ts"
+import { type ServerSupervisor, listingTimedOut } from "./SessionPool.ts"
 
 /** The documents and other resources of a Computer's MCP servers. */
 export interface Documents {
   /** One page of one server's resources, as they are (spec §10.5). */
-  readonly resources: (
+  readonly getResources: (
     request: typeof GetResourcesReq.Type
-  ) => Effect.Effect<typeof GetResourcesRet.Type, Refusal>
+  ) => Effect.Effect<typeof GetResourcesRet.Type, ProtocolError>
   /** Where a document can be fetched (spec §10.2). */
-  readonly dpe: (request: typeof GetDpeReq.Type) => Effect.Effect<typeof GetDpeRet.Type, Refusal>
+  readonly getDpe: (request: typeof GetDpeReq.Type) => Effect.Effect<typeof GetDpeRet.Type, ProtocolError>
   /** The catalogue of documents (spec §11). Those that cannot be read in time are left out. */
   readonly find: (request: typeof GetFinderReq.Type) => Effect.Effect<FinderPage>
 }
 
 /** How long a document may take when its request does not say. */
-const usualSeconds = 60
+const defaultDpeSeconds = 60
 
 /** How many document bodies of one server are read at once. */
-const readers = 16
+const maxConcurrentReads = 16
 
 const uriOf = ({ uri }: JsonObject): string => (typeof uri === "string" ? uri : "")
 
-const hostsOf = ({ resources }: ReadyServer): ReadonlySet<string> =>
+const hostsOf = ({ resources }: RunningMcpServer): ReadonlySet<string> =>
   new Set(
     resources.flatMap((resource) => {
       const parsed = parseDpeUri(uriOf(resource))
-      return Result.isSuccess(parsed) ? [hostKey(parsed.success.host)] : []
+      return Result.isSuccess(parsed) ? [normalizeHost(parsed.success.host)] : []
     })
   )
 
-const resolutionFailed = (uri: string, reason: string, category?: string, details?: JsonObject): Refusal =>
-  new Refusal({
-    code: codes.dpeResolutionFailed,
+const resolutionFailed = (
+  uri: string,
+  reason: string,
+  category?: string,
+  details?: JsonObject
+): ProtocolError =>
+  new ProtocolError({
+    code: errorCodes.dpeResolutionFailed,
     message: "DPE Resolution Failed",
     extra: { uri, reason, ...(category !== undefined && { category }) },
     ...(details !== undefined && { details })
@@ -61,23 +66,27 @@ const resolutionFailed = (uri: string, reason: string, category?: string, detail
 
 /** The documents of a pool; `history` names the servers of past calls, oldest first. */
 export const makeDocuments = Effect.fnUntraced(function* (
-  pool: SessionPool,
+  servers: ServerSupervisor,
   history: () => ReadonlyArray<string>
 ): Effect.fn.Return<Documents> {
   const { readTimeout, resolveDpe } = yield* ComputerSettings
 
-  const resources = Effect.fnUntraced(function* ({ cursor, mcpServer, reqId }: typeof GetResourcesReq.Type) {
-    const server = pool.find(mcpServer)
+  const getResources = Effect.fnUntraced(function* ({
+    cursor,
+    mcpServer,
+    reqId
+  }: typeof GetResourcesReq.Type) {
+    const server = servers.find(mcpServer)
     if (server === undefined) return yield* mcpServerNotFound(mcpServer)
     if (!server.session.info.capabilities.resources) {
       return yield* capabilityNotSupported(mcpServer, "resources")
     }
     const { items, nextCursor } = yield* server.session.listResources(cursor).pipe(
-      Effect.timeoutOrElse({ duration: readTimeout, orElse: () => Effect.fail(tooSlow) }),
+      Effect.timeoutOrElse({ duration: readTimeout, orElse: () => Effect.fail(listingTimedOut) }),
       Effect.mapError(
         ({ message }) =>
-          new Refusal({
-            code: codes.internal,
+          new ProtocolError({
+            code: errorCodes.internalError,
             message: `MCP Server '${mcpServer}' failed to list its resources`,
             details: { mcp_error: message },
             extra: { mcp_server_name: mcpServer }
@@ -87,14 +96,14 @@ export const makeDocuments = Effect.fnUntraced(function* (
     return { resources: items, reqId, ...(nextCursor !== undefined && { nextCursor }) }
   })
 
-  const ownersOf = (host: string): ReadonlyArray<ReadyServer> =>
-    pool.ready().filter((server) => hostsOf(server).has(hostKey(host)))
+  const ownersOf = (host: string): ReadonlyArray<RunningMcpServer> =>
+    servers.running().filter((server) => hostsOf(server).has(normalizeHost(host)))
 
   /** The server that owns a host: the first in configuration order (spec §10.3). */
   const ownerOf = Effect.fnUntraced(function* (host: string) {
     let owners = ownersOf(host)
     if (owners.length === 0) {
-      yield* Effect.forEach(pool.ready(), (server) => Effect.ignore(pool.relist(server)), {
+      yield* Effect.forEach(servers.running(), (server) => Effect.ignore(servers.refreshResources(server)), {
         concurrency: "unbounded",
         discard: true
       })
@@ -121,7 +130,7 @@ export const makeDocuments = Effect.fnUntraced(function* (
     }
     const { name } = owner.config
     const resource = owner.resources.find((one) => uriOf(one) === uri)
-    const contents = yield* Effect.mapError(owner.session.readResource(uri), ({ message }: McpFailure) =>
+    const contents = yield* Effect.mapError(owner.session.readResource(uri), ({ message }: McpSessionError) =>
       resolutionFailed(uri, "the MCP server cannot be read", "upstream_unavailable", {
         mcp_server_name: name,
         mcp_error: message
@@ -129,7 +138,7 @@ export const makeDocuments = Effect.fnUntraced(function* (
     )
     const listed = resource?.["mimeType"] ?? contents[0]?.["mimeType"]
     const mimeType = typeof listed === "string" ? listed : undefined
-    const found = yield* Effect.catchCause(
+    const resolved = yield* Effect.catchCause(
       Effect.suspend(() =>
         resolver({ uri, contents, resource, hint: { mcpServerName: name, mimeType, agent, reqId } })
       ),
@@ -141,36 +150,36 @@ export const makeDocuments = Effect.fnUntraced(function* (
           )
         )
     )
-    return typeof found?.uri === "string" && found.uri !== ""
-      ? { ...found, reqId }
+    return typeof resolved?.uri === "string" && resolved.uri !== ""
+      ? { ...resolved, reqId }
       : yield* resolutionFailed(uri, "the resolver gave no URI", "resolver_returned_invalid", {
           mcp_server_name: name
         })
   })
 
-  const dpe = Effect.fn("Documents.dpe")(function* (request: typeof GetDpeReq.Type) {
+  const getDpe = Effect.fn("Documents.dpe")(function* (request: typeof GetDpeReq.Type) {
     const parsed = parseDpeUri(request.uri)
     if (Result.isFailure(parsed)) {
       const { reason, uri } = parsed.failure
-      return yield* new Refusal({
-        code: codes.invalidDpeUri,
+      return yield* new ProtocolError({
+        code: errorCodes.invalidDpeUri,
         message: "Invalid DPE URI",
         extra: { uri, reason }
       })
     }
     if (resolveDpe === undefined) {
-      return yield* new Refusal({
-        code: codes.resolverNotConfigured,
+      return yield* new ProtocolError({
+        code: errorCodes.resolverNotConfigured,
         message: "DPE Resolver Not Configured",
         extra: { uri: request.uri }
       })
     }
-    if (parsed.success.trimmed) {
+    if (parsed.success.isTrimmed) {
       yield* Effect.logWarning("query or fragment of a document URI dropped", { uri: request.uri })
     }
     return yield* resolve(request, parsed.success, resolveDpe).pipe(
       Effect.timeoutOrElse({
-        duration: Duration.seconds(request.timeout ?? usualSeconds),
+        duration: Duration.seconds(request.timeout ?? defaultDpeSeconds),
         orElse: () => Effect.fail(resolutionFailed(parsed.success.uri, "it took too long"))
       })
     )
@@ -181,28 +190,28 @@ export const makeDocuments = Effect.fnUntraced(function* (
    * since 1970.
    */
   const summaryOf = Effect.fnUntraced(function* (
-    server: ReadyServer,
+    server: RunningMcpServer,
     uri: DpeUri,
     resource: JsonObject,
     deadline: number
   ) {
     const { name } = server.config
-    if (listedPageCount(resource) !== undefined) return summarize(name, uri, resource)
-    const left = deadline - (yield* Clock.currentTimeMillis)
-    if (left <= 0) return undefined
+    if (listedPageCount(resource) !== undefined) return summarizeDocument(name, uri, resource)
+    const remaining = deadline - (yield* Clock.currentTimeMillis)
+    if (remaining <= 0) return undefined
     const contents = yield* server.session.readResource(uriOf(resource)).pipe(
-      Effect.timeoutOption(Duration.millis(left)),
+      Effect.timeoutOption(Duration.millis(remaining)),
       Effect.catch(() => Effect.succeedNone)
     )
-    const body = Option.flatMap(contents, documentBody)
-    return summarize(name, uri, resource, Option.getOrUndefined(body))
+    const body = Option.flatMap(contents, parseDocumentBody)
+    return summarizeDocument(name, uri, resource, Option.getOrUndefined(body))
   })
 
-  const documentsOf = Effect.fnUntraced(function* (server: ReadyServer, deadline: number) {
+  const documentsOf = Effect.fnUntraced(function* (server: RunningMcpServer, deadline: number) {
     const documents = yield* Effect.forEach(
-      yield* pool.listed(server, "documents"),
+      yield* servers.freshResources(server, "documents"),
       Effect.fnUntraced(function* (resource) {
-        const uri = documentUri(uriOf(resource))
+        const uri = parseDocumentUri(uriOf(resource))
         if (uri === undefined) return []
         const summary = yield* summaryOf(server, uri, resource, deadline)
         if (summary !== undefined) return [summary]
@@ -211,7 +220,7 @@ export const makeDocuments = Effect.fnUntraced(function* (
         })
         return []
       }),
-      { concurrency: readers }
+      { concurrency: maxConcurrentReads }
     )
     return documents.flat()
   })
@@ -220,12 +229,12 @@ export const makeDocuments = Effect.fnUntraced(function* (
     // One for all: a server of many documents that hangs must not hide those of the others.
     const deadline = (yield* Clock.currentTimeMillis) + Duration.toMillis(readTimeout)
     const documents: ReadonlyArray<ReadonlyArray<DocumentSummary>> = yield* Effect.forEach(
-      pool.shown(),
+      servers.shown(),
       (server) => documentsOf(server, deadline),
       { concurrency: "unbounded" }
     )
     return findDocuments(documents.flat(), request, history())
   })
 
-  return { resources, dpe, find }
+  return { getResources, getDpe, find }
 })

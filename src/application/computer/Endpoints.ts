@@ -1,53 +1,53 @@
 import { Config, Data, Effect, Option, Redacted } from "effect"
-import { parseReference, placeholders, render } from "../../domain/config/placeholders.ts"
-import { type Setup, variableOf } from "../../domain/config/setup.ts"
+import { parsePlaceholder, findPlaceholders, renderPlaceholders } from "../../domain/config/placeholders.ts"
+import { type Setup, findVariable } from "../../domain/config/setup.ts"
 import type { Input, ServerConfig } from "../../domain/protocol/v0_2/config.ts"
-import { type Endpoint, readEndpoint } from "../../domain/protocol/v0_2/parameters.ts"
-import { type Answer, type InputMissing, Inputs } from "./Inputs.ts"
+import { type Endpoint, decodeEndpoint } from "../../domain/protocol/v0_2/parameters.ts"
+import { type ResolvedInput, type InputMissing, Inputs } from "./Inputs.ts"
 import type { Secrets } from "./Secrets.ts"
 
 /** A server's configuration cannot be used; trying again does not help. The message holds no value. */
-export class NotUsable extends Data.TaggedError("NotUsable")<{ readonly message: string }> {}
+export class ConfigUnusable extends Data.TaggedError("NotUsable")<{ readonly message: string }> {}
 
 /** Values that stand in the configuration for all to see are no secrets, nor is a yes or no. */
-const isSecret = (input: Input, { source, value }: Answer): boolean =>
+const isSecretInput = (input: Input, { source, value }: ResolvedInput): boolean =>
   source !== "default" && input.type !== "pickString" && typeof value !== "boolean"
 
-const fromEnvironment = Effect.fnUntraced(function* (
+const readEnvironment = Effect.fnUntraced(function* (
   name: string,
   fallback: string | undefined,
   secrets: Secrets
 ) {
   const value = Option.getOrUndefined(yield* Effect.orDie(Config.option(Config.String(name))))
   if (value === undefined && fallback === undefined) {
-    return yield* new NotUsable({ message: `the environment variable ${name} is not set` })
+    return yield* new ConfigUnusable({ message: `the environment variable ${name} is not set` })
   }
-  if (value !== undefined) secrets.keep(value)
+  if (value !== undefined) secrets.add(value)
   return value ?? fallback
 })
 
 /** The value of one placeholder, or `undefined` when nobody defined it. */
-const valueOf = Effect.fnUntraced(function* (
+const resolvePlaceholder = Effect.fnUntraced(function* (
   text: string,
   server: string,
   { config, variables }: Setup,
   secrets: Secrets
-): Effect.fn.Return<unknown, InputMissing | NotUsable, Inputs> {
-  const reference = parseReference(text)
+): Effect.fn.Return<unknown, InputMissing | ConfigUnusable, Inputs> {
+  const reference = parsePlaceholder(text)
   switch (reference._tag) {
     case "Input": {
       const input = config.inputs.find(({ id }) => id === reference.id)
       if (input === undefined) return undefined
-      const answer = yield* Inputs.use(({ resolve }) => resolve(input, server))
-      if (isSecret(input, answer)) secrets.keep(String(answer.value))
-      return answer.value
+      const resolved = yield* Inputs.use(({ resolve }) => resolve(input, server))
+      if (isSecretInput(input, resolved)) secrets.add(String(resolved.value))
+      return resolved.value
     }
     case "Environment":
-      return yield* fromEnvironment(reference.name, reference.fallback, secrets)
+      return yield* readEnvironment(reference.name, reference.fallback, secrets)
     case "Variable": {
-      const value = variableOf(variables, server, reference.name)
+      const value = findVariable(variables, server, reference.name)
       if (!Redacted.isRedacted(value)) return value
-      secrets.keep(Redacted.value(value))
+      secrets.add(Redacted.value(value))
       return Redacted.value(value)
     }
   }
@@ -61,17 +61,17 @@ export const resolveEndpoint = Effect.fnUntraced(function* (
   { name, parameters, type }: ServerConfig,
   setup: Setup,
   secrets: Secrets
-): Effect.fn.Return<Endpoint, InputMissing | NotUsable, Inputs> {
+): Effect.fn.Return<Endpoint, InputMissing | ConfigUnusable, Inputs> {
   const values = new Map<string, unknown>()
-  for (const text of placeholders(parameters)) {
-    values.set(text, yield* valueOf(text, name, setup, secrets))
+  for (const text of findPlaceholders(parameters)) {
+    values.set(text, yield* resolvePlaceholder(text, name, setup, secrets))
   }
-  const { unknown, value } = render(parameters, (text) => values.get(text))
-  for (const text of unknown) {
+  const { unresolved, value } = renderPlaceholders(parameters, (text) => values.get(text))
+  for (const text of unresolved) {
     yield* Effect.logWarning("unknown placeholder left as it is", { server: name, placeholder: text })
   }
   return yield* Effect.mapError(
-    Effect.fromResult(readEndpoint(type, value)),
-    (message) => new NotUsable({ message })
+    Effect.fromResult(decodeEndpoint(type, value)),
+    (message) => new ConfigUnusable({ message })
   )
 })

@@ -1,13 +1,13 @@
 import { Effect, Layer } from "effect"
 import type { ComputerConfig, ServerConfig } from "../../domain/protocol/v0_2/config.ts"
-import { completeParameters } from "../../domain/protocol/v0_2/parameters.ts"
+import { withParameterDefaults } from "../../domain/protocol/v0_2/parameters.ts"
 import { McpConnector, type McpSession } from "../ports/McpSession.ts"
 
 /** MCP peers of this process by the names of the servers they stand for: devices, packs of tools, an office. */
-export type Sessions = { readonly [server: string]: McpSession }
+export type InProcessSessions = { readonly [server: string]: McpSession }
 
 /** What stands in a configuration for a peer of this process: an office sees no more of it than the name. */
-const standIn = (name: string): ServerConfig => ({
+const inProcessConfig = (name: string): ServerConfig => ({
   name,
   type: "stdio",
   disabled: false,
@@ -15,20 +15,20 @@ const standIn = (name: string): ServerConfig => ({
   toolMeta: {},
   defaultToolMeta: null,
   vrl: null,
-  parameters: completeParameters("stdio", { command: "(in process)" })
+  parameters: withParameterDefaults("stdio", { command: "(in process)" })
 })
 
 /** The configuration with a server for each of these sessions that it does not know yet. */
-export const withSessions = (config: ComputerConfig, sessions: Sessions): ComputerConfig => ({
+export const addInProcessServers = (config: ComputerConfig, sessions: InProcessSessions): ComputerConfig => ({
   ...config,
   servers: {
-    ...Object.fromEntries(Object.keys(sessions).map((name) => [name, standIn(name)])),
+    ...Object.fromEntries(Object.keys(sessions).map((name) => [name, inProcessConfig(name)])),
     ...config.servers
   }
 })
 
 /** Connects servers of these names with the sessions of this process, whatever is configured of how to reach them. */
-export const layer = (sessions: Sessions): Layer.Layer<McpConnector, never, McpConnector> =>
+export const layer = (sessions: InProcessSessions): Layer.Layer<McpConnector, never, McpConnector> =>
   Layer.effect(
     McpConnector,
     Effect.map(McpConnector, ({ connect }) => ({

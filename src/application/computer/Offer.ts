@@ -1,14 +1,14 @@
 import { isWindowUri } from "../../domain/desktop/window.ts"
-import { documentUri } from "../../domain/documents/finder.ts"
-import { type HostClash, hostClashes } from "../../domain/documents/hosts.ts"
+import { parseDocumentUri } from "../../domain/documents/finder.ts"
+import { type HostConflict, findHostConflicts } from "../../domain/documents/hosts.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import type { ServerConfig } from "../../domain/protocol/v0_2/config.ts"
 import { buildCatalogue, type Catalogue } from "../../domain/tools/catalogue.ts"
 import type { McpSession } from "../ports/McpSession.ts"
-import type { Looks } from "./Announcer.ts"
+import type { Fingerprints } from "./Announcer.ts"
 
 /** What a running MCP server offers right now. */
-export interface ReadyServer {
+export interface RunningMcpServer {
   readonly config: ServerConfig
   readonly session: McpSession
   /** Its tools as listed. */
@@ -23,15 +23,15 @@ export type ServerState =
   | { readonly _tag: "Stopped"; readonly reason: "disabled" | "on request" }
   /** `attempt` counts from 1, anew after every stable time. */
   | { readonly _tag: "Starting"; readonly attempt: number }
-  | ({ readonly _tag: "Ready" } & ReadyServer)
+  | ({ readonly _tag: "Ready" } & RunningMcpServer)
   /** It runs and is offered, but not all is well. */
-  | ({ readonly _tag: "Degraded"; readonly reason: string } & ReadyServer)
+  | ({ readonly _tag: "Degraded"; readonly reason: string } & RunningMcpServer)
   /** It has ended or could not be started, and is started again at `until`, in milliseconds since 1970. */
   | {
       readonly _tag: "BackingOff"
       readonly reason: string
       readonly attempt: number
-      readonly until: number
+      readonly retryAt: number
     }
   /** It cannot run as it is configured; trying again would not help. */
   | { readonly _tag: "Failed"; readonly reason: string }
@@ -40,86 +40,95 @@ export type ServerState =
 export type ServerStates = ReadonlyMap<string, ServerState>
 
 /** The states of a server that runs. */
-export type RunningState = Extract<ServerState, ReadyServer>
+export type RunningState = Extract<ServerState, RunningMcpServer>
 
 /** Does it run? */
 export const isRunning = (state: ServerState | undefined): state is RunningState =>
   state?._tag === "Ready" || state?._tag === "Degraded"
 
 /** Everything the office can see of the servers together. */
-export interface Offer {
+export interface ServersSnapshot {
   readonly states: ServerStates
   /** Those that run. */
-  readonly ready: ReadonlyArray<ReadyServer>
+  readonly running: ReadonlyArray<RunningMcpServer>
   /** Those of them whose windows and documents are shown. */
-  readonly shown: ReadonlyArray<ReadyServer>
+  readonly shown: ReadonlyArray<RunningMcpServer>
   readonly catalogue: Catalogue
-  readonly clashes: ReadonlyArray<HostClash>
+  readonly hostConflicts: ReadonlyArray<HostConflict>
   /** What each part looks like, for comparing. */
-  readonly looks: Looks
+  readonly fingerprints: Fingerprints
 }
 
 const uriOf = (resource: JsonObject): string => (typeof resource["uri"] === "string" ? resource["uri"] : "")
 
-const uris = ({ resources }: ReadyServer, belongs: (uri: string) => boolean): ReadonlyArray<string> =>
-  resources.map(uriOf).filter(belongs)
+const urisOf = ({ resources }: RunningMcpServer, matches: (uri: string) => boolean): ReadonlyArray<string> =>
+  resources.map(uriOf).filter(matches)
 
 /** Is this the URI of a document? */
-export const isDocument = (uri: string): boolean => documentUri(uri) !== undefined
+export const isDocumentUri = (uri: string): boolean => parseDocumentUri(uri) !== undefined
 
 /** The resources of a server whose contents concern the office, where it tells when they change. */
-export const watched = (server: ReadyServer): ReadonlySet<string> =>
+export const watchedUris = (server: RunningMcpServer): ReadonlySet<string> =>
   new Set(
     server.session.info.capabilities.subscribe
-      ? uris(server, (uri) => isWindowUri(uri) || isDocument(uri))
+      ? urisOf(server, (uri) => isWindowUri(uri) || isDocumentUri(uri))
       : []
   )
 
-const asSet = (texts: ReadonlyArray<string>): string => JSON.stringify([...new Set(texts)].sort())
+const setFingerprint = (texts: ReadonlyArray<string>): string => JSON.stringify([...new Set(texts)].sort())
 
-const isSame = (one: ReadonlyArray<unknown>, other: ReadonlyArray<unknown>): boolean =>
+const isShallowEqual = (one: ReadonlyArray<unknown>, other: ReadonlyArray<unknown>): boolean =>
   one.length === other.length && one.every((item, index) => item === other[index])
 
 /** Everything the catalogue is made of. */
-const ingredients = ({ ready }: Pick<Offer, "ready">) => ready.flatMap(({ config, tools }) => [config, tools])
+const catalogueInputs = ({ running }: Pick<ServersSnapshot, "running">) =>
+  running.flatMap(({ config, tools }) => [config, tools])
 
-const catalogueOf = (ready: Offer["ready"], previous: Offer | undefined) => {
-  if (previous !== undefined && isSame(ingredients(previous), ingredients({ ready }))) {
-    return { catalogue: previous.catalogue, look: previous.looks.get("toolList") ?? "" }
+const catalogueOf = (running: ServersSnapshot["running"], previous: ServersSnapshot | undefined) => {
+  if (previous !== undefined && isShallowEqual(catalogueInputs(previous), catalogueInputs({ running }))) {
+    return { catalogue: previous.catalogue, toolListFingerprint: previous.fingerprints.get("toolList") ?? "" }
   }
-  const catalogue = buildCatalogue(ready)
-  return { catalogue, look: JSON.stringify([...catalogue.entries.values()].map(({ tool }) => tool)) }
+  const catalogue = buildCatalogue(running)
+  const toolListFingerprint = JSON.stringify([...catalogue.entries.values()].map(({ tool }) => tool))
+  return { catalogue, toolListFingerprint }
 }
 
-const clashesOf = (ready: Offer["ready"], previous: Offer | undefined) => {
-  const listings = (servers: Offer["ready"]) =>
+const hostConflictsOf = (running: ServersSnapshot["running"], previous: ServersSnapshot | undefined) => {
+  const listings = (servers: ServersSnapshot["running"]) =>
     servers.flatMap(({ config, resources }) => [config.name, resources])
-  return previous !== undefined && isSame(listings(previous.ready), listings(ready))
-    ? previous.clashes
-    : hostClashes(ready.map((server) => ({ name: server.config.name, uris: uris(server, () => true) })))
+  return previous !== undefined && isShallowEqual(listings(previous.running), listings(running))
+    ? previous.hostConflicts
+    : findHostConflicts(
+        running.map((server) => ({ name: server.config.name, uris: urisOf(server, () => true) }))
+      )
 }
 
 /**
  * What servers in these states offer together, in configuration order. Only those that tell about changes show their
  * windows and documents (seed 001), unless `isLenient`. The `previous` offer is used where it still holds.
  */
-export const offerOf = (states: ServerStates, isLenient: boolean, previous?: Offer): Offer => {
-  const ready = [...states.values()].filter(isRunning)
-  if (previous !== undefined && isSame(previous.ready, ready)) return { ...previous, states }
-  const shown = ready.filter(
-    ({ session: { info } }) => info.capabilities.subscribe || (isLenient && info.capabilities.resources)
+export const makeServersSnapshot = (
+  states: ServerStates,
+  showUnsubscribable: boolean,
+  previous?: ServersSnapshot
+): ServersSnapshot => {
+  const running = [...states.values()].filter(isRunning)
+  if (previous !== undefined && isShallowEqual(previous.running, running)) return { ...previous, states }
+  const shown = running.filter(
+    ({ session: { info } }) =>
+      info.capabilities.subscribe || (showUnsubscribable && info.capabilities.resources)
   )
-  const { catalogue, look } = catalogueOf(ready, previous)
+  const { catalogue, toolListFingerprint } = catalogueOf(running, previous)
   return {
     states,
-    ready,
+    running,
     shown,
     catalogue,
-    clashes: clashesOf(ready, previous),
-    looks: new Map([
-      ["toolList", look],
-      ["desktop", asSet(shown.flatMap((server) => uris(server, isWindowUri)))],
-      ["finder", asSet(shown.flatMap((server) => uris(server, isDocument)))]
+    hostConflicts: hostConflictsOf(running, previous),
+    fingerprints: new Map([
+      ["toolList", toolListFingerprint],
+      ["desktop", setFingerprint(shown.flatMap((server) => urisOf(server, isWindowUri)))],
+      ["finder", setFingerprint(shown.flatMap((server) => urisOf(server, isDocumentUri)))]
     ])
   }
 }

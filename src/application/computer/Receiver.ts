@@ -1,114 +1,126 @@
 import { Effect, Result } from "effect"
-import type { Line } from "../../domain/protocol/lines.ts"
-import type { CallRow } from "../../domain/protocol/v0_2/events.ts"
-import type { SmcpTool, ToolResult } from "../../domain/protocol/v0_2/tools.ts"
-import { computerNotFound, internal, type Refusal, tooLarge, unknownEvent } from "../../domain/refusal.ts"
+import type { ProtocolLine } from "../../domain/protocol/lines.ts"
+import type { CallDefinition } from "../../domain/protocol/v0_2/events.ts"
+import type { Tool, ToolResult } from "../../domain/protocol/v0_2/tools.ts"
+import {
+  computerNotFound,
+  internalError,
+  type ProtocolError,
+  payloadTooLarge,
+  unknownEvent
+} from "../../domain/refusal.ts"
 import { toolFailed } from "../../domain/tools/result.ts"
-import { withoutTransformed } from "../../domain/tools/vrl.ts"
+import { removeTransformedEvent } from "../../domain/tools/vrl.ts"
 import type { OfficeMember } from "../member/OfficeMember.ts"
 import { type Body, decodeBody, jsonBody } from "../ports/Body.ts"
-import type { Receive } from "../ports/Transport.ts"
-import { asServed } from "../tracing.ts"
+import type { MessageHandler } from "../ports/Transport.ts"
+import { withServerSpan } from "../tracing.ts"
 import type { Desktop } from "./Desktop.ts"
 import type { Documents } from "./Documents.ts"
-import { fitting } from "./fitting.ts"
-import type { SessionPool } from "./SessionPool.ts"
+import { truncateToFit } from "./fitting.ts"
+import type { ServerSupervisor } from "./SessionPool.ts"
 import type { ToolCalls } from "./ToolCalls.ts"
 
 /** The parts of a Computer that answer for it. */
-export interface Parts {
+export interface ComputerServices {
   readonly name: string
-  readonly pool: SessionPool
+  readonly servers: ServerSupervisor
   readonly calls: ToolCalls
   readonly desktop: Desktop
   readonly documents: Documents
 }
 
-type Calls = Line["calls"]
+type Calls = ProtocolLine["calls"]
 
 /** The answer to one request, from its body to the body that goes back. */
-type Serve = (body: Body) => Effect.Effect<Body, Refusal>
+type Handle = (body: Body) => Effect.Effect<Body, ProtocolError>
 
 /** What a member of an office does with the requests and notices that come to a Computer. */
-export const receiverFor = (
-  { calls, desktop, documents, name, pool }: Parts,
+export const makeRequestHandler = (
+  { calls, desktop, documents, name, servers }: ComputerServices,
   { fits, line, maxBytes }: OfficeMember
-): Receive => {
-  const refusal = (given: Refusal): Body => jsonBody(line.writeRefusal(given))
+): MessageHandler => {
+  const errorBody = (error: ProtocolError): Body => jsonBody(line.encodeProtocolError(error))
 
   /** An answer, or what is said instead of one that the connection cannot carry (case 152). */
-  const bounded = (body: Body): Body => (fits(body) ? body : refusal(tooLarge(maxBytes())))
+  const limitSize = (body: Body): Body => (fits(body) ? body : errorBody(payloadTooLarge(maxBytes())))
 
   /** A row of the table with its handler: how the event is served, under each of its names. */
-  const serving = <
+  const handlersFor = <
     Request extends { readonly computer: string; readonly agent: string; readonly reqId: string },
     Reply
   >(
-    { aliases, event, reply, request }: CallRow<Request, Reply>,
-    handle: (request: Request) => Effect.Effect<Reply, Refusal>,
-    write: (reply: Reply) => Effect.Effect<Body> = (given) =>
-      Effect.succeed(bounded(jsonBody(reply.encode(given))))
-  ): ReadonlyArray<readonly [string, Serve]> => {
-    const serve: Serve = (body) =>
+    { aliases, event, reply, request }: CallDefinition<Request, Reply>,
+    handle: (request: Request) => Effect.Effect<Reply, ProtocolError>,
+    encodeReply: (reply: Reply) => Effect.Effect<Body> = (decoded) =>
+      Effect.succeed(limitSize(jsonBody(reply.encode(decoded))))
+  ): ReadonlyArray<readonly [string, Handle]> => {
+    const handler: Handle = (body) =>
       Effect.fromResult(decodeBody(body, request.decode)).pipe(
         Effect.filterOrFail(
           ({ computer }) => computer === name,
           ({ computer }) => computerNotFound(computer)
         ),
-        Effect.flatMap((given) =>
-          asServed(
+        Effect.flatMap((decoded) =>
+          withServerSpan(
             event,
-            { "a2c.computer": name, "a2c.agent": given.agent },
-            given.reqId,
-            Effect.flatMap(handle(given), write)
+            { "a2c.computer": name, "a2c.agent": decoded.agent },
+            decoded.reqId,
+            Effect.flatMap(handle(decoded), encodeReply)
           )
         )
       )
-    return [event, ...aliases].map((spelling) => [spelling, serve])
+    return [event, ...aliases].map((spelling) => [spelling, handler])
   }
 
   /** A tool's result, as much of it as the connection can carry. */
-  const writeResult = (result: ToolResult): Effect.Effect<Body> => {
-    const bodyOf = (given: ToolResult) => jsonBody(line.calls.toolCall.reply.encode(given))
-    const whole = bodyOf(result)
+  const encodeToolResult = (result: ToolResult): Effect.Effect<Body> => {
+    const bodyWith = (given: ToolResult) => jsonBody(line.calls.toolCall.reply.encode(given))
+    const whole = bodyWith(result)
     if (fits(whole)) return Effect.succeed(whole)
-    const without = bodyOf(withoutTransformed(result))
+    const untransformed = bodyWith(removeTransformedEvent(result))
     return Effect.succeed(
-      fits(without) ? without : bodyOf(toolFailed("The answer is larger than a message may be"))
+      fits(untransformed) ? untransformed : bodyWith(toolFailed("The answer is larger than a message may be"))
     )
   }
 
   /** A list that is the answer, as much of it as the connection can carry. */
-  const writeList = <A>(
+  const encodeList = <A>(
     event: string,
     items: ReadonlyArray<A>,
     ownerOf: (item: A) => string,
-    write: (items: ReadonlyArray<A>) => unknown
+    encode: (items: ReadonlyArray<A>) => unknown
   ): Effect.Effect<Body> => {
-    const fitted = fitting(items, ownerOf, (some) => jsonBody(write(some)), fits)
-    if (fitted === undefined) return Effect.succeed(refusal(tooLarge(maxBytes())))
-    const { body, left } = fitted
-    if (left.length === 0) return Effect.succeed(body)
-    return Effect.as(Effect.logWarning("left out: larger than a message may be", { event, left }), body)
+    const truncated = truncateToFit(items, ownerOf, (some) => jsonBody(encode(some)), fits)
+    if (truncated === undefined) return Effect.succeed(errorBody(payloadTooLarge(maxBytes())))
+    const { body, omitted } = truncated
+    if (omitted.length === 0) return Effect.succeed(body)
+    return Effect.as(
+      Effect.logWarning("left out: larger than a message may be", { event, left: omitted }),
+      body
+    )
   }
   const { getDesktop, getTools } = line.calls
-  const serverOf = (tool: SmcpTool): string => pool.catalogue().entries.get(tool.name)?.server ?? ""
+  const serverOf = (tool: Tool): string => servers.catalogue().entries.get(tool.name)?.server ?? ""
   /** The first line of what is shown of a window is its URI. */
-  const uriOf = (shown: string): string => shown.split("\n", 1)[0] ?? ""
+  const windowUriOf = (shown: string): string => shown.split("\n", 1)[0] ?? ""
 
-  const rows: { readonly [K in keyof Calls]: ReadonlyArray<readonly [string, Serve]> } = {
-    toolCall: serving(line.calls.toolCall, calls.call, writeResult),
-    getTools: serving(
+  const handlersByCall: { readonly [K in keyof Calls]: ReadonlyArray<readonly [string, Handle]> } = {
+    toolCall: handlersFor(line.calls.toolCall, calls.call, encodeToolResult),
+    getTools: handlersFor(
       getTools,
       ({ reqId }) =>
-        Effect.sync(() => ({ tools: [...pool.catalogue().entries.values()].map(({ tool }) => tool), reqId })),
+        Effect.sync(() => ({
+          tools: [...servers.catalogue().entries.values()].map(({ tool }) => tool),
+          reqId
+        })),
       ({ reqId, tools }) =>
-        writeList(getTools.event, tools, serverOf, (some) =>
+        encodeList(getTools.event, tools, serverOf, (some) =>
           getTools.reply.encode({ tools: [...some], reqId })
         )
     ),
-    getConfig: serving(line.calls.getConfig, () => Effect.sync(() => pool.setup().config)),
-    getDesktop: serving(
+    getConfig: handlersFor(line.calls.getConfig, () => Effect.sync(() => servers.setup().config)),
+    getDesktop: handlersFor(
       getDesktop,
       ({ desktopSize, reqId, window }) =>
         Effect.map(
@@ -119,40 +131,44 @@ export const receiverFor = (
           (desktops) => ({ desktops, reqId })
         ),
       ({ desktops, reqId }) =>
-        writeList(getDesktop.event, desktops, uriOf, (some) =>
+        encodeList(getDesktop.event, desktops, windowUriOf, (some) =>
           getDesktop.reply.encode({ desktops: [...some], reqId })
         )
     ),
-    getDpe: serving(line.calls.getDpe, documents.dpe),
-    getResources: serving(line.calls.getResources, documents.resources),
-    getFinder: serving(line.calls.getFinder, (request) =>
+    getDpe: handlersFor(line.calls.getDpe, documents.getDpe),
+    getResources: handlersFor(line.calls.getResources, documents.getResources),
+    getFinder: handlersFor(line.calls.getFinder, (request) =>
       Effect.map(documents.find(request), (page) => ({ ...page, reqId: request.reqId }))
     )
   }
-  const served = new Map(Object.values(rows).flat())
+  const handlers = new Map(Object.values(handlersByCall).flat())
 
-  const notified = (event: string, body: Body): Effect.Effect<void> => {
-    const notice = decodeBody(body, (wire) => line.readNotice(event, wire))
-    if (Result.isFailure(notice)) {
-      return Effect.logDebug("message ignored", { event, reason: notice.failure.message })
+  const onNotification = (event: string, body: Body): Effect.Effect<void> => {
+    const decoded = decodeBody(body, (wire) => line.decodeNotification(event, wire))
+    if (Result.isFailure(decoded)) {
+      return Effect.logDebug("message ignored", { event, reason: decoded.failure.message })
     }
-    if (notice.success._tag === "Cancelled") return calls.cancel(notice.success.reqId)
-    const agentLeft = notice.success._tag === "Left" && notice.success.seat.role === "agent"
+    const notification = decoded.success
+    if (notification._tag === "Cancelled") return calls.cancel(notification.reqId)
+    const agentLeft = notification._tag === "Left" && notification.membership.role === "agent"
     return agentLeft ? calls.reset : Effect.void
   }
 
   return (event, body) => {
-    const serve = served.get(event)
-    if (serve !== undefined) {
-      return serve(body).pipe(
-        Effect.catch((given) => Effect.succeed(refusal(given))),
+    const handler = handlers.get(event)
+    if (handler !== undefined) {
+      return handler(body).pipe(
+        Effect.catch((error) => Effect.succeed(errorBody(error))),
         Effect.catchDefect((defect) =>
-          Effect.as(Effect.logError("request failed", { event }, defect), refusal(internal("Internal error")))
+          Effect.as(
+            Effect.logError("request failed", { event }, defect),
+            errorBody(internalError("Internal error"))
+          )
         ),
-        Effect.map((answer) => [answer])
+        Effect.map((reply) => [reply])
       )
     }
-    if (event.startsWith("notify:")) return Effect.as(notified(event, body), [])
-    return Effect.succeed([refusal(unknownEvent(event))])
+    if (event.startsWith("notify:")) return Effect.as(onNotification(event, body), [])
+    return Effect.succeed([errorBody(unknownEvent(event))])
   }
 }

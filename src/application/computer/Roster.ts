@@ -1,47 +1,49 @@
 import { Effect, Option, type Scope, Semaphore, Stream, SubscriptionRef } from "effect"
-import type { Part } from "../../domain/office/notice.ts"
-import { makeAnnouncer } from "./Announcer.ts"
+import type { ComputerPart } from "../../domain/office/notice.ts"
+import { makeChangeNotifier } from "./Announcer.ts"
 import { ComputerSettings } from "./ComputerSettings.ts"
-import { type Offer, offerOf, type ServerStates } from "./Offer.ts"
+import { type ServersSnapshot, makeServersSnapshot, type ServerStates } from "./Offer.ts"
 
 /** Where every MCP server of a Computer stands, and what they offer together. */
-export interface Roster {
-  readonly offer: () => Offer
+export interface ServerStateStore {
+  readonly snapshot: () => ServersSnapshot
   /** The states now, and after every change. */
   readonly changes: Stream.Stream<ServerStates>
   /** Changes the states, and announces whatever the office now sees differently. */
-  readonly change: (change: (states: ServerStates) => ServerStates) => Effect.Effect<void>
+  readonly update: (transition: (states: ServerStates) => ServerStates) => Effect.Effect<void>
   /** Announces a part that has changed in a way the states do not show. */
-  readonly touch: (part: Part) => Effect.Effect<void>
+  readonly markChanged: (part: ComputerPart) => Effect.Effect<void>
   /** Waits until this holds, and has been announced. */
-  readonly until: (holds: (states: ServerStates) => boolean) => Effect.Effect<void>
+  readonly waitUntil: (predicate: (states: ServerStates) => boolean) => Effect.Effect<void>
 }
 
-const tellHidden = (before: Offer, after: Offer): Effect.Effect<void> => {
+const logHiddenTools = (before: ServersSnapshot, after: ServersSnapshot): Effect.Effect<void> => {
   if (before.catalogue === after.catalogue) return Effect.void
   return Effect.forEach(
     after.catalogue.hidden.filter(
       ({ name, server }) => !before.catalogue.hidden.some((one) => one.server === server && one.name === name)
     ),
-    ({ name, original, reason, server }) => {
-      const facts = { server, tool: original, name, reason }
+    ({ name, originalName, reason, server }) => {
+      const fields = { server, tool: originalName, name, reason }
       return reason === "forbidden"
-        ? Effect.logDebug("tool hidden", facts)
-        : Effect.logWarning("tool hidden", facts)
+        ? Effect.logDebug("tool hidden", fields)
+        : Effect.logWarning("tool hidden", fields)
     },
     { discard: true }
   )
 }
 
 /** So many hosts that have come to clash are told at once: who lists thousands has made one mistake. */
-const mostClashes = 10
+const maxLoggedConflicts = 10
 
 /** Warns of hosts that several servers have, when they come to have them (spec §10.3). */
-const tellClashes = (before: Offer, after: Offer): Effect.Effect<void> => {
-  if (before.clashes === after.clashes) return Effect.void
-  const known = new Set(before.clashes.map((clash) => JSON.stringify(clash)))
+const logHostConflicts = (before: ServersSnapshot, after: ServersSnapshot): Effect.Effect<void> => {
+  if (before.hostConflicts === after.hostConflicts) return Effect.void
+  const known = new Set(before.hostConflicts.map((conflict) => JSON.stringify(conflict)))
   return Effect.forEach(
-    after.clashes.filter((clash) => !known.has(JSON.stringify(clash))).slice(0, mostClashes),
+    after.hostConflicts
+      .filter((conflict) => !known.has(JSON.stringify(conflict)))
+      .slice(0, maxLoggedConflicts),
     ({ host, servers }) =>
       Effect.logWarning("several servers have the same host; its documents are those of the first one", {
         host,
@@ -52,35 +54,46 @@ const tellClashes = (before: Offer, after: Offer): Effect.Effect<void> => {
 }
 
 /** A roster of servers in these states; `tell` hears which part of the Computer has changed, exactly when it did. */
-export const makeRoster = Effect.fnUntraced(function* (
-  first: ServerStates,
-  tell: (part: Part) => Effect.Effect<void>
-): Effect.fn.Return<Roster, never, Scope.Scope> {
-  const { changePause, showUnwatched } = yield* ComputerSettings
-  const firstOffer = offerOf(first, showUnwatched)
-  const offers = yield* SubscriptionRef.make(firstOffer)
-  const { observe, touch } = yield* makeAnnouncer(tell, firstOffer.looks, changePause)
-  const changes = Stream.map(SubscriptionRef.changes(offers), ({ states }) => states)
+export const makeServerStateStore = Effect.fnUntraced(function* (
+  initial: ServerStates,
+  notify: (part: ComputerPart) => Effect.Effect<void>
+): Effect.fn.Return<ServerStateStore, never, Scope.Scope> {
+  const { changeThrottle, showUnsubscribable } = yield* ComputerSettings
+  const initialSnapshot = makeServersSnapshot(initial, showUnsubscribable)
+  const snapshots = yield* SubscriptionRef.make(initialSnapshot)
+  const { observe, markChanged } = yield* makeChangeNotifier(
+    notify,
+    initialSnapshot.fingerprints,
+    changeThrottle
+  )
+  const changes = Stream.map(SubscriptionRef.changes(snapshots), ({ states }) => states)
   /** Changes are announced in the order in which they happen. */
-  const turn = yield* Semaphore.make(1)
+  const updateLock = yield* Semaphore.make(1)
 
   return {
-    offer: () => SubscriptionRef.getUnsafe(offers),
+    snapshot: () => SubscriptionRef.getUnsafe(snapshots),
     changes,
-    change: Effect.fnUntraced(function* (change) {
-      type Step = readonly [before: Offer, after: Offer]
-      const [before, after] = yield* SubscriptionRef.modifySome<Offer, Step>(offers, (current) => {
-        const states = change(current.states)
-        if (states === current.states) return [[current, current], Option.none()]
-        const next = offerOf(states, showUnwatched, current)
-        return [[current, next], Option.some(next)]
-      })
-      yield* tellHidden(before, after)
-      yield* tellClashes(before, after)
-      yield* observe(after.looks)
-    }, Semaphore.withPermit(turn)),
-    touch,
-    until: (holds) =>
-      changes.pipe(Stream.filter(holds), Stream.runHead, Effect.andThen(turn.withPermit(Effect.void)))
+    update: Effect.fnUntraced(function* (transition) {
+      type Transition = readonly [before: ServersSnapshot, after: ServersSnapshot]
+      const [before, after] = yield* SubscriptionRef.modifySome<ServersSnapshot, Transition>(
+        snapshots,
+        (current) => {
+          const states = transition(current.states)
+          if (states === current.states) return [[current, current], Option.none()]
+          const next = makeServersSnapshot(states, showUnsubscribable, current)
+          return [[current, next], Option.some(next)]
+        }
+      )
+      yield* logHiddenTools(before, after)
+      yield* logHostConflicts(before, after)
+      yield* observe(after.fingerprints)
+    }, Semaphore.withPermit(updateLock)),
+    markChanged,
+    waitUntil: (predicate) =>
+      changes.pipe(
+        Stream.filter(predicate),
+        Stream.runHead,
+        Effect.andThen(updateLock.withPermit(Effect.void))
+      )
   }
 })

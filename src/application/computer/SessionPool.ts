@@ -1,17 +1,17 @@
 import { Data, Duration, Effect, FiberMap, type Scope, Semaphore, type Stream } from "effect"
-import { compareSetups, type Setup, type SetupDifference } from "../../domain/config/setup.ts"
+import { diffSetups, type Setup, type SetupDiff } from "../../domain/config/setup.ts"
 import type { JsonObject } from "../../domain/json.ts"
-import type { Part } from "../../domain/office/notice.ts"
+import type { ComputerPart } from "../../domain/office/notice.ts"
 import type { ServerConfig } from "../../domain/protocol/v0_2/config.ts"
 import type { Catalogue } from "../../domain/tools/catalogue.ts"
-import { type McpConnector, McpFailure } from "../ports/McpSession.ts"
+import { type McpConnector, McpSessionError } from "../ports/McpSession.ts"
 import { ComputerSettings } from "./ComputerSettings.ts"
 import type { Inputs } from "./Inputs.ts"
-import { isRunning, type ReadyServer, type ServerState, type ServerStates } from "./Offer.ts"
-import { makeRoster } from "./Roster.ts"
+import { isRunning, type RunningMcpServer, type ServerState, type ServerStates } from "./Offer.ts"
+import { makeServerStateStore } from "./Roster.ts"
 import type { Secrets } from "./Secrets.ts"
-import { listResources } from "./ServerSession.ts"
-import { configOf, supervise } from "./Supervision.ts"
+import { listAllResources } from "./ServerSession.ts"
+import { serverConfigOf, superviseServer } from "./Supervision.ts"
 
 /** No MCP server of this name is configured. */
 export class UnknownServer extends Data.TaggedError("UnknownServer")<{ readonly server: string }> {
@@ -21,13 +21,13 @@ export class UnknownServer extends Data.TaggedError("UnknownServer")<{ readonly 
 }
 
 /** The MCP servers of a Computer. */
-export interface SessionPool {
+export interface ServerSupervisor {
   /** Running servers, in configuration order. */
-  readonly ready: () => ReadonlyArray<ReadyServer>
+  readonly running: () => ReadonlyArray<RunningMcpServer>
   /** Those of them whose windows and documents are shown. */
-  readonly shown: () => ReadonlyArray<ReadyServer>
+  readonly shown: () => ReadonlyArray<RunningMcpServer>
   /** The running server of this name. */
-  readonly find: (name: string) => ReadyServer | undefined
+  readonly find: (name: string) => RunningMcpServer | undefined
   /** What is configured now. */
   readonly setup: () => Setup
   /** Every configured server and its state. */
@@ -36,14 +36,16 @@ export interface SessionPool {
   readonly changes: Stream.Stream<ServerStates>
   readonly catalogue: () => Catalogue
   /** Lists a server's resources anew, so that what it did not announce is seen, too. */
-  readonly relist: (server: ReadyServer) => Effect.Effect<ReadonlyArray<JsonObject>, McpFailure>
+  readonly refreshResources: (
+    server: RunningMcpServer
+  ) => Effect.Effect<ReadonlyArray<JsonObject>, McpSessionError>
   /** The same for whoever wants `what` of it; what it listed last where it does not answer in half of the time. */
-  readonly listed: (
-    server: ReadyServer,
+  readonly freshResources: (
+    server: RunningMcpServer,
     what: "windows" | "documents"
   ) => Effect.Effect<ReadonlyArray<JsonObject>>
   /** Waits until no server starts for the first time any more. */
-  readonly started: Effect.Effect<void>
+  readonly startupCompleted: Effect.Effect<void>
   /** Starts a server that does not run, even a disabled one, and waits until it runs or cannot. */
   readonly start: (name: string) => Effect.Effect<void, UnknownServer>
   /** Stops a server until it is started again. Its running calls end with an error. */
@@ -51,56 +53,56 @@ export interface SessionPool {
   /** Stops a server and starts it again. */
   readonly restart: (name: string) => Effect.Effect<void, UnknownServer>
   /** Makes the servers those of another setup. Whoever did not change keeps its session. */
-  readonly apply: (setup: Setup) => Effect.Effect<SetupDifference>
+  readonly reconfigure: (setup: Setup) => Effect.Effect<SetupDiff>
 }
 
-const firstState = ({ disabled }: ServerConfig): ServerState =>
+const initialState = ({ disabled }: ServerConfig): ServerState =>
   disabled ? { _tag: "Stopped", reason: "disabled" } : { _tag: "Starting", attempt: 1 }
 
 /** Why a server's listing was given up. */
-export const tooSlow = new McpFailure({ kind: "unavailable", message: "it lists too slowly" })
+export const listingTimedOut = new McpSessionError({ reason: "unavailable", message: "it lists too slowly" })
 
-const isSameText = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)
+const isJsonEqual = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)
 
 /**
  * Runs every enabled server of a setup for as long as the scope, and keeps each running on its own: one that fails
  * stops nobody. `tell` hears which part of the Computer has changed, exactly when it did.
  */
-export const makeSessionPool = Effect.fnUntraced(function* (
-  first: Setup,
+export const makeServerSupervisor = Effect.fnUntraced(function* (
+  initial: Setup,
   secrets: Secrets,
-  tell: (part: Part) => Effect.Effect<void>
-): Effect.fn.Return<SessionPool, never, Scope.Scope | McpConnector | Inputs> {
+  notify: (part: ComputerPart) => Effect.Effect<void>
+): Effect.fn.Return<ServerSupervisor, never, Scope.Scope | McpConnector | Inputs> {
   const context = yield* Effect.context<McpConnector | Inputs>()
   const { readTimeout } = yield* ComputerSettings
-  let setup = first
-  const roster = yield* makeRoster(
-    new Map(Object.values(first.config.servers).map((server) => [server.name, firstState(server)])),
-    tell
+  let setup = initial
+  const store = yield* makeServerStateStore(
+    new Map(Object.values(initial.config.servers).map((server) => [server.name, initialState(server)])),
+    notify
   )
-  const { change, offer, until } = roster
+  const { update, snapshot, waitUntil } = store
   const fibers = yield* FiberMap.make<string, void>()
   /** Which of the runs of a server speaks for it: one that is being stopped does not any more. */
-  const speakers = new Map<string, object>()
+  const generations = new Map<string, object>()
   const commands = yield* Semaphore.make(1)
-  const stateOf = (name: string) => offer().states.get(name)
+  const stateOf = (name: string) => snapshot().states.get(name)
 
   const launch = (name: string) =>
     Effect.suspend(() => {
-      const speaker = {}
-      speakers.set(name, speaker)
-      const isSpeaking = () => speakers.get(name) === speaker
-      const work = supervise({ name, setup: () => setup, isSpeaking, roster, secrets })
+      const generation = {}
+      generations.set(name, generation)
+      const isCurrent = () => generations.get(name) === generation
+      const work = superviseServer({ name, setup: () => setup, isCurrent, store, secrets })
       return FiberMap.run(fibers, name, Effect.provideContext(work, context))
     })
 
   /** Ends sessions, all at once; what they offered is gone before they are. */
-  const halt = Effect.fnUntraced(function* (
+  const stopAll = Effect.fnUntraced(function* (
     names: ReadonlyArray<string>,
     next: (states: ServerStates) => ServerStates
   ) {
-    for (const name of names) speakers.delete(name)
-    yield* change(next)
+    for (const name of names) generations.delete(name)
+    yield* update(next)
     yield* Effect.forEach(names, (name) => FiberMap.remove(fibers, name), {
       concurrency: "unbounded",
       discard: true
@@ -108,17 +110,18 @@ export const makeSessionPool = Effect.fnUntraced(function* (
   })
 
   /** One at a time and as a whole: half of one would leave a server that nobody runs. */
-  const alone = <A, E>(effect: Effect.Effect<A, E>) => commands.withPermit(Effect.uninterruptible(effect))
+  const exclusively = <A, E>(effect: Effect.Effect<A, E>) =>
+    commands.withPermit(Effect.uninterruptible(effect))
   const command = (name: string, effect: Effect.Effect<unknown>): Effect.Effect<void, UnknownServer> =>
-    alone(
+    exclusively(
       Effect.suspend(() =>
-        configOf(setup, name) === undefined
+        serverConfigOf(setup, name) === undefined
           ? Effect.fail(new UnknownServer({ server: name }))
           : Effect.asVoid(effect)
       )
     )
-  const settled = (name: string) => until((states) => states.get(name)?._tag !== "Starting")
-  const begin = (name: string) =>
+  const awaitSettled = (name: string) => waitUntil((states) => states.get(name)?._tag !== "Starting")
+  const startServer = (name: string) =>
     Effect.suspend(() =>
       isRunning(stateOf(name)) || stateOf(name)?._tag === "Starting"
         ? Effect.void
@@ -126,48 +129,48 @@ export const makeSessionPool = Effect.fnUntraced(function* (
           Effect.andThen(FiberMap.remove(fibers, name), launch(name))
     )
   const stopped: ServerState = { _tag: "Stopped", reason: "on request" }
-  const end = (name: string) => halt([name], (states) => new Map(states).set(name, stopped))
+  const stopServer = (name: string) => stopAll([name], (states) => new Map(states).set(name, stopped))
 
-  const apply = Effect.fnUntraced(function* (next: Setup) {
-    const difference = compareSetups(setup, next)
-    const { added, changed, isVisible, removed, retuned } = difference
+  const applySetup = Effect.fnUntraced(function* (next: Setup) {
+    const diff = diffSetups(setup, next)
+    const { added, restarted, isReportedConfigChanged, removed, reconfigured } = diff
     const servers = Object.values(next.config.servers)
-    const anew = new Set([...added, ...changed])
+    const toLaunch = new Set([...added, ...restarted])
     setup = next
-    yield* halt(
-      [...removed, ...changed],
+    yield* stopAll(
+      [...removed, ...restarted],
       (states) =>
         new Map(
           servers.map((config) => {
             const state = states.get(config.name)
-            if (state === undefined || anew.has(config.name)) return [config.name, firstState(config)]
-            if (!retuned.includes(config.name) || !isRunning(state)) return [config.name, state]
+            if (state === undefined || toLaunch.has(config.name)) return [config.name, initialState(config)]
+            if (!reconfigured.includes(config.name) || !isRunning(state)) return [config.name, state]
             return [config.name, { ...state, config }]
           })
         )
     )
-    if (isVisible) yield* roster.touch("config")
+    if (isReportedConfigChanged) yield* store.markChanged("config")
     yield* Effect.forEach(
-      servers.filter(({ disabled, name }) => !disabled && anew.has(name)),
+      servers.filter(({ disabled, name }) => !disabled && toLaunch.has(name)),
       ({ name }) => launch(name),
       { discard: true }
     )
-    return difference
+    return diff
   })
 
   yield* Effect.forEach(
-    Object.values(first.config.servers).filter(({ disabled }) => !disabled),
+    Object.values(initial.config.servers).filter(({ disabled }) => !disabled),
     ({ name }) => launch(name),
     { discard: true }
   )
 
-  const relist: SessionPool["relist"] = ({ config: { name }, session }) =>
-    listResources(session).pipe(
-      Effect.timeoutOrElse({ duration: readTimeout, orElse: () => Effect.fail(tooSlow) }),
+  const refreshResources: ServerSupervisor["refreshResources"] = ({ config: { name }, session }) =>
+    listAllResources(session).pipe(
+      Effect.timeoutOrElse({ duration: readTimeout, orElse: () => Effect.fail(listingTimedOut) }),
       Effect.tap((resources) =>
-        change((states) => {
+        update((states) => {
           const state = states.get(name)
-          return isRunning(state) && state.session === session && !isSameText(state.resources, resources)
+          return isRunning(state) && state.session === session && !isJsonEqual(state.resources, resources)
             ? new Map(states).set(name, { ...state, resources })
             : states
         })
@@ -175,16 +178,16 @@ export const makeSessionPool = Effect.fnUntraced(function* (
     )
 
   return {
-    ready: () => offer().ready,
-    shown: () => offer().shown,
-    find: (name) => offer().ready.find(({ config }) => config.name === name),
+    running: () => snapshot().running,
+    shown: () => snapshot().shown,
+    find: (name) => snapshot().running.find(({ config }) => config.name === name),
     setup: () => setup,
-    states: () => offer().states,
-    changes: roster.changes,
-    catalogue: () => offer().catalogue,
-    relist,
-    listed: (server, what) =>
-      relist(server).pipe(
+    states: () => snapshot().states,
+    changes: store.changes,
+    catalogue: () => snapshot().catalogue,
+    refreshResources,
+    freshResources: (server, what) =>
+      refreshResources(server).pipe(
         Effect.timeout(Duration.times(readTimeout, 0.5)),
         Effect.catch(({ message: reason }) =>
           Effect.as(
@@ -193,12 +196,13 @@ export const makeSessionPool = Effect.fnUntraced(function* (
           )
         )
       ),
-    started: until((states) =>
+    startupCompleted: waitUntil((states) =>
       [...states.values()].every((state) => state._tag !== "Starting" || state.attempt > 1)
     ),
-    start: (name) => Effect.andThen(command(name, begin(name)), settled(name)),
-    stop: (name) => command(name, end(name)),
-    restart: (name) => Effect.andThen(command(name, Effect.andThen(end(name), launch(name))), settled(name)),
-    apply: (next) => alone(apply(next))
+    start: (name) => Effect.andThen(command(name, startServer(name)), awaitSettled(name)),
+    stop: (name) => command(name, stopServer(name)),
+    restart: (name) =>
+      Effect.andThen(command(name, Effect.andThen(stopServer(name), launch(name))), awaitSettled(name)),
+    reconfigure: (next) => exclusively(applySetup(next))
   }
 })

@@ -1,10 +1,10 @@
 import type { Effect } from "effect"
 import type { JsonObject } from "../../domain/json.ts"
-import { everyPage } from "../paging.ts"
-import { McpFailure, type McpPage } from "../ports/McpSession.ts"
+import { collectPages } from "../paging.ts"
+import { McpSessionError, type McpPage } from "../ports/McpSession.ts"
 
 /** Everything an MCP server lists, page by page; one that never ends is at fault. */
-export const allPages = (
-  page: (cursor?: string) => Effect.Effect<McpPage, McpFailure>
-): Effect.Effect<ReadonlyArray<JsonObject>, McpFailure> =>
-  everyPage(page, (message) => new McpFailure({ kind: "protocol", message }))
+export const listAllPages = (
+  page: (cursor?: string) => Effect.Effect<McpPage, McpSessionError>
+): Effect.Effect<ReadonlyArray<JsonObject>, McpSessionError> =>
+  collectPages(page, (message) => new McpSessionError({ reason: "protocol", message }))

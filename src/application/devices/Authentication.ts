@@ -1,13 +1,13 @@
 import { Data, type Effect } from "effect"
-import type { Credentials } from "../../domain/devices/session.ts"
+import type { DeviceCredentials } from "../../domain/devices/session.ts"
 
 /** A device may not come in. Trying again with the same token or name does not help. */
-export class DeviceRefused extends Data.TaggedError("DeviceRefused")<{ readonly message: string }> {}
+export class DeviceRejected extends Data.TaggedError("DeviceRefused")<{ readonly message: string }> {}
 
 /**
  * Decides whether a device may come in, by what it shows and the address it comes from, and may say by which name it
  * goes; otherwise it goes by the name it gives itself.
  */
 export type AuthenticateDevice = (
-  shown: Credentials & { readonly peer: string }
-) => Effect.Effect<{ readonly name?: string }, DeviceRefused>
+  credentials: DeviceCredentials & { readonly remoteAddress: string }
+) => Effect.Effect<{ readonly name?: string }, DeviceRejected>

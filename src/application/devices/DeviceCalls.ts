@@ -1,10 +1,10 @@
 import { Deferred, Duration, Effect, Exit, FiberSet, type Scope } from "effect"
-import { messageOf, type Outcome } from "../../domain/devices/messages.ts"
-import { toMcpResult } from "../../domain/devices/results.ts"
-import type { Service } from "../../domain/devices/services.ts"
+import { makeDeviceMessage, type ServiceOutcome } from "../../domain/devices/messages.ts"
+import { outcomeToToolResult } from "../../domain/devices/results.ts"
+import type { DeviceService } from "../../domain/devices/services.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import { makeParamsCheck } from "../paramsCheck.ts"
-import { newRequestId } from "../RequestId.ts"
+import { makeRequestId } from "../RequestId.ts"
 import type { DeviceLimits } from "./DeviceLimits.ts"
 import type { FrameLink } from "./FrameLink.ts"
 
@@ -14,42 +14,42 @@ export interface DeviceCalls {
    * Calls a service and gives its result as MCP has it; what keeps it from having one is a result that says so.
    * Interrupting it stops the waiting: the protocol has no word for giving a call up.
    */
-  readonly call: (name: string, service: Service, params: JsonObject) => Effect.Effect<JsonObject>
+  readonly call: (name: string, service: DeviceService, params: JsonObject) => Effect.Effect<JsonObject>
   /** A result has come; false when nobody waits for it. */
-  readonly settle: (callId: string, outcome: Outcome) => boolean
+  readonly complete: (callId: string, outcome: ServiceOutcome) => boolean
   /** The device is gone: nothing else will come. */
-  readonly abandon: (reason: string) => void
+  readonly failAll: (reason: string) => void
   /** Why the device is gone, if it is. */
-  readonly gone: () => string | undefined
+  readonly disconnectReason: () => string | undefined
   /** Waits until the device is gone, and says why. */
-  readonly ended: Effect.Effect<string>
+  readonly disconnected: Effect.Effect<string>
 }
 
-const failed = (error: string): Outcome => ({ success: false, error })
+const failedOutcome = (error: string): ServiceOutcome => ({ success: false, error })
 
 /** The calls of the device at the other end of this link. */
 export const makeDeviceCalls = Effect.fnUntraced(function* (
   device: string,
   { sendMcp }: FrameLink,
-  { callTimeout, mostCalls }: DeviceLimits
+  { callTimeout, maxCalls }: DeviceLimits
 ): Effect.fn.Return<DeviceCalls, never, Scope.Scope> {
   const check = yield* makeParamsCheck
-  const waiting = new Map<string, Deferred.Deferred<Outcome>>()
+  const pending = new Map<string, Deferred.Deferred<ServiceOutcome>>()
   /**
    * Messages that the device has not taken yet. They are there whether or not anybody waits for their result, so they
    * keep their places: who calls a device that does not read would fill our memory.
    */
-  const unsent = yield* FiberSet.make<void>()
-  const ended = yield* Deferred.make<string>()
-  let gone: string | undefined
+  const sending = yield* FiberSet.make<void>()
+  const disconnected = yield* Deferred.make<string>()
+  let disconnectReason: string | undefined
 
-  const goneBecause = (reason: string) => `Device '${device}' has gone: ${reason}`
+  const disconnectMessage = (reason: string) => `Device '${device}' has gone: ${reason}`
 
-  const ask = Effect.fnUntraced(function* (name: string, params: JsonObject) {
-    const callId = yield* newRequestId
-    const answer = Deferred.makeUnsafe<Outcome>()
-    const fail = (why: string) => void Deferred.doneUnsafe(answer, Exit.succeed(failed(why)))
-    const send = sendMcp(messageOf.call(callId, name, params)).pipe(
+  const request = Effect.fnUntraced(function* (name: string, params: JsonObject) {
+    const callId = yield* makeRequestId
+    const result = Deferred.makeUnsafe<ServiceOutcome>()
+    const fail = (error: string) => void Deferred.doneUnsafe(result, Exit.succeed(failedOutcome(error)))
+    const send = sendMcp(makeDeviceMessage.call(callId, name, params)).pipe(
       Effect.catch(({ message }) => Effect.sync(() => fail(`device '${device}' was not asked: ${message}`))),
       // What JSON cannot say, from a program that shares our process.
       Effect.catchDefect((defect) => {
@@ -57,50 +57,56 @@ export const makeDeviceCalls = Effect.fnUntraced(function* (
         return Effect.logError("a call of a device failed", { device, service: name }, defect)
       })
     )
-    const enter = Effect.sync(() => {
-      waiting.set(callId, answer)
-      if (gone !== undefined) fail(goneBecause(gone))
+    const register = Effect.sync(() => {
+      pending.set(callId, result)
+      if (disconnectReason !== undefined) fail(disconnectMessage(disconnectReason))
     })
     return yield* Effect.acquireUseRelease(
-      enter,
-      () => Effect.andThen(FiberSet.run(unsent, send), Deferred.await(answer)),
-      () => Effect.sync(() => waiting.delete(callId))
+      register,
+      () => Effect.andThen(FiberSet.run(sending, send), Deferred.await(result)),
+      () => Effect.sync(() => pending.delete(callId))
     )
   })
 
-  const late = (name: string) =>
+  const timeoutMessage = (name: string) =>
     `Service '${name}' of device '${device}' did not answer within ${Duration.toSeconds(callTimeout)} seconds`
 
   return {
     call: Effect.fnUntraced(function* (name, service, params) {
-      const faults = yield* check(service.parameters, params)
-      if (faults.length > 0) {
-        const list = faults.map((fault) => `\n- ${fault}`).join("")
-        return toMcpResult(failed(`'${name}' was not called: its arguments do not fit its schema.${list}`))
-      }
-      if (gone !== undefined) return toMcpResult(failed(goneBecause(gone)))
-      if (Math.max(waiting.size, yield* FiberSet.size(unsent)) >= mostCalls) {
-        return toMcpResult(
-          failed(`Device '${device}' is busy: ${mostCalls} calls run already. Try again later.`)
+      const errors = yield* check(service.parameters, params)
+      if (errors.length > 0) {
+        const list = errors.map((error) => `\n- ${error}`).join("")
+        return outcomeToToolResult(
+          failedOutcome(`'${name}' was not called: its arguments do not fit its schema.${list}`)
         )
       }
-      return yield* ask(name, params).pipe(
-        Effect.timeoutOrElse({ duration: callTimeout, orElse: () => Effect.succeed(failed(late(name))) }),
-        Effect.map(toMcpResult)
+      if (disconnectReason !== undefined)
+        return outcomeToToolResult(failedOutcome(disconnectMessage(disconnectReason)))
+      if (Math.max(pending.size, yield* FiberSet.size(sending)) >= maxCalls) {
+        return outcomeToToolResult(
+          failedOutcome(`Device '${device}' is busy: ${maxCalls} calls run already. Try again later.`)
+        )
+      }
+      return yield* request(name, params).pipe(
+        Effect.timeoutOrElse({
+          duration: callTimeout,
+          orElse: () => Effect.succeed(failedOutcome(timeoutMessage(name)))
+        }),
+        Effect.map(outcomeToToolResult)
       )
     }),
-    settle: (callId, outcome) => {
-      const answer = waiting.get(callId)
-      return answer !== undefined && Deferred.doneUnsafe(answer, Exit.succeed(outcome))
+    complete: (callId, outcome) => {
+      const result = pending.get(callId)
+      return result !== undefined && Deferred.doneUnsafe(result, Exit.succeed(outcome))
     },
-    abandon: (reason) => {
-      gone ??= reason
-      Deferred.doneUnsafe(ended, Exit.succeed(reason))
-      for (const answer of waiting.values()) {
-        Deferred.doneUnsafe(answer, Exit.succeed(failed(goneBecause(reason))))
+    failAll: (reason) => {
+      disconnectReason ??= reason
+      Deferred.doneUnsafe(disconnected, Exit.succeed(reason))
+      for (const result of pending.values()) {
+        Deferred.doneUnsafe(result, Exit.succeed(failedOutcome(disconnectMessage(reason))))
       }
     },
-    gone: () => gone,
-    ended: Deferred.await(ended)
+    disconnectReason: () => disconnectReason,
+    disconnected: Deferred.await(disconnected)
   }
 })

@@ -8,13 +8,13 @@ import {
   type Stream,
   SubscriptionRef
 } from "effect"
-import { comingBack, waitAfter } from "../backOff.ts"
+import { reconnectBackoff, backoffDelay } from "../backOff.ts"
 import type { ByteConnector } from "../ports/ByteLink.ts"
-import type { McpFailure, McpSession } from "../ports/McpSession.ts"
-import type { DeviceRefused } from "./Authentication.ts"
-import { type DeviceLimits, usualLimits } from "./DeviceLimits.ts"
-import { offerServices } from "./OfferedServices.ts"
-import { serveServer } from "./ServerConnection.ts"
+import type { McpSessionError, McpSession } from "../ports/McpSession.ts"
+import type { DeviceRejected } from "./Authentication.ts"
+import { type DeviceLimits, defaultDeviceLimits } from "./DeviceLimits.ts"
+import { makeServiceCatalog } from "./OfferedServices.ts"
+import { serveDeviceServer } from "./ServerConnection.ts"
 
 /** Where a device server is, and who connects. */
 export interface DeviceClientOptions {
@@ -26,7 +26,7 @@ export interface DeviceClientOptions {
   readonly name?: string
   readonly limits?: Partial<DeviceLimits>
   /** How often the server is greeted, so that neither end takes the other for gone; a minute unless set. */
-  readonly heartbeat?: Duration.Duration
+  readonly heartbeatInterval?: Duration.Duration
 }
 
 /** Where a device stands. `Ended` is final: trying again would not help. */
@@ -34,10 +34,14 @@ export type DeviceStatus =
   | { readonly _tag: "Connecting" }
   | { readonly _tag: "Registered"; readonly services: number }
   | { readonly _tag: "Lost"; readonly reason: string }
-  | { readonly _tag: "Ended"; readonly error: DeviceRefused | McpFailure }
+  | { readonly _tag: "Ended"; readonly error: DeviceRejected | McpSessionError }
 
 /** Models behind a device server have more patience than those behind a gateway of ours need. */
-const usualClientLimits: DeviceLimits = { ...usualLimits, mostCalls: 32, callTimeout: Duration.minutes(5) }
+const defaultClientLimits: DeviceLimits = {
+  ...defaultDeviceLimits,
+  maxCalls: 32,
+  callTimeout: Duration.minutes(5)
+}
 
 /** A connection that lasted so long was a good one: waits begin anew after it. */
 const stableAfter = Duration.minutes(1)
@@ -49,45 +53,48 @@ const stableAfter = Duration.minutes(1)
  */
 export const connectDevice = Effect.fnUntraced(function* (
   session: McpSession,
-  { heartbeat = Duration.minutes(1), limits: given, ...place }: DeviceClientOptions
+  { heartbeatInterval = Duration.minutes(1), limits: limitOverrides, ...address }: DeviceClientOptions
 ): Effect.fn.Return<Stream.Stream<DeviceStatus>, never, Scope.Scope | ByteConnector> {
-  const limits = { ...usualClientLimits, ...given }
-  const services = yield* offerServices(session, limits.callTimeout)
+  const limits = { ...defaultClientLimits, ...limitOverrides }
+  const services = yield* makeServiceCatalog(session, limits.callTimeout)
   const status = yield* SubscriptionRef.make<DeviceStatus>({ _tag: "Connecting" })
-  const say = (next: DeviceStatus) => SubscriptionRef.set(status, next)
-  const facts = { server: `${place.host}:${place.port}` }
-  const connection = serveServer({
-    ...place,
+  const setStatus = (next: DeviceStatus) => SubscriptionRef.set(status, next)
+  const logFields = { server: `${address.host}:${address.port}` }
+  const connection = serveDeviceServer({
+    ...address,
     limits,
-    heartbeat,
+    heartbeatInterval,
     services,
-    onRegistered: (count) => say({ _tag: "Registered", services: count })
+    onRegistered: (count) => setStatus({ _tag: "Registered", services: count })
   })
 
-  const stay = Effect.gen(function* () {
+  const reconnectLoop = Effect.gen(function* () {
     let attempt = 1
     while (true) {
-      const since = yield* Clock.currentTimeMillis
+      const connectedAt = yield* Clock.currentTimeMillis
       const outcome = yield* Effect.result(Effect.scoped(connection))
       if (Result.isFailure(outcome)) {
-        yield* Effect.logError("the device may not come back", { ...facts, reason: outcome.failure.message })
-        return yield* say({ _tag: "Ended", error: outcome.failure })
+        yield* Effect.logError("the device may not come back", {
+          ...logFields,
+          reason: outcome.failure.message
+        })
+        return yield* setStatus({ _tag: "Ended", error: outcome.failure })
       }
       const reason = outcome.success
-      yield* say({ _tag: "Lost", reason })
-      const lasted = (yield* Clock.currentTimeMillis) - since
-      if (lasted >= Duration.toMillis(stableAfter)) attempt = 1
-      const wait = yield* waitAfter(comingBack, attempt++)
+      yield* setStatus({ _tag: "Lost", reason })
+      const connectedFor = (yield* Clock.currentTimeMillis) - connectedAt
+      if (connectedFor >= Duration.toMillis(stableAfter)) attempt = 1
+      const delay = yield* backoffDelay(reconnectBackoff, attempt++)
       yield* Effect.logWarning("no connection with the device server, trying again", {
-        ...facts,
+        ...logFields,
         reason,
-        seconds: Duration.toSeconds(wait)
+        seconds: Duration.toSeconds(delay)
       })
-      yield* Effect.sleep(wait)
-      yield* say({ _tag: "Connecting" })
+      yield* Effect.sleep(delay)
+      yield* setStatus({ _tag: "Connecting" })
     }
   })
-  const over = Effect.flatMap(session.ended, (error) => say({ _tag: "Ended", error }))
-  yield* Effect.forkScoped(Effect.raceFirst(stay, over))
+  const sessionEnded = Effect.flatMap(session.closed, (error) => setStatus({ _tag: "Ended", error }))
+  yield* Effect.forkScoped(Effect.raceFirst(reconnectLoop, sessionEnded))
   return SubscriptionRef.changes(status)
 })

@@ -1,13 +1,13 @@
 import { Clock, Context, Effect, Layer, type Scope, Stream } from "effect"
 import { type ByteLink, ByteListener } from "../ports/ByteLink.ts"
 import type { McpSession } from "../ports/McpSession.ts"
-import type { ListenFailed } from "../ports/Transport.ts"
+import type { ListenError } from "../ports/Transport.ts"
 import type { AuthenticateDevice } from "./Authentication.ts"
-import { type ConnectionContext, type OnFrame, serveDevice } from "./DeviceConnection.ts"
-import { type GatewayLimits, usualGatewayLimits } from "./DeviceLimits.ts"
+import { type GatewayContext, type OnDeviceFrame, serveDevice } from "./DeviceConnection.ts"
+import { type GatewayLimits, defaultGatewayLimits } from "./DeviceLimits.ts"
 import { type Device, makeDeviceRegistry } from "./DeviceRegistry.ts"
-import { makeDoor } from "./Door.ts"
-import { sessionOfAll, sessionOfOne } from "./deviceSessions.ts"
+import { makeAuthThrottle } from "./Door.ts"
+import { makeGatewaySession, makeDeviceSession } from "./deviceSessions.ts"
 
 /** What an operator may set about a gateway. */
 export interface DeviceGatewayOptions {
@@ -22,9 +22,9 @@ export interface DeviceGatewayOptions {
    * Answer every registration with a message `registered` that says how many services were taken, and what is wrong
    * with the others. The protocol has no such message, so a device must know it.
    */
-  readonly acknowledge?: boolean
+  readonly acknowledgeRegistration?: boolean
   /** Hears what devices send beside MCP, as it came; nobody does unless set. */
-  readonly onFrame?: OnFrame
+  readonly onFrame?: OnDeviceFrame
 }
 
 /** Devices that connect over TCP and register services, as MCP peers (seed 002). */
@@ -40,48 +40,48 @@ export class DeviceGateway extends Context.Service<
     /** All devices as one peer, with tools named `device__service`. */
     readonly session: McpSession
     /** One device as a peer of its own, while it is connected. */
-    readonly device: (name: string) => Effect.Effect<McpSession | undefined>
+    readonly deviceSession: (name: string) => Effect.Effect<McpSession | undefined>
   }
 >()("a2c-smcp/application/devices/DeviceGateway") {
   /** Listens until the layer's scope closes. */
   static readonly layer = (
     options: DeviceGatewayOptions
-  ): Layer.Layer<DeviceGateway, ListenFailed, ByteListener> => Layer.effect(DeviceGateway, make(options))
+  ): Layer.Layer<DeviceGateway, ListenError, ByteListener> => Layer.effect(DeviceGateway, make(options))
 }
 
 const make = Effect.fnUntraced(function* ({
-  acknowledge = false,
+  acknowledgeRegistration = false,
   authenticate,
   host = "127.0.0.1",
-  limits: given,
+  limits: limitOverrides,
   onFrame,
   port
 }: DeviceGatewayOptions): Effect.fn.Return<
   DeviceGateway["Service"],
-  ListenFailed,
+  ListenError,
   ByteListener | Scope.Scope
 > {
   const { listen } = yield* ByteListener
   const registry = yield* makeDeviceRegistry
-  const limits = { ...usualGatewayLimits, ...given }
-  const door = makeDoor()
-  const context: ConnectionContext = {
+  const limits = { ...defaultGatewayLimits, ...limitOverrides }
+  const authThrottle = makeAuthThrottle()
+  const context: GatewayContext = {
     registry,
     limits,
     authenticate,
-    acknowledge,
+    acknowledgeRegistration,
     onFrame,
-    door
+    authThrottle
   }
   const serve = Effect.fnUntraced(function* (link: ByteLink) {
-    if (door.isShut(link.peer, yield* Clock.currentTimeMillis)) {
-      return yield* Effect.logDebug("a device was refused too often", { peer: link.peer })
+    if (authThrottle.isBlocked(link.remoteAddress, yield* Clock.currentTimeMillis)) {
+      return yield* Effect.logDebug("a device was refused too often", { peer: link.remoteAddress })
     }
     return yield* serveDevice(link, context)
   })
   // Connections are served in fibers of the listener: they know what this service knows.
   const services = yield* Effect.context<never>()
-  const address = yield* listen({ host, port, mostLinks: limits.mostDevices }, (link) =>
+  const address = yield* listen({ host, port, maxConnections: limits.maxDevices }, (link) =>
     Effect.provideContext(serve(link), services)
   )
   const devices = Effect.sync(() => [...registry.entries()].map(({ device }) => device))
@@ -96,11 +96,11 @@ const make = Effect.fnUntraced(function* ({
         )
       )
     ),
-    session: sessionOfAll(registry, "a2c-devices"),
-    device: (name) =>
+    session: makeGatewaySession(registry, "a2c-devices"),
+    deviceSession: (name) =>
       Effect.sync(() => {
         const entry = registry.find(name)
-        return entry === undefined ? undefined : sessionOfOne(registry, entry)
+        return entry === undefined ? undefined : makeDeviceSession(registry, entry)
       })
   }
 })

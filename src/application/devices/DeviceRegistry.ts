@@ -1,6 +1,6 @@
 import { Duration, Effect, PubSub, type Scope, Stream } from "effect"
 import { exposedName } from "../../domain/bridge/names.ts"
-import type { Service } from "../../domain/devices/services.ts"
+import type { DeviceService } from "../../domain/devices/services.ts"
 import { makeRefresher } from "../Refresher.ts"
 import type { DeviceCalls } from "./DeviceCalls.ts"
 
@@ -8,107 +8,116 @@ import type { DeviceCalls } from "./DeviceCalls.ts"
 export interface Device {
   readonly name: string
   /** The address it comes from. */
-  readonly peer: string
+  readonly remoteAddress: string
   /** Since when it is connected, in milliseconds since 1970. */
-  readonly since: number
-  readonly services: ReadonlyMap<string, Service>
+  readonly connectedAt: number
+  readonly services: ReadonlyMap<string, DeviceService>
 }
 
 /** A device as its own connection keeps it. */
-export interface Entry {
+export interface DeviceEntry {
   device: Device
   readonly calls: DeviceCalls
   /** Ends its connection, because another one goes by its name now. */
-  readonly supersede: () => void
+  readonly evict: () => void
 }
 
 /** A service among those of all devices. */
-interface Registered {
-  readonly entry: Entry
+interface RegisteredService {
+  readonly entry: DeviceEntry
   readonly service: string
 }
 
 /** The devices that are connected, and their services under names of their own. */
 export interface DeviceRegistry {
   /** Takes a device in. Whoever went by that name before is superseded: a device that comes back is more alive. */
-  readonly enter: (entry: Entry) => Effect.Effect<void>
+  readonly add: (entry: DeviceEntry) => Effect.Effect<void>
   /** These are the services of a device now. */
-  readonly update: (entry: Entry, services: ReadonlyMap<string, Service>) => Effect.Effect<void>
-  readonly leave: (entry: Entry) => Effect.Effect<void>
+  readonly updateServices: (
+    entry: DeviceEntry,
+    services: ReadonlyMap<string, DeviceService>
+  ) => Effect.Effect<void>
+  readonly remove: (entry: DeviceEntry) => Effect.Effect<void>
   /** A name for a device that has none: the lowest number that is free, so that one that comes back has it again. */
-  readonly freeName: () => string
-  readonly find: (device: string) => Entry | undefined
-  readonly entries: () => Iterable<Entry>
+  readonly nextFreeName: () => string
+  readonly find: (device: string) => DeviceEntry | undefined
+  readonly entries: () => Iterable<DeviceEntry>
   /** The services of all devices by the name of their tool; the same map as long as they are the same. */
-  readonly tools: () => ReadonlyMap<string, Registered>
+  readonly tools: () => ReadonlyMap<string, RegisteredService>
   /** Somebody came, went, or has other services now; changes that follow each other closely are one. */
   readonly changes: Effect.Effect<Stream.Stream<void>, never, Scope.Scope>
 }
 
 /** How long a tool's name may be: what every MCP host takes. */
-const nameBudget = 64
+const maxToolNameLength = 64
 
 /** Changes closer together than this are told as one. */
-const changePause = Duration.millis(100)
+const changeDebounce = Duration.millis(100)
 
 /** Makes a registry without devices. */
 export const makeDeviceRegistry: Effect.Effect<DeviceRegistry, never, Scope.Scope> = Effect.gen(function* () {
-  const entries = new Map<string, Entry>()
-  let tools: Map<string, Registered> | undefined
+  const entries = new Map<string, DeviceEntry>()
+  let tools: Map<string, RegisteredService> | undefined
   /** All numbers below this one are taken: of thousands that come at once, none counts from 1. */
-  let lowest = 1
+  let lowestFreeNumber = 1
   const hub = yield* Effect.acquireRelease(PubSub.sliding<void>(1), PubSub.shutdown)
-  const { refresh } = yield* makeRefresher(changePause)
+  const { refresh } = yield* makeRefresher(changeDebounce)
   /** Tells of a change; the tools are others now unless it is about a device without services. */
-  const changed = (hasTools: boolean) => {
+  const notifyChanged = (hasTools: boolean) => {
     if (hasTools) tools = undefined
     return refresh(hasTools ? "tools" : "devices", Effect.asVoid(PubSub.publish(hub, undefined)))
   }
 
-  const collect = () => {
-    const named = new Map<string, Registered>()
+  const collectTools = () => {
+    const byName = new Map<string, RegisteredService>()
     for (const entry of entries.values()) {
       for (const service of entry.device.services.keys()) {
-        const name = exposedName({ owner: entry.device.name, tool: service }, nameBudget)
-        if (!named.has(name)) named.set(name, { entry, service })
+        const name = exposedName({ owner: entry.device.name, tool: service }, maxToolNameLength)
+        if (!byName.has(name)) byName.set(name, { entry, service })
       }
     }
-    return named
+    return byName
   }
 
   return {
-    enter: (entry) =>
+    add: (entry) =>
       Effect.suspend(() => {
-        const { name, peer } = entry.device
-        const before = entries.get(name)
+        const { name, remoteAddress } = entry.device
+        const previous = entries.get(name)
         entries.set(name, entry)
-        before?.supersede()
-        const said =
-          before === undefined
-            ? Effect.logInfo("device connected", { device: name, peer })
-            : Effect.logWarning("device connected again, its earlier connection ends", { device: name, peer })
-        return Effect.andThen(changed(before !== undefined && before.device.services.size > 0), said)
+        previous?.evict()
+        const logged =
+          previous === undefined
+            ? Effect.logInfo("device connected", { device: name, peer: remoteAddress })
+            : Effect.logWarning("device connected again, its earlier connection ends", {
+                device: name,
+                peer: remoteAddress
+              })
+        return Effect.andThen(
+          notifyChanged(previous !== undefined && previous.device.services.size > 0),
+          logged
+        )
       }),
-    update: (entry, services) =>
+    updateServices: (entry, services) =>
       Effect.suspend(() => {
         entry.device = { ...entry.device, services }
-        return entries.get(entry.device.name) === entry ? changed(true) : Effect.void
+        return entries.get(entry.device.name) === entry ? notifyChanged(true) : Effect.void
       }),
-    leave: (entry) =>
+    remove: (entry) =>
       Effect.suspend(() => {
         const { name, services } = entry.device
         if (entries.get(name) !== entry) return Effect.void
         entries.delete(name)
-        lowest = 1
-        return changed(services.size > 0)
+        lowestFreeNumber = 1
+        return notifyChanged(services.size > 0)
       }),
-    freeName: () => {
-      while (entries.has(`device-${lowest}`)) lowest++
-      return `device-${lowest}`
+    nextFreeName: () => {
+      while (entries.has(`device-${lowestFreeNumber}`)) lowestFreeNumber++
+      return `device-${lowestFreeNumber}`
     },
     find: (device) => entries.get(device),
     entries: () => entries.values(),
-    tools: () => (tools ??= collect()),
+    tools: () => (tools ??= collectTools()),
     changes: Effect.map(PubSub.subscribe(hub), Stream.fromSubscription)
   }
 })

@@ -11,46 +11,51 @@ import {
   Stream
 } from "effect"
 import type { Frame } from "../../domain/devices/frame.ts"
-import { type DeviceMessage, messageOf, type Outcome, readMessage } from "../../domain/devices/messages.ts"
-import { readStatus, tasks, writeCredentials } from "../../domain/devices/session.ts"
-import { decodeUtf8Leniently, encodeUtf8 } from "../../domain/utf8.ts"
+import {
+  type DeviceMessage,
+  makeDeviceMessage,
+  type ServiceOutcome,
+  decodeDeviceMessage
+} from "../../domain/devices/messages.ts"
+import { parseStatus, tasks, formatCredentials } from "../../domain/devices/session.ts"
+import { decodeUtf8Lossy, encodeUtf8 } from "../../domain/utf8.ts"
 import { ByteConnector } from "../ports/ByteLink.ts"
-import { DeviceRefused } from "./Authentication.ts"
+import { DeviceRejected } from "./Authentication.ts"
 import type { DeviceLimits } from "./DeviceLimits.ts"
 import { makeFrameLink } from "./FrameLink.ts"
-import type { OfferedServices } from "./OfferedServices.ts"
+import type { ServiceCatalog } from "./OfferedServices.ts"
 
 /** What one connection with a device server is for. */
-export interface ServerConnection {
+export interface DeviceServerOptions {
   readonly host: string
   readonly port: number
   readonly token?: Redacted.Redacted
   readonly name?: string
   readonly limits: DeviceLimits
-  readonly heartbeat: Duration.Duration
-  readonly services: OfferedServices
+  readonly heartbeatInterval: Duration.Duration
+  readonly services: ServiceCatalog
   /** So many services have just been registered. */
   readonly onRegistered: (services: number) => Effect.Effect<void>
 }
 
 /** How long the answer to AUTH is waited for: what a server says there, and whether, is documented nowhere. */
-const authTime = "5 seconds"
+const authTimeout = "5 seconds"
 
 /** A server that used to answer greetings and misses so many is gone. */
-const mostMissed = 2.5
+const maxMissedHeartbeats = 2.5
 
 /** Kinds of answers to AUTH that mean no. */
-const isRefusal = (kind: string): boolean =>
+const isRejection = (kind: string): boolean =>
   /ERR|FAIL|DENIED|DENY|INVALID|REFUS|REJECT|UNAUTH|EXPIRED/.test(kind)
 
-type Call = Extract<DeviceMessage, { readonly _tag: "Call" }>
+type CallMessage = Extract<DeviceMessage, { readonly _tag: "Call" }>
 
 /**
  * Serves one connection with a device server: shows who we are, registers the services and answers calls. Gives the
  * reason why it ended, or fails when trying again would not help.
  */
-export const serveServer = Effect.fnUntraced(function* ({
-  heartbeat,
+export const serveDeviceServer = Effect.fnUntraced(function* ({
+  heartbeatInterval,
   host,
   limits,
   name,
@@ -58,64 +63,64 @@ export const serveServer = Effect.fnUntraced(function* ({
   port,
   services,
   token
-}: ServerConnection): Effect.fn.Return<string, DeviceRefused, Scope.Scope | ByteConnector> {
+}: DeviceServerOptions): Effect.fn.Return<string, DeviceRejected, Scope.Scope | ByteConnector> {
   const { connect } = yield* ByteConnector
   const connected = yield* Effect.result(connect({ host, port }))
   if (Result.isFailure(connected)) return connected.failure.message
   const link = yield* makeFrameLink(connected.success, limits)
   /** AUTH was answered, which not all servers do. */
-  const admitted = yield* Deferred.make<void>()
+  const authenticated = yield* Deferred.make<void>()
   /** We are not welcome, or not any more. */
-  const refused = yield* Deferred.make<never, DeviceRefused>()
-  const running = yield* FiberMap.make<string, void>()
-  const ourName = name === undefined ? "our name" : `the name '${name}'`
-  let isGreeted = false
+  const rejected = yield* Deferred.make<never, DeviceRejected>()
+  const runningCalls = yield* FiberMap.make<string, void>()
+  const deviceName = name === undefined ? "our name" : `the name '${name}'`
+  let hasPonged = false
   /** The last complaint of the server, which may say why it ends the connection. */
-  let complaint: string | undefined
+  let lastServerError: string | undefined
 
-  const refuse = (message: string) => {
-    Deferred.doneUnsafe(refused, Exit.fail(new DeviceRefused({ message })))
+  const reject = (message: string) => {
+    Deferred.doneUnsafe(rejected, Exit.fail(new DeviceRejected({ message })))
   }
 
   /** Sends a result, or the reason why that one cannot be sent. */
-  const answer = (callId: string, outcome: Outcome, task: string) => {
-    const send = (what: Outcome) => link.sendMcp(messageOf.result(callId, what), task)
-    return send(outcome).pipe(
+  const sendResult = (callId: string, outcome: ServiceOutcome, task: string) => {
+    const sendOutcome = (reply: ServiceOutcome) => link.sendMcp(makeDeviceMessage.result(callId, reply), task)
+    return sendOutcome(outcome).pipe(
       Effect.catchTag("FrameUnsendable", ({ message }) =>
-        send({ success: false, error: `the result cannot be sent: ${message}` })
+        sendOutcome({ success: false, error: `the result cannot be sent: ${message}` })
       ),
       // What JSON cannot say, from a session of our own process.
       Effect.catchDefect((defect) =>
         Effect.andThen(
           Effect.logError("a result cannot be sent", { call: callId }, defect),
-          send({ success: false, error: "internal error" })
+          sendOutcome({ success: false, error: "internal error" })
         )
       ),
       Effect.ignore
     )
   }
 
-  const onCall = Effect.fnUntraced(function* ({ callId, method, params }: Call, task: string) {
-    if (FiberMap.hasUnsafe(running, callId)) {
+  const onCall = Effect.fnUntraced(function* ({ callId, method, params }: CallMessage, task: string) {
+    if (FiberMap.hasUnsafe(runningCalls, callId)) {
       return yield* Effect.logDebug("a call came twice", { call: callId, service: method })
     }
-    if ((yield* FiberMap.size(running)) >= limits.mostCalls) {
-      const error = `busy: ${limits.mostCalls} calls run already`
-      return yield* answer(callId, { success: false, error }, task)
+    if ((yield* FiberMap.size(runningCalls)) >= limits.maxCalls) {
+      const error = `busy: ${limits.maxCalls} calls run already`
+      return yield* sendResult(callId, { success: false, error }, task)
     }
     return yield* FiberMap.run(
-      running,
+      runningCalls,
       callId,
-      Effect.flatMap(services.call(method, params), (outcome) => answer(callId, outcome, task))
+      Effect.flatMap(services.call(method, params), (outcome) => sendResult(callId, outcome, task))
     )
   })
 
   const onMessage = Effect.fnUntraced(function* ({ payload, task }: Frame) {
-    const read = readMessage(payload)
-    if (Result.isFailure(read)) {
-      return yield* Effect.logWarning("the device server sent a bad message", { reason: read.failure })
+    const decoded = decodeDeviceMessage(payload)
+    if (Result.isFailure(decoded)) {
+      return yield* Effect.logWarning("the device server sent a bad message", { reason: decoded.failure })
     }
-    const message = read.success
+    const message = decoded.success
     switch (message._tag) {
       case "Call":
         return yield* onCall(message, task)
@@ -132,26 +137,26 @@ export const serveServer = Effect.fnUntraced(function* ({
   const onFrame = Effect.fnUntraced(function* (frame: Frame) {
     if (frame.type === "mcp") return yield* onMessage(frame)
     if (frame.type !== "auth" && frame.type !== "status") return
-    const { kind, text } = readStatus(decodeUtf8Leniently(frame.payload))
-    if (kind === "REPLACED") return refuse(`another device goes by ${ourName}`)
-    if (kind === "INFO" && text === "PONG") isGreeted = true
-    else if (isRefusal(kind)) {
-      complaint = text || kind
-      if (frame.type === "auth") return refuse(`the device server does not let us in: ${complaint}`)
+    const { kind, text } = parseStatus(decodeUtf8Lossy(frame.payload))
+    if (kind === "REPLACED") return reject(`another device goes by ${deviceName}`)
+    if (kind === "INFO" && text === "PONG") hasPonged = true
+    else if (isRejection(kind)) {
+      lastServerError = text || kind
+      if (frame.type === "auth") return reject(`the device server does not let us in: ${lastServerError}`)
     }
-    if (frame.type === "auth") Deferred.doneUnsafe(admitted, Exit.void)
+    if (frame.type === "auth") Deferred.doneUnsafe(authenticated, Exit.void)
   })
 
   const authenticate = Effect.gen(function* () {
     if (token === undefined && name === undefined) return
     const options = new Map(name === undefined ? [] : [["name", name] as const])
-    const text = writeCredentials({ token: token === undefined ? "" : Redacted.value(token), options })
+    const text = formatCredentials({ token: token === undefined ? "" : Redacted.value(token), options })
     yield* link.send({ type: "auth", task: tasks.system, sequence: 0, payload: encodeUtf8(text) })
-    yield* Effect.timeoutOption(Deferred.await(admitted), authTime)
+    yield* Effect.timeoutOption(Deferred.await(authenticated), authTimeout)
   })
 
-  const register = (offered: Parameters<typeof messageOf.register>[0]) =>
-    link.sendMcp(messageOf.register(offered)).pipe(
+  const register = (offered: Parameters<typeof makeDeviceMessage.register>[0]) =>
+    link.sendMcp(makeDeviceMessage.register(offered)).pipe(
       Effect.andThen(Effect.logInfo("services registered", { services: offered.size })),
       Effect.andThen(onRegistered(offered.size)),
       Effect.catchTag("FrameUnsendable", ({ message }) =>
@@ -159,39 +164,41 @@ export const serveServer = Effect.fnUntraced(function* ({
       )
     )
 
-  const speak = authenticate.pipe(
+  const registerLoop = authenticate.pipe(
     Effect.andThen(Stream.runForEach(services.changes, register)),
     Effect.andThen(Effect.never),
     Effect.catchTags({
       ByteLinkClosed: () => Effect.never,
       FrameUnsendable: ({ message }) =>
-        Effect.fail(new DeviceRefused({ message: `the token cannot be sent: ${message}` }))
+        Effect.fail(new DeviceRejected({ message: `the token cannot be sent: ${message}` }))
     })
   )
 
-  const greet = Effect.gen(function* () {
+  const heartbeatLoop = Effect.gen(function* () {
     while (true) {
-      yield* Effect.sleep(heartbeat)
-      const silence = (yield* Clock.currentTimeMillis) - link.heardAt()
-      if (isGreeted && silence > mostMissed * Duration.toMillis(heartbeat))
+      yield* Effect.sleep(heartbeatInterval)
+      const idleMillis = (yield* Clock.currentTimeMillis) - link.lastReceivedAt()
+      if (hasPonged && idleMillis > maxMissedHeartbeats * Duration.toMillis(heartbeatInterval))
         return "the device server is silent"
-      yield* link.say("status", "PING")
+      yield* link.sendStatus("status", "PING")
     }
   })
 
   const receive = link
     .receive({
-      frame: onFrame,
-      fault: (reason) => Effect.logDebug("the device server sent a bad frame", { reason })
+      onFrame,
+      onInvalid: (reason) => Effect.logDebug("the device server sent a bad frame", { reason })
     })
     .pipe(
       // A server that refuses closes right afterwards: what it said counts, whichever is noticed first.
       Effect.andThen((reason) =>
-        Deferred.isDoneUnsafe(refused)
-          ? Deferred.await(refused)
-          : Effect.succeed(complaint === undefined ? reason : `${reason}; the server said: ${complaint}`)
+        Deferred.isDoneUnsafe(rejected)
+          ? Deferred.await(rejected)
+          : Effect.succeed(
+              lastServerError === undefined ? reason : `${reason}; the server said: ${lastServerError}`
+            )
       )
     )
 
-  return yield* Effect.raceAllFirst([receive, speak, greet, Deferred.await(refused)])
+  return yield* Effect.raceAllFirst([receive, registerLoop, heartbeatLoop, Deferred.await(rejected)])
 })

@@ -1,26 +1,26 @@
 import { Clock, Data, Duration, Effect, Exit, Option, Ref, Result, Scope, SubscriptionRef } from "effect"
-import { isPassing } from "../../domain/office/passing.ts"
-import { type Line, lineOf } from "../../domain/protocol/lines.ts"
+import { isRetryableMessage } from "../../domain/office/passing.ts"
+import { type ProtocolLine, lineForVersion } from "../../domain/protocol/lines.ts"
 import type { Role } from "../../domain/protocol/v0_2/office.ts"
 import { parseVersion, PROTOCOL_VERSION } from "../../domain/protocol/version.ts"
-import { codes } from "../../domain/refusal.ts"
-import { comingBack, waitAfter, waits } from "../backOff.ts"
+import { errorCodes } from "../../domain/refusal.ts"
+import { reconnectBackoff, backoffDelay, backoffSchedule } from "../backOff.ts"
 import { type Body, jsonBody } from "../ports/Body.ts"
-import { newSecret } from "./newSecret.ts"
+import { newInstanceSecret } from "./newSecret.ts"
 import {
-  type Answer,
-  type ConnectFailed,
+  type Reply,
+  type ConnectError,
   type Link,
   LinkClosed,
-  type NoAnswer,
-  type NotSent,
-  type Receive,
+  type RequestTimeout,
+  type SendFailed,
+  type MessageHandler,
   TransportClient,
   Unreachable
 } from "../ports/Transport.ts"
 
 /** The Server does not let this member into the office, in its own words. */
-export class JoinRefused extends Data.TaggedError("JoinRefused")<{
+export class JoinRejected extends Data.TaggedError("JoinRefused")<{
   readonly office: string
   readonly message: string
 }> {}
@@ -35,7 +35,7 @@ export class NotPermitted extends Data.TaggedError("NotPermitted")<{
   }
 }
 
-export type JoinFailed = ConnectFailed | JoinRefused
+export type JoinFailed = ConnectError | JoinRejected
 
 /** Where a member stands. `Ended` is final: trying again would not help. */
 export type MemberStatus =
@@ -49,12 +49,12 @@ export interface MemberOptions {
   readonly office: string
   readonly name: string
   /** Keep trying while the Server cannot be reached, or lets nobody in right now; otherwise that is a failure. */
-  readonly patient?: boolean
+  readonly retryInitialConnect?: boolean
 }
 
 /** What a member does with what comes. */
-export interface MemberEvents {
-  readonly receive: Receive
+export interface MemberHandlers {
+  readonly onMessage: MessageHandler
   /** Runs after every successful join, the first one included. */
   readonly onJoined: Effect.Effect<void>
   /** Runs whenever the connection is lost. */
@@ -63,14 +63,14 @@ export interface MemberEvents {
 
 /** A seat in an office that is taken again whenever the connection is lost. */
 export interface OfficeMember {
-  readonly line: Line
+  readonly line: ProtocolLine
   readonly status: SubscriptionRef.SubscriptionRef<MemberStatus>
-  readonly ask: (
+  readonly request: (
     event: string,
     body: Body,
-    deadline: Duration.Duration
-  ) => Effect.Effect<Answer, LinkClosed | NoAnswer | NotSent | NotPermitted>
-  readonly tell: (event: string, body: Body) => Effect.Effect<void, LinkClosed | NotSent | NotPermitted>
+    timeout: Duration.Duration
+  ) => Effect.Effect<Reply, LinkClosed | RequestTimeout | SendFailed | NotPermitted>
+  readonly notify: (event: string, body: Body) => Effect.Effect<void, LinkClosed | SendFailed | NotPermitted>
   /** Largest body the Server takes, in bytes of its JSON text. */
   readonly maxBytes: () => number
   /** True when the Server takes a message with this body. */
@@ -78,20 +78,20 @@ export interface OfficeMember {
 }
 
 /** How long the Server may take to answer a join. */
-const joinDeadline = Duration.seconds(20)
+const joinTimeout = Duration.seconds(20)
 
 /** A seat that lasted so long was a good one: the next one is taken at once. */
 const stableAfter = Duration.seconds(2)
 
 /** Is the Server only not there, or not able to let this member in, right now? */
-const isWorthWaiting = (error: JoinFailed): boolean => {
+const isJoinRetryable = (error: JoinFailed): boolean => {
   switch (error._tag) {
     case "Unreachable":
-      return error.lasting !== true
+      return error.permanent !== true
     case "AdmissionRefused":
-      return error.passing === true
+      return error.retryable === true
     case "JoinRefused":
-      return isPassing(error.message)
+      return isRetryableMessage(error.message)
     case "VersionRefused":
       return false
   }
@@ -101,30 +101,30 @@ const isWorthWaiting = (error: JoinFailed): boolean => {
  * Who had a seat keeps asking for it while others may only have taken it meanwhile; and where there was a Server there
  * will be one again, although a proxy finds none while that one is started anew.
  */
-const isWorthComingBack = (error: JoinFailed): boolean =>
-  isWorthWaiting(error) ||
+const isRejoinRetryable = (error: JoinFailed): boolean =>
+  isJoinRetryable(error) ||
   error._tag === "JoinRefused" ||
-  (error._tag === "AdmissionRefused" && error.code === codes.notFound)
+  (error._tag === "AdmissionRefused" && error.code === errorCodes.notFound)
 
 /**
  * Takes a seat in an office for as long as the scope. The first attempt may fail; a seat once taken is taken again,
  * with growing pauses, until the Server says that trying is useless.
  */
 export const joinOffice = Effect.fnUntraced(function* (
-  { name, office, patient = false, role }: MemberOptions,
-  behave: (member: OfficeMember) => MemberEvents
+  { name, office, retryInitialConnect = false, role }: MemberOptions,
+  makeHandlers: (member: OfficeMember) => MemberHandlers
 ): Effect.fn.Return<OfficeMember, JoinFailed, Scope.Scope | TransportClient> {
   const transport = yield* TransportClient
   // Seats close after the fiber that takes them again has ended: closing is not losing.
-  const seats = yield* Scope.fork(yield* Effect.scope)
-  const line = lineOf(yield* Effect.orDie(Effect.fromResult(parseVersion(PROTOCOL_VERSION))))
+  const connections = yield* Scope.fork(yield* Effect.scope)
+  const line = lineForVersion(yield* Effect.orDie(Effect.fromResult(parseVersion(PROTOCOL_VERSION))))
   const current = yield* Ref.make(Option.none<Link>())
   // By this the Server knows a member again that comes back before its old connection is noticed to be dead.
-  const instance = newSecret()
+  const instance = newInstanceSecret()
   const status = yield* SubscriptionRef.make<MemberStatus>({ _tag: "Lost", reason: "not connected yet" })
 
-  const permitted = (event: string): Effect.Effect<Link, LinkClosed | NotPermitted> => {
-    const from = line.serverRow(event)?.from
+  const permittedLink = (event: string): Effect.Effect<Link, LinkClosed | NotPermitted> => {
+    const from = line.findEventDefinition(event)?.from
     if (from !== role && from !== "member") return Effect.fail(new NotPermitted({ event, role }))
     return Effect.flatMap(
       Ref.get(current),
@@ -138,9 +138,9 @@ export const joinOffice = Effect.fnUntraced(function* (
   const member: OfficeMember = {
     line,
     status,
-    ask: (event, body, deadline) =>
-      Effect.flatMap(permitted(event), (link) => link.ask(event, body, deadline)),
-    tell: (event, body) => Effect.flatMap(permitted(event), (link) => link.tell(event, body)),
+    request: (event, body, timeout) =>
+      Effect.flatMap(permittedLink(event), (link) => link.request(event, body, timeout)),
+    notify: (event, body) => Effect.flatMap(permittedLink(event), (link) => link.notify(event, body)),
     maxBytes: () =>
       Option.match(Ref.getUnsafe(current), {
         onNone: () => Number.POSITIVE_INFINITY,
@@ -149,27 +149,27 @@ export const joinOffice = Effect.fnUntraced(function* (
     fits: (body) =>
       Option.match(Ref.getUnsafe(current), { onNone: () => true, onSome: (link) => link.fits(body) })
   }
-  const { onJoined, onLost, receive } = behave(member)
+  const { onJoined, onLost, onMessage } = makeHandlers(member)
 
-  const enter = Effect.fnUntraced(function* (link: Link): Effect.fn.Return<void, JoinFailed> {
-    const body = jsonBody(line.offices.join.request.encode({ role, name, officeId: office }))
-    const answer = yield* Effect.mapError(
-      link.ask(line.offices.join.event, body, joinDeadline),
+  const sendJoin = Effect.fnUntraced(function* (link: Link): Effect.fn.Return<void, JoinFailed> {
+    const body = jsonBody(line.serverRequests.join.request.encode({ role, name, officeId: office }))
+    const reply = yield* Effect.mapError(
+      link.request(line.serverRequests.join.event, body, joinTimeout),
       () => new Unreachable({ message: "The Server does not answer the request to join" })
     )
-    const values = answer.map(({ head }) => Result.getOrElse(head, () => undefined))
+    const values = reply.map(({ head }) => Result.getOrElse(head, () => undefined))
     yield* Effect.mapError(
-      Effect.fromResult(line.readPair(values)),
-      (message) => new JoinRefused({ office, message })
+      Effect.fromResult(line.decodeMembershipAck(values)),
+      (message) => new JoinRejected({ office, message })
     )
   })
 
-  const attempt = Effect.gen(function* () {
-    const scope = yield* Scope.fork(seats)
+  const connectAndJoin = Effect.gen(function* () {
+    const scope = yield* Scope.fork(connections)
     const link = yield* transport
-      .connect({ version: PROTOCOL_VERSION, auth: { role, instance }, receive })
+      .connect({ version: PROTOCOL_VERSION, auth: { role, instance }, onMessage })
       .pipe(
-        Effect.tap(enter),
+        Effect.tap(sendJoin),
         Scope.provide(scope),
         Effect.onError(() => Scope.close(scope, Exit.void))
       )
@@ -180,39 +180,42 @@ export const joinOffice = Effect.fnUntraced(function* (
     return { link, scope }
   })
 
-  const trying = (worthwhile: (error: JoinFailed) => boolean) =>
-    attempt.pipe(
+  const joinWithRetry = (isRetryable: (error: JoinFailed) => boolean) =>
+    connectAndJoin.pipe(
       Effect.tapError((error) =>
-        worthwhile(error)
+        isRetryable(error)
           ? Effect.logWarning("cannot join yet, trying again", { office, reason: error.message })
           : Effect.void
       ),
-      Effect.retry({ schedule: waits(comingBack), while: worthwhile })
+      Effect.retry({ schedule: backoffSchedule(reconnectBackoff), while: isRetryable })
     )
 
   /** Stays until the connection is lost, then comes back, for ever. */
-  const stay = Effect.fnUntraced(function* (first: { readonly link: Link; readonly scope: Scope.Closeable }) {
-    let seat = first
+  const reconnectForever = Effect.fnUntraced(function* (first: {
+    readonly link: Link
+    readonly scope: Scope.Closeable
+  }) {
+    let connection = first
     /** Seats that did not last, in a row: each costs the whole office a word of who came and of who left. */
-    let short = 0
+    let shortLived = 0
     while (true) {
       const since = yield* Clock.currentTimeMillis
-      const reason = yield* seat.link.closed
+      const reason = yield* connection.link.closed
       const lasted = (yield* Clock.currentTimeMillis) - since
-      short = lasted >= Duration.toMillis(stableAfter) ? 0 : short + 1
+      shortLived = lasted >= Duration.toMillis(stableAfter) ? 0 : shortLived + 1
       yield* Ref.set(current, Option.none())
       yield* SubscriptionRef.set(status, { _tag: "Lost", reason })
       yield* Effect.logWarning("connection lost", { office, reason })
       yield* onLost(reason)
-      yield* Scope.close(seat.scope, Exit.void)
-      if (short > 1) yield* Effect.sleep(yield* waitAfter(comingBack, short - 1))
-      seat = yield* trying(isWorthComingBack)
+      yield* Scope.close(connection.scope, Exit.void)
+      if (shortLived > 1) yield* Effect.sleep(yield* backoffDelay(reconnectBackoff, shortLived - 1))
+      connection = yield* joinWithRetry(isRejoinRetryable)
       yield* Effect.logInfo("back in the office", { office })
     }
   })
 
-  const first = yield* patient ? trying(isWorthWaiting) : attempt
-  yield* stay(first).pipe(
+  const first = yield* retryInitialConnect ? joinWithRetry(isJoinRetryable) : connectAndJoin
+  yield* reconnectForever(first).pipe(
     Effect.catch((error) =>
       Effect.andThen(
         Effect.logError("cannot come back", { office, reason: error.message }),

@@ -13,18 +13,18 @@ import {
   SubscriptionRef
 } from "effect"
 import type { JsonObject } from "../../domain/json.ts"
-import { type Candidate, readCandidate } from "../../domain/packs/naming.ts"
+import { type PackCandidate, detectPack } from "../../domain/packs/naming.ts"
 import type { PackRoute } from "../../domain/packs/offer.ts"
 import type { McpProgress, McpSession } from "../ports/McpSession.ts"
-import { type FoundEntry, PackFolders } from "../ports/PackFolders.ts"
+import { type PackFolderEntry, PackFolders } from "../ports/PackFolders.ts"
 import type { PackInstaller } from "../ports/PackInstaller.ts"
-import { type PackCall, PackFailure, type PackLoader } from "../ports/PackLoader.ts"
+import { type PackCall, PackError, type PackLoader } from "../ports/PackLoader.ts"
 import { makeRefresher } from "../Refresher.ts"
-import type { CallLimits, PackBusy, PackTimeout, RunningPack } from "./PackCalls.ts"
-import { packSession } from "./packSession.ts"
-import { type PackReports, supervisePack } from "./PackSupervision.ts"
-import { type PackTable, packTable } from "./packTable.ts"
-import { wantedPack } from "./wantedPack.ts"
+import type { PackCallLimits, PackBusyError, PackTimeoutError, RunningPack } from "./PackCalls.ts"
+import { makePackSession } from "./packSession.ts"
+import { type PackObserver, supervisePack } from "./PackSupervision.ts"
+import { type PackTable, makePackTable } from "./packTable.ts"
+import { resolvePack } from "./wantedPack.ts"
 
 /** Where a pack stands. */
 export type PackStatus =
@@ -73,7 +73,7 @@ export class PackHost extends Context.Service<
       hosted: HostedRoute,
       call: Omit<PackCall, "tool">,
       onProgress?: (progress: McpProgress) => Effect.Effect<void>
-    ) => Effect.Effect<JsonObject, PackFailure | PackTimeout | PackBusy>
+    ) => Effect.Effect<JsonObject, PackError | PackTimeoutError | PackBusyError>
     /** All tools of all packs as one MCP peer. */
     readonly session: McpSession
     /** Looks whether anything has changed, and waits until that is loaded. */
@@ -98,28 +98,28 @@ export interface PackHostOptions {
   /** How much memory an isolated pack may take, in MiB; 256 unless set, or as the pack says. */
   readonly memory?: number
   /** Bounds of calls, unless the pack has its own. */
-  readonly limits?: Partial<CallLimits>
+  readonly limits?: Partial<PackCallLimits>
 }
 
-const usualLimits: CallLimits = { timeout: Duration.seconds(120), concurrency: 16, queue: 64 }
-const usualMemory = 256
+const defaultLimits: PackCallLimits = { timeout: Duration.seconds(120), concurrency: 16, maxQueued: 64 }
+const defaultMemoryMiB = 256
 
 /** Changes closer together than this are looked at together. */
-const scanPause = Duration.millis(100)
+const scanDebounce = Duration.millis(100)
 
 /** A pack that was found, in its latest version. */
-interface Hosted {
+interface HostedPack {
   readonly version: string
   view: PackView
   /** The version that is called: the one before, until this one is loaded. */
-  serving: RunningPack | undefined
+  active: RunningPack | undefined
 }
 
 const make = Effect.fnUntraced(function* ({
   folders: roots,
   isolate = false,
   limits,
-  memory = usualMemory,
+  memory = defaultMemoryMiB,
   watch = true
 }: PackHostOptions): Effect.fn.Return<
   PackHost["Service"],
@@ -128,141 +128,141 @@ const make = Effect.fnUntraced(function* ({
 > {
   const folders = yield* PackFolders
   const context = yield* Effect.context<PackLoader | PackInstaller>()
-  const hosted = new Map<string, Hosted>()
-  const shown = yield* SubscriptionRef.make(packTable([]))
+  const hostedPacks = new Map<string, HostedPack>()
+  const tableRef = yield* SubscriptionRef.make(makePackTable([]))
   // What runs ends after the fibers that may start more of it: this finalizer is the oldest.
-  const running = yield* Effect.acquireRelease(Scope.make("parallel"), (scope) =>
+  const packScope = yield* Effect.acquireRelease(Scope.make("parallel"), (scope) =>
     Scope.close(scope, Exit.void)
   )
-  const fibers = yield* FiberMap.make<string, void>()
-  const retiring = yield* FiberSet.make<void>()
-  const scanning = yield* Semaphore.make(1)
-  const table = () => SubscriptionRef.getUnsafe(shown)
+  const supervisors = yield* FiberMap.make<string, void>()
+  const draining = yield* FiberSet.make<void>()
+  const scanLock = yield* Semaphore.make(1)
+  const table = () => SubscriptionRef.getUnsafe(tableRef)
 
-  let order: ReadonlyArray<string> = []
+  let packOrder: ReadonlyArray<string> = []
 
-  const publish = Effect.suspend(() =>
+  const publishTable = Effect.suspend(() =>
     SubscriptionRef.set(
-      shown,
-      packTable(
-        order.flatMap((path) => {
-          const one = hosted.get(path)
-          return one === undefined ? [] : [{ view: one.view, pack: one.serving }]
+      tableRef,
+      makePackTable(
+        packOrder.flatMap((path) => {
+          const one = hostedPacks.get(path)
+          return one === undefined ? [] : [{ view: one.view, running: one.active }]
         })
       )
     )
   )
 
-  const retire = (pack: RunningPack | undefined) =>
-    pack === undefined ? Effect.void : Effect.asVoid(FiberSet.run(retiring, pack.retire))
+  const drain = (pack: RunningPack | undefined) =>
+    pack === undefined ? Effect.void : Effect.asVoid(FiberSet.run(draining, pack.drain))
 
   /** Gives a pack another standing, unless a newer version of it has been found meanwhile. */
-  const change = (path: string, version: string, status: PackStatus, serving?: RunningPack) =>
+  const setStatus = (path: string, version: string, status: PackStatus, active?: RunningPack) =>
     Effect.suspend(() => {
-      const one = hosted.get(path)
-      if (one === undefined || one.version !== version) return retire(serving)
-      const before = one.serving
+      const one = hostedPacks.get(path)
+      if (one === undefined || one.version !== version) return drain(active)
+      const previous = one.active
       one.view = { ...one.view, status }
-      const keeps = status._tag === "Installing" || status._tag === "Loading"
-      if (!keeps) one.serving = serving
-      return Effect.andThen(publish, keeps || before === serving ? Effect.void : retire(before))
+      const keepsActive = status._tag === "Installing" || status._tag === "Loading"
+      if (!keepsActive) one.active = active
+      return Effect.andThen(publishTable, keepsActive || previous === active ? Effect.void : drain(previous))
     })
 
-  const forget = (path: string) =>
+  const removePack = (path: string) =>
     Effect.suspend(() => {
-      const serving = hosted.get(path)?.serving
-      hosted.delete(path)
-      return Effect.andThen(FiberMap.remove(fibers, path), retire(serving))
+      const active = hostedPacks.get(path)?.active
+      hostedPacks.delete(path)
+      return Effect.andThen(FiberMap.remove(supervisors, path), drain(active))
     })
 
   /** Takes up what was found: a pack that is new, or another version of one that is known. */
-  const take = Effect.fnUntraced(function* (entry: FoundEntry, { name, outcome }: Candidate) {
+  const addPack = Effect.fnUntraced(function* (entry: PackFolderEntry, { name, outcome }: PackCandidate) {
     const { path, version } = entry
     const view: PackView = { name, path, description: "", usage: "", status: { _tag: "Loading" } }
-    const serving = hosted.get(path)?.serving
-    hosted.set(path, { version, view, serving })
+    const active = hostedPacks.get(path)?.active
+    hostedPacks.set(path, { version, view, active })
     // Nothing more is to become of the version before, whatever becomes of this one.
-    yield* FiberMap.remove(fibers, path)
-    const fail = (reason: string) =>
+    yield* FiberMap.remove(supervisors, path)
+    const reportFailure = (reason: string) =>
       Effect.andThen(
         Effect.logWarning("pack cannot be used", { pack: name, reason }),
-        change(path, version, { _tag: "Failed", reason })
+        setStatus(path, version, { _tag: "Failed", reason })
       )
-    if (Result.isFailure(outcome)) return yield* fail(outcome.failure)
-    const wanted = wantedPack(entry, name, outcome.success, {
+    if (Result.isFailure(outcome)) return yield* reportFailure(outcome.failure)
+    const resolved = resolvePack(entry, name, outcome.success, {
       isolate,
       memory,
-      limits: { ...usualLimits, ...limits }
+      limits: { ...defaultLimits, ...limits }
     })
-    if (Result.isFailure(wanted)) return yield* fail(wanted.failure)
-    const { config, pack, warnings } = wanted.success
-    hosted.set(path, {
+    if (Result.isFailure(resolved)) return yield* reportFailure(resolved.failure)
+    const { config, pack, warnings } = resolved.success
+    hostedPacks.set(path, {
       version,
-      serving,
+      active,
       view: { ...view, description: config.description, usage: config.usage }
     })
-    if (!config.enabled) return yield* change(path, version, { _tag: "Disabled" })
-    const reports: PackReports = {
-      installing: change(path, version, { _tag: "Installing" }),
-      loading: change(path, version, { _tag: "Loading" }),
-      ready: (running) => {
-        const { routes, tools } = running.loaded.offer
+    if (!config.enabled) return yield* setStatus(path, version, { _tag: "Disabled" })
+    const observer: PackObserver = {
+      onInstalling: setStatus(path, version, { _tag: "Installing" }),
+      onLoading: setStatus(path, version, { _tag: "Loading" }),
+      onReady: (running) => {
+        const { routes, tools } = running.loaded.manifest
         const facts = { pack: name, tools: tools.length, routes: routes.length }
         return Effect.andThen(
           Effect.logDebug("pack ready", facts),
-          change(path, version, { _tag: "Ready", tools, routes, warnings }, running)
+          setStatus(path, version, { _tag: "Ready", tools, routes, warnings }, running)
         )
       },
-      failed: fail
+      onFailed: reportFailure
     }
     return yield* FiberMap.run(
-      fibers,
+      supervisors,
       path,
-      Effect.provideContext(supervisePack(pack, reports, running), context)
+      Effect.provideContext(supervisePack(pack, observer, packScope), context)
     )
   })
 
   const scan = Effect.gen(function* () {
-    const found = new Map<string, readonly [FoundEntry, Candidate]>()
+    const found = new Map<string, readonly [PackFolderEntry, PackCandidate]>()
     const names = new Set<string>()
     for (const root of roots) {
       for (const entry of yield* folders.scan(root)) {
-        const candidate = readCandidate(entry)
+        const candidate = detectPack(entry)
         if (candidate === undefined) continue
-        const isSecond = names.has(candidate.name)
+        const isDuplicate = names.has(candidate.name)
         names.add(candidate.name)
-        const outcome = isSecond
+        const outcome = isDuplicate
           ? Result.fail(`another pack of the name '${candidate.name}' was found before`)
           : candidate.outcome
         found.set(entry.path, [entry, { ...candidate, outcome }])
       }
     }
-    order = [...found.keys()]
-    for (const path of [...hosted.keys()].filter((one) => !found.has(one))) yield* forget(path)
+    packOrder = [...found.keys()]
+    for (const path of [...hostedPacks.keys()].filter((one) => !found.has(one))) yield* removePack(path)
     for (const [path, [entry, candidate]] of found) {
-      if (hosted.get(path)?.version !== entry.version) yield* take(entry, candidate)
+      if (hostedPacks.get(path)?.version !== entry.version) yield* addPack(entry, candidate)
     }
-    yield* publish
+    yield* publishTable
   })
-  const isSettled = ({ views }: PackTable) =>
+  const isLoaded = ({ views }: PackTable) =>
     views.every(({ status }) => status._tag !== "Installing" && status._tag !== "Loading")
-  const look = Effect.catch(scanning.withPermit(scan), ({ message }) =>
+  const scanSafely = Effect.catch(scanLock.withPermit(scan), ({ message }) =>
     Effect.logWarning("packs cannot be looked for", { reason: message })
   )
   const rescan = Effect.andThen(
-    look,
-    SubscriptionRef.changes(shown).pipe(Stream.filter(isSettled), Stream.runHead, Effect.asVoid)
+    scanSafely,
+    SubscriptionRef.changes(tableRef).pipe(Stream.filter(isLoaded), Stream.runHead, Effect.asVoid)
   )
 
   if (watch) {
-    const { refresh } = yield* makeRefresher(scanPause)
+    const { refresh } = yield* makeRefresher(scanDebounce)
     const changes = yield* folders.watch(roots)
-    yield* Effect.forkScoped(Stream.runForEach(changes, () => refresh("packs", look)))
+    yield* Effect.forkScoped(Stream.runForEach(changes, () => refresh("packs", scanSafely)))
   }
 
   return {
     packs: Effect.sync(() => table().views),
-    changes: Stream.map(SubscriptionRef.changes(shown), ({ views }) => views),
+    changes: Stream.map(SubscriptionRef.changes(tableRef), ({ views }) => views),
     route: (endpoint) => table().routes.get(endpoint),
     routes: () => [...table().routes.values()],
     call: ({ route }, call, onProgress = () => Effect.void) =>
@@ -270,11 +270,11 @@ const make = Effect.fnUntraced(function* ({
         const running = table().routes.get(route.endpoint)?.running
         return running === undefined
           ? Effect.fail(
-              new PackFailure({ kind: "unknown", message: `There is no ${route.endpoint} any more` })
+              new PackError({ reason: "unknown", message: `There is no ${route.endpoint} any more` })
             )
           : running.call({ ...call, tool: route.tool }, onProgress)
       }),
-    session: yield* packSession(shown),
+    session: yield* makePackSession(tableRef),
     rescan
   }
 })

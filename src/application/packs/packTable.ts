@@ -1,24 +1,24 @@
 import { exposedName } from "../../domain/bridge/names.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json.ts"
-import { embedFiles } from "../../domain/packs/embedded.ts"
-import { isToolName } from "../../domain/packs/naming.ts"
-import { refusedRoutes } from "../../domain/packs/routes.ts"
+import { embedFileParams } from "../../domain/packs/embedded.ts"
+import { isValidToolName } from "../../domain/packs/naming.ts"
+import { findRouteConflicts } from "../../domain/packs/routes.ts"
 import type { RunningPack } from "./PackCalls.ts"
 import type { HostedRoute, PackView } from "./PackHost.ts"
 
 /** A pack and the version of it that is called now, if there is one. */
-export interface Serving {
+export interface ActivePack {
   readonly view: PackView
-  readonly pack: RunningPack | undefined
+  readonly running: RunningPack | undefined
 }
 
 /** A tool among those of all packs. */
 export interface HostedTool {
-  readonly pack: RunningPack
+  readonly running: RunningPack
   /** Its name in the pack. */
-  readonly original: string
+  readonly originalName: string
   /** As MCP lists it, under its name among all. */
-  readonly listed: JsonObject
+  readonly definition: JsonObject
   readonly view: PackView
 }
 
@@ -32,50 +32,53 @@ export interface PackTable {
 }
 
 /** How long a tool's name may be: what every MCP host takes. */
-const nameBudget = 64
+const maxToolNameLength = 64
 
-const textOf = (value: unknown): string => (typeof value === "string" ? value : "")
+const stringOrEmpty = (value: unknown): string => (typeof value === "string" ? value : "")
 
 /**
  * What packs offer together. Of two that want the same endpoint the first has it, and the other is told so; of two tools
  * of one name the second goes by `pack__tool`.
  */
-export const packTable = (all: ReadonlyArray<Serving>): PackTable => {
+export const makePackTable = (packs: ReadonlyArray<ActivePack>): PackTable => {
   const routes = new Map<string, HostedRoute & { readonly running: RunningPack }>()
   const tools = new Map<string, HostedTool>()
-  const views = all.map(({ pack, view }) => {
-    if (pack === undefined) return view
-    const { offer } = pack.loaded
+  const views = packs.map(({ running, view }) => {
+    if (running === undefined) return view
+    const { manifest } = running.loaded
     const taken = new Map([...routes].map(([endpoint, route]) => [endpoint, route.pack.name]))
-    const refused = refusedRoutes(offer.routes, taken)
-    const own = offer.routes.filter(({ endpoint }) => !refused.has(endpoint))
+    const conflicts = findRouteConflicts(manifest.routes, taken)
+    const own = manifest.routes.filter(({ endpoint }) => !conflicts.has(endpoint))
     const renamed: Array<string> = []
-    for (const tool of offer.tools) {
-      const original = textOf(tool["name"])
-      const isFree = isToolName(original) && !tools.has(original)
-      const name = isFree ? original : exposedName({ owner: view.name, tool: original }, nameBudget)
+    for (const tool of manifest.tools) {
+      const originalName = stringOrEmpty(tool["name"])
+      const isNameFree = isValidToolName(originalName) && !tools.has(originalName)
+      const name = isNameFree
+        ? originalName
+        : exposedName({ owner: view.name, tool: originalName }, maxToolNameLength)
       if (tools.has(name)) continue
-      if (!isFree) renamed.push(`tool '${original}' goes by '${name}': its own name is taken, or none`)
-      const description = textOf(tool["description"]) || view.description
+      if (!isNameFree)
+        renamed.push(`tool '${originalName}' goes by '${name}': its own name is taken, or none`)
+      const description = stringOrEmpty(tool["description"]) || view.description
       const { inputSchema } = tool
-      const listed = {
+      const definition = {
         ...tool,
         name,
         description,
-        ...(isJsonObject(inputSchema) && { inputSchema: embedFiles(inputSchema) })
+        ...(isJsonObject(inputSchema) && { inputSchema: embedFileParams(inputSchema) })
       }
-      tools.set(name, { pack, original, view, listed })
+      tools.set(name, { running, originalName, view, definition })
     }
-    const warnings = [...offer.warnings, ...refused.values(), ...renamed]
-    const shown: PackView =
+    const warnings = [...manifest.warnings, ...conflicts.values(), ...renamed]
+    const updatedView: PackView =
       view.status._tag === "Ready"
         ? {
             ...view,
             status: { ...view.status, routes: own, warnings: [...view.status.warnings, ...warnings] }
           }
         : view
-    for (const route of own) routes.set(route.endpoint, { pack: shown, route, running: pack })
-    return shown
+    for (const route of own) routes.set(route.endpoint, { pack: updatedView, route, running })
+    return updatedView
   })
   return { views, routes, tools }
 }

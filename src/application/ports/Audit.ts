@@ -3,22 +3,22 @@ import type { JsonObject } from "../../domain/json.ts"
 import type { Body } from "./Body.ts"
 
 /** One fact for the audit: what stands on its line, and what only a digest of may stand there. */
-export interface AuditFact {
+export interface AuditEvent {
   /** Milliseconds of the epoch. */
   readonly time: number
   /** The members of the line. Never arguments, results or tokens. */
-  readonly facts: JsonObject
+  readonly fields: JsonObject
   /** A request whose arguments the line identifies without telling them. */
   readonly request?: Body
 }
 
 /** A record of who did what that can only grow. Writing it never holds anybody up. */
-export class Audit extends Context.Service<
-  Audit,
+export class AuditLog extends Context.Service<
+  AuditLog,
   {
     /** Takes a fact, or counts it as lost when too many wait to be written. It does not throw. */
-    readonly note: (fact: AuditFact) => void
+    readonly record: (event: AuditEvent) => void
     /** How many facts were lost since the start. */
-    readonly lost: () => number
+    readonly lostCount: () => number
   }
 >()("a2c-smcp/application/ports/Audit") {}

@@ -1,6 +1,6 @@
 import { Result } from "effect"
-import { bodyFault, isJsonObject } from "../../domain/json.ts"
-import { badRequest, internal, type Refusal } from "../../domain/refusal.ts"
+import { checkJsonBody, isJsonObject } from "../../domain/json.ts"
+import { badRequest, internalError, type ProtocolError } from "../../domain/refusal.ts"
 import { encodeUtf8 } from "../../domain/utf8.ts"
 
 /**
@@ -13,41 +13,41 @@ export interface Body {
    * The value as far as routing needs it: scalar members of the outermost object are complete; objects and arrays
    * inside may be empty stand-ins of the same kind.
    */
-  readonly head: Result.Result<unknown, Refusal>
+  readonly head: Result.Result<unknown, ProtocolError>
   /** Is the head at hand? Where it is not, looking at it costs a parse. */
-  readonly isRead: boolean
+  readonly isHeadParsed: boolean
   /** Is it a JSON object, as far as can be seen without a parse? */
   readonly isObject: boolean
   /** The complete value. May cost a parse. */
-  readonly whole: () => Result.Result<unknown, Refusal>
+  readonly value: () => Result.Result<unknown, ProtocolError>
   /** The value as JSON text. May cost a serialization, once. */
-  readonly text: () => Result.Result<string, Refusal>
+  readonly text: () => Result.Result<string, ProtocolError>
   /** Length of the JSON text in bytes; 0 where there is none. May cost a serialization. */
-  readonly bytes: () => number
+  readonly byteLength: () => number
 }
 
 class JsonBody implements Body {
-  readonly head: Result.Result<unknown, Refusal>
-  readonly isRead = true
+  readonly head: Result.Result<unknown, ProtocolError>
+  readonly isHeadParsed = true
   readonly isObject: boolean
-  #text: Result.Result<string, Refusal> | undefined
+  #text: Result.Result<string, ProtocolError> | undefined
   constructor(value: unknown) {
     this.head = Result.succeed(value)
     this.isObject = isJsonObject(value)
   }
-  whole(): Result.Result<unknown, Refusal> {
+  value(): Result.Result<unknown, ProtocolError> {
     return this.head
   }
-  text(): Result.Result<string, Refusal> {
+  text(): Result.Result<string, ProtocolError> {
     this.#text ??= Result.flatMap(this.head, (value) =>
       Result.try({
         try: () => JSON.stringify(value) ?? "null",
-        catch: () => internal("The message cannot be written as JSON")
+        catch: () => internalError("The message cannot be written as JSON")
       })
     )
     return this.#text
   }
-  bytes(): number {
+  byteLength(): number {
     return Result.match(this.text(), {
       onFailure: () => 0,
       onSuccess: (text) => encodeUtf8(text).length
@@ -59,27 +59,34 @@ class JsonBody implements Body {
 export const jsonBody = (value: unknown): Body => new JsonBody(value)
 
 /** A body that cannot be used, and what its sender is told. */
-export const faultyBody = (refusal: Refusal): Body => {
-  const fault = Result.fail(refusal)
-  return { head: fault, isRead: true, isObject: false, whole: () => fault, text: () => fault, bytes: () => 0 }
+export const invalidBody = (error: ProtocolError): Body => {
+  const failure = Result.fail(error)
+  return {
+    head: failure,
+    isHeadParsed: true,
+    isObject: false,
+    value: () => failure,
+    text: () => failure,
+    byteLength: () => 0
+  }
 }
 
 /** A body of a value that a peer sent: binary, hostile nesting and the like make it a faulty one. */
 export const receivedBody = (value: unknown): Body => {
-  const fault = bodyFault(value)
-  return fault === undefined ? jsonBody(value) : faultyBody(badRequest(`Bad message: ${fault}`))
+  const problem = checkJsonBody(value)
+  return problem === undefined ? jsonBody(value) : invalidBody(badRequest(`Bad message: ${problem}`))
 }
 
 /** Reads the whole of a body with one of the protocol's decoders; every fault becomes what the sender is told. */
 export const decodeBody = <A>(
   body: Body,
   decode: (wire: unknown) => Result.Result<A, string>
-): Result.Result<A, Refusal> =>
-  Result.flatMap(body.whole(), (value) => Result.mapError(decode(value), badRequest))
+): Result.Result<A, ProtocolError> =>
+  Result.flatMap(body.value(), (value) => Result.mapError(decode(value), badRequest))
 
 /** {@link decodeBody} for those who need no more than the head. */
 export const decodeHead = <A>(
   body: Body,
   decode: (wire: unknown) => Result.Result<A, string>
-): Result.Result<A, Refusal> =>
+): Result.Result<A, ProtocolError> =>
   Result.flatMap(body.head, (value) => Result.mapError(decode(value), badRequest))

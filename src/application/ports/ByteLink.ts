@@ -1,5 +1,5 @@
 import { Context, Data, type Effect, type Scope, type Stream } from "effect"
-import type { ListenFailed, Unreachable } from "./Transport.ts"
+import type { ListenError, Unreachable } from "./Transport.ts"
 
 /** The link is gone: closed by either end, or lost. Nothing can be said whether all bytes arrived. */
 export class ByteLinkClosed extends Data.TaggedError("ByteLinkClosed")<{ readonly reason: string }> {
@@ -11,7 +11,7 @@ export class ByteLinkClosed extends Data.TaggedError("ByteLinkClosed")<{ readonl
 /** One end of a connection that carries bytes, in order and without borders. */
 export interface ByteLink {
   /** The address of the far end without its port: for the log, and for counting who comes how often. */
-  readonly peer: string
+  readonly remoteAddress: string
   /**
    * The bytes of the far end, in whatever pieces they come. They are taken as fast as they are pulled and no faster, so
    * that whoever floods has to wait. Ends when the far end sends no more, or the link is gone. Runs once; pieces are
@@ -33,7 +33,7 @@ export interface ByteListenOptions {
   /** 0 picks a free port. */
   readonly port: number
   /** How many links there may be at once; more are closed as soon as they open. */
-  readonly mostLinks: number
+  readonly maxConnections: number
 }
 
 /** Takes connections of others. */
@@ -47,7 +47,7 @@ export class ByteListener extends Context.Service<
     readonly listen: (
       options: ByteListenOptions,
       serve: (link: ByteLink) => Effect.Effect<void>
-    ) => Effect.Effect<{ readonly host: string; readonly port: number }, ListenFailed, Scope.Scope>
+    ) => Effect.Effect<{ readonly host: string; readonly port: number }, ListenError, Scope.Scope>
   }
 >()("a2c-smcp/application/ports/ByteListener") {}
 

@@ -11,8 +11,8 @@ import type { Endpoint } from "../../domain/protocol/v0_2/parameters.ts"
  * - `unavailable`: it could not be opened, or does not answer as MCP
  * - `unsupported`: the peer lacks the capability
  */
-export class McpFailure extends Data.TaggedError("McpFailure")<{
-  readonly kind: "protocol" | "unauthorized" | "forbidden" | "closed" | "unavailable" | "unsupported"
+export class McpSessionError extends Data.TaggedError("McpFailure")<{
+  readonly reason: "protocol" | "unauthorized" | "forbidden" | "closed" | "unavailable" | "unsupported"
   readonly message: string
   readonly code?: number
 }> {}
@@ -44,14 +44,14 @@ export type McpChange =
   | { readonly _tag: "ResourceUpdated"; readonly uri: string }
 
 /** What to watch: the listings, and the contents of these resources. */
-export interface McpWatch {
+export interface McpWatchOptions {
   readonly tools: boolean
   readonly resources: boolean
   readonly uris: ReadonlyArray<string>
 }
 
 /** Is this change among what is watched? */
-export const isWatched = ({ resources, tools, uris }: McpWatch, change: McpChange): boolean => {
+export const isWatched = ({ resources, tools, uris }: McpWatchOptions, change: McpChange): boolean => {
   if (change._tag === "ToolsChanged") return tools
   return change._tag === "ResourcesChanged" ? resources : uris.includes(change.uri)
 }
@@ -69,25 +69,27 @@ export interface McpProgress {
  */
 export interface McpSession {
   readonly info: McpInfo
-  readonly listTools: (cursor?: string) => Effect.Effect<McpPage, McpFailure>
-  readonly listResources: (cursor?: string) => Effect.Effect<McpPage, McpFailure>
+  readonly listTools: (cursor?: string) => Effect.Effect<McpPage, McpSessionError>
+  readonly listResources: (cursor?: string) => Effect.Effect<McpPage, McpSessionError>
   /** Gives the contents of a resource. */
-  readonly readResource: (uri: string) => Effect.Effect<ReadonlyArray<JsonObject>, McpFailure>
+  readonly readResource: (uri: string) => Effect.Effect<ReadonlyArray<JsonObject>, McpSessionError>
   /** Calls a tool and gives its raw result. Interrupting it cancels the call at the peer. */
   readonly callTool: (
     name: string,
     args: JsonObject,
     options?: { readonly onProgress?: (progress: McpProgress) => Effect.Effect<void> }
-  ) => Effect.Effect<JsonObject, McpFailure>
+  ) => Effect.Effect<JsonObject, McpSessionError>
   /**
    * Changes as the peer tells them, from the moment this effect succeeds: however the peer delivers them, nothing
    * between here and the first pull is lost. Subscriptions end with the scope; the stream ends with the session.
    */
-  readonly watch: (watch: McpWatch) => Effect.Effect<Stream.Stream<McpChange>, McpFailure, Scope.Scope>
+  readonly watch: (
+    options: McpWatchOptions
+  ) => Effect.Effect<Stream.Stream<McpChange>, McpSessionError, Scope.Scope>
   /** Succeeds when the peer gives a sign of life. */
-  readonly ping: Effect.Effect<void, McpFailure>
+  readonly ping: Effect.Effect<void, McpSessionError>
   /** Waits until the session has ended without our asking, and says why. */
-  readonly ended: Effect.Effect<McpFailure>
+  readonly closed: Effect.Effect<McpSessionError>
   /**
    * Waits until the session works with less than its peer promised, and says with what in words a person understands.
    * A session that has none, or one that never succeeds, keeps what was promised.
@@ -103,6 +105,6 @@ export class McpConnector extends Context.Service<
     readonly connect: (
       server: string,
       endpoint: Endpoint
-    ) => Effect.Effect<McpSession, McpFailure, Scope.Scope>
+    ) => Effect.Effect<McpSession, McpSessionError, Scope.Scope>
   }
 >()("a2c-smcp/application/ports/McpConnector") {}

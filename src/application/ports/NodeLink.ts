@@ -1,9 +1,9 @@
 import { Context, Data, type Duration, type Effect, type Exit, type Scope } from "effect"
 import type { Body } from "./Body.ts"
-import type { Answer, Asked, LinkClosed, NoAnswer, NotSent } from "./Transport.ts"
+import type { Reply, ReplyExit, LinkClosed, RequestTimeout, SendFailed } from "./Transport.ts"
 
 /** Another node cannot be reached, or went while it was asked: whether the message arrived is unknown. */
-export class NodeAway extends Data.TaggedError("NodeAway")<{
+export class NodeUnreachable extends Data.TaggedError("NodeAway")<{
   readonly node: string
   readonly reason: string
 }> {
@@ -13,39 +13,39 @@ export class NodeAway extends Data.TaggedError("NodeAway")<{
 }
 
 /** Whom a request is for: a session, and the office in which whoever asks knows it to sit. */
-export interface Addressee {
+export interface RequestTarget {
   readonly sid: string
   readonly office: string
 }
 
 /** How a request to a member of another node ended. */
-export type NodeAsked = Exit.Exit<Answer, LinkClosed | NoAnswer | NotSent | NodeAway>
+export type NodeReplyExit = Exit.Exit<Reply, LinkClosed | RequestTimeout | SendFailed | NodeUnreachable>
 
 /** What a node does with what others want of its members. */
-export interface NodeReceive {
+export interface NodeMessageHandler {
   /**
    * Asks a member; `end` is called exactly once unless the function that it returns is called first. A member that is
    * not here, or in that office no more, ends with {@link LinkClosed}.
    */
-  readonly request: (
-    to: Addressee,
+  readonly startRequest: (
+    to: RequestTarget,
     event: string,
     body: Body,
-    deadline: Duration.Duration,
-    end: (asked: Asked) => void
+    timeout: Duration.Duration,
+    onReply: (exit: ReplyExit) => void
   ) => () => void
   /** Passes a message on to some members; those that have gone miss it. */
-  readonly tell: (sids: ReadonlyArray<string>, event: string, body: Body) => void
+  readonly notify: (sids: ReadonlyArray<string>, event: string, body: Body) => void
 }
 
 /** How much a node link holds and has left out. All but `ignored` and `unsent` are zero when nothing is under way. */
 export interface NodeLoad {
   /** Requests to other nodes, and of other nodes, without an answer yet. */
-  readonly asked: number
-  readonly serving: number
+  readonly outboundRequests: number
+  readonly inboundRequests: number
   /** Bytes of bodies that wait until they may be sent, and bodies of which a part has come. */
-  readonly waiting: number
-  readonly incomplete: number
+  readonly queuedBytes: number
+  readonly incompleteBodies: number
   /** Answers that nobody waited for, and messages that could not be read. */
   readonly ignored: number
   /** Tells and answers that were left out, because too much waited for their node already. */
@@ -58,7 +58,7 @@ export interface NodeLoad {
  * at all; short ones overtake long ones of other members, and answers overtake each other.
  *
  * A node that loses its way to the others gives up everything that is under way between it and them, at both ends: what
- * it has asked and what it was asked ends with {@link NodeAway}, and it forgets what it was doing for them.
+ * it has asked and what it was asked ends with {@link NodeUnreachable}, and it forgets what it was doing for them.
  */
 export class NodeLink extends Context.Service<
   NodeLink,
@@ -69,28 +69,28 @@ export class NodeLink extends Context.Service<
      * Takes what comes from other nodes until the scope closes; then what is being done for them is forgotten, and
      * their requests end with {@link LinkClosed}.
      */
-    readonly serve: (receive: NodeReceive) => Effect.Effect<void, never, Scope.Scope>
+    readonly serve: (handler: NodeMessageHandler) => Effect.Effect<void, never, Scope.Scope>
     /**
      * Asks a member of another node. `end` is called exactly once, never before this returns, unless the function
      * that it returns is called first: that forgets the answer and tells the node to forget it, too. Ends with
-     * {@link NodeAway} at once when the node or the way to it is known to be gone, with {@link NotSent} when the body
-     * is too large to go or too much waits for the node already, and with {@link NoAnswer} a few seconds after the
+     * {@link NodeUnreachable} at once when the node or the way to it is known to be gone, with {@link SendFailed} when the body
+     * is too large to go or too much waits for the node already, and with {@link RequestTimeout} a few seconds after the
      * deadline, which is the other node's to keep, at the latest.
      */
-    readonly request: (
+    readonly startRequest: (
       node: string,
-      to: Addressee,
+      to: RequestTarget,
       event: string,
       body: Body,
-      deadline: Duration.Duration,
-      end: (asked: NodeAsked) => void
+      timeout: Duration.Duration,
+      onReply: (exit: NodeReplyExit) => void
     ) => () => void
     /** Tells some members of another node, once for all of them; nobody hears whether it arrived. */
-    readonly tell: (node: string, sids: ReadonlyArray<string>, event: string, body: Body) => void
+    readonly notify: (node: string, sids: ReadonlyArray<string>, event: string, body: Body) => void
     /** The cluster has lost a node: what it was asked ends now, and what it wanted is forgotten. */
-    readonly lost: (node: string) => void
+    readonly onNodeLost: (node: string) => void
     /** Requests to other nodes under way. */
-    readonly size: () => number
+    readonly outboundCount: () => number
     readonly load: () => NodeLoad
   }
 >()("a2c-smcp/application/ports/NodeLink") {}

@@ -1,19 +1,19 @@
 import { Context, type Effect, type Option, type Scope } from "effect"
 import type {
   Capacity,
-  Command,
+  MembershipCommand,
   Member,
-  OfficeRefusal,
-  Seat,
+  MembershipError,
+  Membership,
   Session
 } from "../../domain/office/membership.ts"
 
 /** What a node hears of the cluster, in the order in which it happened. */
-export type Change =
+export type RegistryChange =
   | {
       readonly _tag: "Entered" | "Left"
       readonly sid: string
-      readonly seat: Seat
+      readonly membership: Membership
       /**
        * The sessions of this node that sit in the office and are to hear it: never `sid` itself. A node hears of its own
        * sessions even when nobody is, since it counts them.
@@ -28,7 +28,7 @@ export type Change =
 /** How a registry is doing. */
 export interface RegistryState {
   /** False when nobody can join because what the nodes share cannot be reached. */
-  readonly up: boolean
+  readonly available: boolean
   /** Nodes in the cluster, this one included, when last heard of. */
   readonly nodes: number
   /** Connections of this node. */
@@ -51,26 +51,28 @@ export class OfficeRegistry extends Context.Service<
      * after the other. Its changes have been heard when it returns. Connecting and disconnecting never fail; a join
      * fails with `unavailable` when what the nodes share does not answer within a second or so.
      */
-    readonly apply: (command: Command, capacity?: Capacity) => Effect.Effect<void, OfficeRefusal>
+    readonly apply: (command: MembershipCommand, capacity?: Capacity) => Effect.Effect<void, MembershipError>
     /** Hears every change until the scope closes. The listener must neither throw nor call the registry. */
-    readonly follow: (listener: (change: Change) => void) => Effect.Effect<void, never, Scope.Scope>
+    readonly subscribe: (
+      listener: (change: RegistryChange) => void
+    ) => Effect.Effect<void, never, Scope.Scope>
     /** A session of this node. */
     readonly session: (sid: string) => Option.Option<Session>
     /** A Computer in an office. */
-    readonly computerIn: (office: string, name: string) => Option.Option<Member>
+    readonly findComputer: (office: string, name: string) => Option.Option<Member>
     /** Everybody in an office: the Agent first, then the Computers in the order of their arrival. */
     readonly members: (office: string) => ReadonlyArray<Member>
     /**
      * Does a Computer of this name sit in another office of the cluster than this one? Only as far as is known when it
      * cannot be asked.
      */
-    readonly computerElsewhere: (office: string, name: string) => Effect.Effect<boolean>
+    readonly isComputerElsewhere: (office: string, name: string) => Effect.Effect<boolean>
     readonly state: () => RegistryState
   }
 >()("a2c-smcp/application/ports/OfficeRegistry") {}
 
 /** Why the connection of a member is closed whose seat its own newer connection has taken over. */
-export const replacedReason = "replaced by a new connection of the same member"
+export const takeoverReason = "replaced by a new connection of the same member"
 
 /** Why the connection of a member is closed whose seat somebody got while this node was out of touch. */
-export const lostSeatReason = "the seat was taken while this Server was out of touch with the others"
+export const membershipLostReason = "the seat was taken while this Server was out of touch with the others"

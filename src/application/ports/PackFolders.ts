@@ -4,7 +4,7 @@ import { Context, Data, type Effect, type Result, type Scope, type Stream } from
 export class FolderUnreadable extends Data.TaggedError("FolderUnreadable")<{ readonly message: string }> {}
 
 /** What lies in a folder with packs: a folder that may be a pack, or a file that may be one. */
-export interface FoundEntry {
+export interface PackFolderEntry {
   /** Its name there. */
   readonly name: string
   /** By absolute path. */
@@ -22,7 +22,7 @@ export class PackFolders extends Context.Service<
   PackFolders,
   {
     /** What lies in a folder, by name in order. A folder that does not exist is empty. */
-    readonly scan: (folder: string) => Effect.Effect<ReadonlyArray<FoundEntry>, FolderUnreadable>
+    readonly scan: (folder: string) => Effect.Effect<ReadonlyArray<PackFolderEntry>, FolderUnreadable>
     /** Says that something in one of these folders may have changed, from the moment this effect succeeds. */
     readonly watch: (folders: ReadonlyArray<string>) => Effect.Effect<Stream.Stream<void>, never, Scope.Scope>
   }

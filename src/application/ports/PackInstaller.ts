@@ -1,7 +1,7 @@
 import { Context, Data, type Effect } from "effect"
 
 /** The packages of a pack could not be installed. */
-export class InstallFailed extends Data.TaggedError("InstallFailed")<{ readonly message: string }> {}
+export class PackInstallError extends Data.TaggedError("InstallFailed")<{ readonly message: string }> {}
 
 /** Installs what packs depend on. */
 export class PackInstaller extends Context.Service<
@@ -15,6 +15,6 @@ export class PackInstaller extends Context.Service<
       folder: string,
       packages: ReadonlyArray<string>,
       onLine: (line: string) => Effect.Effect<void>
-    ) => Effect.Effect<void, InstallFailed>
+    ) => Effect.Effect<void, PackInstallError>
   }
 >()("a2c-smcp/application/ports/PackInstaller") {}

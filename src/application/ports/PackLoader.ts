@@ -1,6 +1,6 @@
 import { Context, Data, type Effect, type Scope } from "effect"
 import type { JsonObject } from "../../domain/json.ts"
-import type { PackOffer, ParamsProblem } from "../../domain/packs/offer.ts"
+import type { PackManifest, ParamsProblem } from "../../domain/packs/offer.ts"
 import type { McpProgress } from "./McpSession.ts"
 
 /** Where a pack is, and how it is to be loaded. */
@@ -54,22 +54,22 @@ export interface PackCall {
  * - `crashed`: what ran it is gone
  * - `unusable`: it cannot be loaded
  */
-export class PackFailure extends Data.TaggedError("PackFailure")<{
-  readonly kind: "params" | "unknown" | "failed" | "crashed" | "unusable"
+export class PackError extends Data.TaggedError("PackFailure")<{
+  readonly reason: "params" | "unknown" | "failed" | "crashed" | "unusable"
   readonly message: string
   readonly problems?: ReadonlyArray<ParamsProblem>
 }> {}
 
 /** A pack whose code runs. */
 export interface LoadedPack {
-  readonly offer: PackOffer
+  readonly manifest: PackManifest
   /** Calls a tool and gives its result as MCP has it. Interrupting it aborts the `signal` that the tool sees. */
   readonly call: (
     call: PackCall,
     onProgress: (progress: McpProgress) => Effect.Effect<void>
-  ) => Effect.Effect<JsonObject, PackFailure>
+  ) => Effect.Effect<JsonObject, PackError>
   /** Waits until what runs the pack is gone without our asking, and says why. */
-  readonly ended: Effect.Effect<string>
+  readonly exited: Effect.Effect<string>
 }
 
 /** Runs the code of packs. */
@@ -77,6 +77,6 @@ export class PackLoader extends Context.Service<
   PackLoader,
   {
     /** Loads a pack, which is disposed of with the scope. Another version of the same pack may be loaded meanwhile. */
-    readonly load: (source: PackSource) => Effect.Effect<LoadedPack, PackFailure, Scope.Scope>
+    readonly load: (source: PackSource) => Effect.Effect<LoadedPack, PackError, Scope.Scope>
   }
 >()("a2c-smcp/application/ports/PackLoader") {}

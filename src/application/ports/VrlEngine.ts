@@ -9,8 +9,8 @@ import type { JsonObject } from "../../domain/json.ts"
  * - `failed`: the script failed, its event is too large, or the engine broke down under it
  * - `too long`: it took longer than it may
  */
-export class VrlFailed extends Data.TaggedError("VrlFailed")<{
-  readonly why: "missing" | "failed" | "too long"
+export class VrlError extends Data.TaggedError("VrlFailed")<{
+  readonly reason: "missing" | "failed" | "too long"
   readonly message: string
 }> {}
 
@@ -25,8 +25,8 @@ export class VrlEngine extends Context.Service<
      * What is wrong with a script, one fault per line with its line and column; `undefined` when it compiles. For
      * loading a configuration.
      */
-    readonly check: (script: string) => Effect.Effect<string | undefined, VrlFailed>
+    readonly check: (script: string) => Effect.Effect<string | undefined, VrlError>
     /** The event as the script leaves it: JSON, and not always an object, since a script may replace it all. */
-    readonly run: (script: string, event: JsonObject) => Effect.Effect<unknown, VrlFailed>
+    readonly run: (script: string, event: JsonObject) => Effect.Effect<unknown, VrlError>
   }
 >()("a2c-smcp/application/ports/VrlEngine") {}

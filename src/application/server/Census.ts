@@ -1,4 +1,4 @@
-import type { EntryFact } from "./EntryObservers.ts"
+import type { MembershipEvent } from "./EntryObservers.ts"
 
 /** How many sit in one office. */
 export interface OfficeCount {
@@ -8,24 +8,24 @@ export interface OfficeCount {
 }
 
 /** Counts who sits here, from what is told of coming and going. */
-export interface Census {
-  readonly observe: (fact: EntryFact) => void
+export interface MemberCounts {
+  readonly observe: (event: MembershipEvent) => void
   readonly agents: () => number
   readonly computers: () => number
   readonly offices: () => number
   /** The offices by name, at most so many; never who sits in them. */
-  readonly list: (most: number) => ReadonlyArray<OfficeCount>
+  readonly list: (max: number) => ReadonlyArray<OfficeCount>
 }
 
 /** A census that begins with nobody. */
-export const makeCensus = (): Census => {
+export const makeMemberCounts = (): MemberCounts => {
   const offices = new Map<string, { agent: number; computer: number }>()
   const total = { agent: 0, computer: 0 }
 
-  const observe = (fact: EntryFact) => {
-    if (fact._tag !== "Entered" && fact._tag !== "Left") return
-    const { office, role } = fact.seat
-    const step = fact._tag === "Entered" ? 1 : -1
+  const observe = (event: MembershipEvent) => {
+    if (event._tag !== "Entered" && event._tag !== "Left") return
+    const { office, role } = event.membership
+    const step = event._tag === "Entered" ? 1 : -1
     const counts = offices.get(office) ?? { agent: 0, computer: 0 }
     counts[role] += step
     total[role] += step
@@ -33,13 +33,13 @@ export const makeCensus = (): Census => {
     else offices.delete(office)
   }
 
-  const list = (most: number): ReadonlyArray<OfficeCount> => {
-    const found: Array<OfficeCount> = []
+  const list = (max: number): ReadonlyArray<OfficeCount> => {
+    const counted: Array<OfficeCount> = []
     for (const [office, { agent, computer }] of offices) {
-      if (found.length === most) break
-      found.push({ office, agents: agent, computers: computer })
+      if (counted.length === max) break
+      counted.push({ office, agents: agent, computers: computer })
     }
-    return found
+    return counted
   }
 
   return {

@@ -1,12 +1,12 @@
 import { Context } from "effect"
-import type { Seat } from "../../domain/office/membership.ts"
+import type { Membership } from "../../domain/office/membership.ts"
 
 /** Who came, who went, and who was not let in. */
-export type EntryFact =
+export type MembershipEvent =
   | {
       readonly _tag: "Entered" | "Left"
       readonly sid: string
-      readonly seat: Seat
+      readonly membership: Membership
       /** Who that is by the word of the authenticator; `undefined` where nobody is asked. */
       readonly subject: string | undefined
     }
@@ -14,7 +14,7 @@ export type EntryFact =
       /** A connection that was not let in. */
       readonly _tag: "ConnectionRefused"
       readonly sid: string
-      readonly remote: string
+      readonly remoteAddress: string
       readonly code: number
       readonly reason: string
     }
@@ -27,7 +27,7 @@ export type EntryFact =
     }
 
 /** Those who want to know who enters and leaves: metrics, the audit. They are called at once and must not throw. */
-export const EntryObservers = Context.Reference<ReadonlyArray<(fact: EntryFact) => void>>(
+export const MembershipObservers = Context.Reference<ReadonlyArray<(event: MembershipEvent) => void>>(
   "a2c-smcp/application/server/EntryObservers",
   { defaultValue: () => [] }
 )

@@ -1,5 +1,5 @@
 import { Context, Duration } from "effect"
-import { mostIdentifierLength } from "../../domain/protocol/v0_2/fields.ts"
+import { maxIdentifierLength } from "../../domain/protocol/v0_2/fields.ts"
 
 /**
  * What a stranger may use of a Server at most. Infinity is no limit, except for lengths, which the protocol bounds.
@@ -20,11 +20,11 @@ export interface Limits {
   readonly officeLength: number
   readonly requestIdLength: number
   /** How long a connection may stay outside of every office. */
-  readonly joinTime: Duration.Duration
+  readonly joinTimeout: Duration.Duration
   /** How long a member may sit in an office without a message in either direction. */
-  readonly idleTime: Duration.Duration
+  readonly idleTimeout: Duration.Duration
   /** Bytes that wait for a member before notifications to it are put off. */
-  readonly backlogNotices: number
+  readonly notificationBacklogBytes: number
   /** Bytes that wait for a member before it is let go; an Agent begins no call any more above half of them. */
   readonly backlogBytes: number
 }
@@ -42,16 +42,16 @@ export const Limits = Context.Reference<Limits>("a2c-smcp/application/server/Lim
     connections: 10_000,
     offices: 10_000,
     membersPerOffice: 1000,
-    nameLength: mostIdentifierLength,
-    officeLength: mostIdentifierLength,
-    requestIdLength: mostIdentifierLength,
-    joinTime: Duration.seconds(60),
-    idleTime: Duration.infinity,
-    backlogNotices: 4 * 1024 * 1024,
+    nameLength: maxIdentifierLength,
+    officeLength: maxIdentifierLength,
+    requestIdLength: maxIdentifierLength,
+    joinTimeout: Duration.seconds(60),
+    idleTimeout: Duration.infinity,
+    notificationBacklogBytes: 4 * 1024 * 1024,
     backlogBytes: 64 * 1024 * 1024
   })
 })
 
 /** How the wire names a limit. */
-export const spellLimit = (limit: keyof Limits): string =>
+export const formatLimitName = (limit: keyof Limits): string =>
   limit.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)

@@ -1,15 +1,15 @@
 import { Clock, Context, Effect, Layer } from "effect"
-import { addMissed, missedNotices, nothingMissed } from "../../domain/office/missed.ts"
+import { addToBacklog, backlogNotifications, makeBacklog } from "../../domain/office/missed.ts"
 import type { Member } from "../../domain/office/membership.ts"
-import type { Notice } from "../../domain/office/notice.ts"
-import type { Line } from "../../domain/protocol/lines.ts"
+import type { Notification } from "../../domain/office/notice.ts"
+import type { ProtocolLine } from "../../domain/protocol/lines.ts"
 import { type Body, jsonBody } from "../ports/Body.ts"
 import { type Connection, Connections } from "./Connections.ts"
 import { Limits } from "./Limits.ts"
-import { Nodes } from "./Nodes.ts"
-import { Tally } from "./Tally.ts"
+import { ClusterNodes } from "./Nodes.ts"
+import { ServerMetrics } from "./Tally.ts"
 
-interface Message {
+interface EncodedNotification {
   readonly event: string
   readonly body: Body
 }
@@ -18,15 +18,15 @@ interface Message {
  * How many notices a member that reads too slowly may have ahead: every member of a full office may have come or gone
  * and changed in every part. Whoever misses more comes back and asks anew.
  */
-const mostMissed = 8192
+const maxDeferredNotices = 8192
 
-const write = (line: Line, notice: Notice): Message => {
-  const { body, event } = line.writeNotice(notice)
+const encodeNotification = (line: ProtocolLine, notification: Notification): EncodedNotification => {
+  const { body, event } = line.encodeNotification(notification)
   return { event, body: jsonBody(body) }
 }
 
-const send = ({ link }: Connection, { body, event }: Message): Effect.Effect<void> =>
-  Effect.ignore(link.tell(event, body))
+const send = ({ link }: Connection, { body, event }: EncodedNotification): Effect.Effect<void> =>
+  Effect.ignore(link.notify(event, body))
 
 /**
  * Tells members what happened in their office. Delivery is best effort: who is gone misses it. A member that reads too
@@ -36,86 +36,93 @@ export class Notifications extends Context.Service<
   Notifications,
   {
     /** Tells sessions of this node. */
-    readonly tell: (recipients: ReadonlyArray<string>, notice: Notice) => Effect.Effect<void>
+    readonly notify: (recipients: ReadonlyArray<string>, notification: Notification) => Effect.Effect<void>
     /** The same for members of an office, on whatever node they are: other nodes hear it once for all of theirs. */
-    readonly tellMembers: (members: ReadonlyArray<Member>, notice: Notice) => Effect.Effect<void>
+    readonly notifyMembers: (
+      members: ReadonlyArray<Member>,
+      notification: Notification
+    ) => Effect.Effect<void>
     /** Tells a member what was put off, however much still waits for it. */
-    readonly catchUp: (connection: Connection) => Effect.Effect<void>
+    readonly flush: (connection: Connection) => Effect.Effect<void>
   }
 >()("a2c-smcp/application/server/Notifications") {
   static readonly layer = Layer.effect(
     Notifications,
     Effect.gen(function* () {
       const connections = yield* Connections
-      const { backlogNotices } = yield* Limits
+      const { notificationBacklogBytes } = yield* Limits
       const clock = yield* Clock.Clock
-      const tally = yield* Tally
-      const nodes = yield* Nodes
+      const metrics = yield* ServerMetrics
+      const nodes = yield* ClusterNodes
 
-      const putOff = (connection: Connection, notice: Notice) => {
-        const missed = (connection.missed ??= nothingMissed())
-        const before = missed.size
-        addMissed(missed, notice)
-        for (let saved = before + 1 - missed.size; saved > 0; saved--) tally.dropped("notification")
-        if (missed.size <= mostMissed) return
-        connections.dismiss(
+      const defer = (connection: Connection, notification: Notification) => {
+        const backlog = (connection.notificationBacklog ??= makeBacklog())
+        const before = backlog.size
+        addToBacklog(backlog, notification)
+        for (let saved = before + 1 - backlog.size; saved > 0; saved--) metrics.dropped("notification")
+        if (backlog.size <= maxDeferredNotices) return
+        connections.closeForLimit(
           connection,
-          "backlogNotices",
-          `too slow: it has missed ${mostMissed} notifications`
+          "notificationBacklogBytes",
+          `too slow: it has missed ${maxDeferredNotices} notifications`
         )
       }
 
-      const catchUp = (connection: Connection) =>
+      const flush = (connection: Connection) =>
         Effect.suspend(() => {
-          const { line, missed } = connection
-          if (missed === undefined) return Effect.void
-          connection.missed = undefined
-          return Effect.forEach(missedNotices(missed), (notice) => send(connection, write(line, notice)), {
-            discard: true
-          })
+          const { line, notificationBacklog } = connection
+          if (notificationBacklog === undefined) return Effect.void
+          connection.notificationBacklog = undefined
+          return Effect.forEach(
+            backlogNotifications(notificationBacklog),
+            (notification) => send(connection, encodeNotification(line, notification)),
+            {
+              discard: true
+            }
+          )
         })
 
-      const tell = (recipients: ReadonlyArray<string>, notice: Notice) =>
+      const notify = (recipients: ReadonlyArray<string>, notification: Notification) =>
         Effect.suspend(() => {
           const now = clock.currentTimeMillisUnsafe()
-          const written = new Map<Line, Message>()
-          const writeOnce = (line: Line) => {
-            const message = write(line, notice)
-            written.set(line, message)
+          const encoded = new Map<ProtocolLine, EncodedNotification>()
+          const encodeOnce = (line: ProtocolLine) => {
+            const message = encodeNotification(line, notification)
+            encoded.set(line, message)
             return message
           }
           return Effect.forEach(
             recipients,
             (sid) => {
               const connection = connections.get(sid)
-              if (connection === undefined || connection.dismissed) return Effect.void
-              connection.lastAt = now
-              const backlog = connections.backlog(connection)
-              if (backlog <= backlogNotices && connection.missed === undefined) {
-                return send(connection, written.get(connection.line) ?? writeOnce(connection.line))
+              if (connection === undefined || connection.closing) return Effect.void
+              connection.lastActivityAt = now
+              const backlog = connections.checkBacklog(connection)
+              if (backlog <= notificationBacklogBytes && connection.notificationBacklog === undefined) {
+                return send(connection, encoded.get(connection.line) ?? encodeOnce(connection.line))
               }
-              if (connection.dismissed) return Effect.void
-              putOff(connection, notice)
-              return backlog <= backlogNotices ? catchUp(connection) : Effect.void
+              if (connection.closing) return Effect.void
+              defer(connection, notification)
+              return backlog <= notificationBacklogBytes ? flush(connection) : Effect.void
             },
             { discard: true }
           )
         })
 
-      const tellNode = (node: string, members: ReadonlyArray<Member>, notice: Notice) => {
-        const lines = Map.groupBy(members, (member) => nodes.connection(member).line)
-        for (const [line, those] of lines) {
-          const { body, event } = write(line, notice)
-          nodes.tell(
+      const notifyNode = (node: string, members: ReadonlyArray<Member>, notification: Notification) => {
+        const lines = Map.groupBy(members, (member) => nodes.remoteConnection(member).line)
+        for (const [line, recipients] of lines) {
+          const { body, event } = encodeNotification(line, notification)
+          nodes.notify(
             node,
-            those.map(({ sid }) => sid),
+            recipients.map(({ sid }) => sid),
             event,
             body
           )
         }
       }
 
-      const tellMembers = (members: ReadonlyArray<Member>, notice: Notice) =>
+      const notifyMembers = (members: ReadonlyArray<Member>, notification: Notification) =>
         Effect.suspend(() => {
           const here: Array<string> = []
           const elsewhere: Array<Member> = []
@@ -125,13 +132,13 @@ export class Notifications extends Context.Service<
           }
           if (elsewhere.length > 0) {
             for (const [node, those] of Map.groupBy(elsewhere, (member) => member.node)) {
-              tellNode(node, those, notice)
+              notifyNode(node, those, notification)
             }
           }
-          return tell(here, notice)
+          return notify(here, notification)
         })
 
-      return Notifications.of({ catchUp, tell, tellMembers })
+      return Notifications.of({ flush, notify, notifyMembers })
     })
   )
 }

@@ -1,7 +1,7 @@
 import { Context, Effect, type Scope } from "effect"
 
 /** Does a Server take members? */
-export type ReadyState =
+export type ReadinessState =
   | { readonly _tag: "Starting" }
   | { readonly _tag: "Ready" }
   | { readonly _tag: "Draining"; readonly reason: string }
@@ -12,24 +12,27 @@ export type ReadyState =
  * office could go on. It is told beside the state, for people and alarms.
  */
 export interface Readiness {
-  readonly state: () => ReadyState
-  readonly set: (state: ReadyState) => void
+  readonly state: () => ReadinessState
+  readonly setState: (state: ReadinessState) => void
   /** Shows a part for as long as the scope: `check` gives what is wrong with it, or `undefined`. It must be cheap. */
-  readonly part: (name: string, check: () => string | undefined) => Effect.Effect<void, never, Scope.Scope>
+  readonly registerComponent: (
+    name: string,
+    check: () => string | undefined
+  ) => Effect.Effect<void, never, Scope.Scope>
   /** Every part, and what is wrong with it. */
-  readonly parts: () => ReadonlyMap<string, string | undefined>
+  readonly components: () => ReadonlyMap<string, string | undefined>
 }
 
 /** A Readiness of its own, which starts with `Starting`. */
 export const makeReadiness = (): Readiness => {
   const checks = new Map<string, () => string | undefined>()
-  let state: ReadyState = { _tag: "Starting" }
+  let state: ReadinessState = { _tag: "Starting" }
   return {
     state: () => state,
-    set: (next) => {
+    setState: (next) => {
       state = next
     },
-    part: (name, check) =>
+    registerComponent: (name, check) =>
       Effect.asVoid(
         Effect.acquireRelease(
           Effect.sync(() => checks.set(name, check)),
@@ -39,7 +42,7 @@ export const makeReadiness = (): Readiness => {
             })
         )
       ),
-    parts: () => new Map([...checks].map(([name, check]) => [name, check()]))
+    components: () => new Map([...checks].map(([name, check]) => [name, check()]))
   }
 }
 
@@ -47,8 +50,8 @@ export const makeReadiness = (): Readiness => {
 export const Readiness = Context.Reference<Readiness>("a2c-smcp/application/server/Readiness", {
   defaultValue: () => ({
     state: () => ({ _tag: "Ready" }),
-    set: () => undefined,
-    part: () => Effect.void,
-    parts: () => new Map()
+    setState: () => undefined,
+    registerComponent: () => Effect.void,
+    components: () => new Map()
   })
 })

@@ -1,48 +1,61 @@
 import { Effect, Result } from "effect"
-import { mayJoin } from "../../domain/office/grants.ts"
-import type { Line } from "../../domain/protocol/lines.ts"
-import type { offices, ReportRow, ServerRow } from "../../domain/protocol/v0_2/events.ts"
-import { codes, forbidden, internal, otherOffice, type Refusal, unknownEvent } from "../../domain/refusal.ts"
+import { checkJoinRights } from "../../domain/office/grants.ts"
+import type { ProtocolLine } from "../../domain/protocol/lines.ts"
+import type { serverRequests, UpdateDefinition, EventDefinition } from "../../domain/protocol/v0_2/events.ts"
+import {
+  errorCodes,
+  forbidden,
+  internalError,
+  otherOffice,
+  type ProtocolError,
+  unknownEvent
+} from "../../domain/refusal.ts"
 import { type Body, decodeHead } from "../ports/Body.ts"
-import type { Answer, Receive } from "../ports/Transport.ts"
-import { refusalAnswer, silence, values } from "./answers.ts"
-import { chargeFor, Connections } from "./Connections.ts"
-import { EntryObservers } from "./EntryObservers.ts"
-import { makeLengths } from "./lengths.ts"
-import { Membership } from "./Membership.ts"
+import type { Reply, MessageHandler } from "../ports/Transport.ts"
+import { errorReply, emptyReply, jsonReply } from "./answers.ts"
+import { chargeFanOut, Connections } from "./Connections.ts"
+import { MembershipObservers } from "./EntryObservers.ts"
+import { makeLengthChecks } from "./lengths.ts"
+import { MembershipCoordinator } from "./Membership.ts"
 import { Notifications } from "./Notifications.ts"
-import { Routing, seatOf } from "./Routing.ts"
+import { Routing, requireMembership } from "./Routing.ts"
 
 /** Every message of a member gets its answer here: one for each row of the event table. */
-export const makeReceiver = Effect.gen(function* () {
+export const makeRequestHandler = Effect.gen(function* () {
   const connections = yield* Connections
-  const membership = yield* Membership
+  const coordinator = yield* MembershipCoordinator
   const notifications = yield* Notifications
   const routing = yield* Routing
-  const lengths = yield* makeLengths
-  const observers = yield* EntryObservers
+  const lengths = yield* makeLengthChecks
+  const observers = yield* MembershipObservers
 
   /** One message to a full office is work for a thousand. */
-  const concerning = <M>(sid: string, members: ReadonlyArray<M>): ReadonlyArray<M> => {
+  const chargeRecipients = <M>(sid: string, members: ReadonlyArray<M>): ReadonlyArray<M> => {
     const connection = connections.get(sid)
-    if (connection !== undefined) chargeFor(connection, members.length)
+    if (connection !== undefined) chargeFanOut(connection, members.length)
     return members
   }
 
-  const dropped = (sid: string, event: string, reason: string) =>
-    Effect.as(Effect.logWarning("message dropped", { sid, event, reason }), silence)
+  const dropMessage = (sid: string, event: string, reason: string) =>
+    Effect.as(Effect.logWarning("message dropped", { sid, event, reason }), emptyReply)
 
-  const join = Effect.fnUntraced(function* (sid: string, line: Line, row: typeof offices.join, body: Body) {
-    const request = Result.flatMap(decodeHead(body, row.request.decode), lengths.place)
+  const join = Effect.fnUntraced(function* (
+    sid: string,
+    line: ProtocolLine,
+    definition: typeof serverRequests.join,
+    body: Body
+  ) {
+    const request = Result.flatMap(decodeHead(body, definition.request.decode), lengths.checkMembership)
     const outcome = yield* Effect.fromResult(request).pipe(
       Effect.tap(({ name, officeId: office, role }) => {
         const identity = connections.get(sid)?.identity
-        const obstacle = identity === undefined ? "Not connected" : mayJoin(identity, { office, role, name })
+        const obstacle =
+          identity === undefined ? "Not connected" : checkJoinRights(identity, { office, role, name })
         return obstacle === undefined ? Effect.void : Effect.fail(forbidden(obstacle))
       }),
       Effect.flatMap(({ name, officeId: office, role }) =>
         Effect.andThen(
-          membership.apply({ _tag: "Join", sid, role, name, office }),
+          coordinator.apply({ _tag: "Join", sid, role, name, office }),
           Effect.logInfo("joined", { sid, office, role, name })
         )
       ),
@@ -53,122 +66,134 @@ export const makeReceiver = Effect.gen(function* () {
       }),
       Effect.result
     )
-    return values(...line.writePair(outcome))
+    return jsonReply(...line.encodeMembershipAck(outcome))
   })
 
-  const leave = Effect.fnUntraced(function* (sid: string, line: Line, row: typeof offices.leave, body: Body) {
-    const outcome = yield* Effect.fromResult(decodeHead(body, row.request.decode)).pipe(
+  const leave = Effect.fnUntraced(function* (
+    sid: string,
+    line: ProtocolLine,
+    definition: typeof serverRequests.leave,
+    body: Body
+  ) {
+    const outcome = yield* Effect.fromResult(decodeHead(body, definition.request.decode)).pipe(
       Effect.flatMap(({ officeId: office }) =>
         Effect.andThen(
-          membership.apply({ _tag: "Leave", sid, office }),
+          coordinator.apply({ _tag: "Leave", sid, office }),
           Effect.logInfo("left", { sid, office })
         )
       ),
       Effect.result
     )
-    return values(...line.writePair(outcome))
+    return jsonReply(...line.encodeMembershipAck(outcome))
   })
 
-  const list = Effect.fnUntraced(function* (sid: string, row: typeof offices.list, body: Body) {
-    const request = Result.flatMap(decodeHead(body, row.request.decode), lengths.request)
+  const list = Effect.fnUntraced(function* (sid: string, definition: typeof serverRequests.list, body: Body) {
+    const request = Result.flatMap(decodeHead(body, definition.request.decode), lengths.checkRequestId)
     const { officeId, reqId } = yield* Effect.fromResult(request)
-    const { office } = yield* Effect.fromResult(seatOf(membership.session(sid), row.from))
+    const { office } = yield* Effect.fromResult(requireMembership(coordinator.session(sid), definition.from))
     if (office !== officeId) {
       yield* Effect.logWarning("listing another office refused", { sid, office: officeId })
       return yield* otherOffice(`Room '${officeId}'`)
     }
-    const sessions = concerning(sid, membership.list(office)).map(({ seat, sid: id, version }) => ({
-      sid: id,
-      name: seat.name,
-      role: seat.role,
-      officeId: seat.office,
-      version
-    }))
-    return values(row.reply.encode({ sessions, reqId }))
+    const sessions = chargeRecipients(sid, coordinator.members(office)).map(
+      ({ membership, sid: id, version }) => ({
+        sid: id,
+        name: membership.name,
+        role: membership.role,
+        officeId: membership.office,
+        version
+      })
+    )
+    return jsonReply(definition.reply.encode({ sessions, reqId }))
   })
 
-  const report = Effect.fnUntraced(function* (sid: string, row: ReportRow, event: string, body: Body) {
-    const request = decodeHead(body, row.request.decode)
-    if (Result.isFailure(request)) return yield* dropped(sid, event, request.failure.message)
-    const seat = seatOf(membership.session(sid), row.from)
-    if (Result.isFailure(seat)) return yield* dropped(sid, event, seat.failure.message)
-    const { name, office } = seat.success
-    if (request.success.computer !== name) return yield* dropped(sid, event, "not about the sender")
-    yield* notifications.tellMembers(concerning(sid, membership.others(office, sid)), {
+  const report = Effect.fnUntraced(function* (
+    sid: string,
+    definition: UpdateDefinition,
+    event: string,
+    body: Body
+  ) {
+    const request = decodeHead(body, definition.request.decode)
+    if (Result.isFailure(request)) return yield* dropMessage(sid, event, request.failure.message)
+    const membership = requireMembership(coordinator.session(sid), definition.from)
+    if (Result.isFailure(membership)) return yield* dropMessage(sid, event, membership.failure.message)
+    const { name, office } = membership.success
+    if (request.success.computer !== name) return yield* dropMessage(sid, event, "not about the sender")
+    yield* notifications.notifyMembers(chargeRecipients(sid, coordinator.otherMembers(office, sid)), {
       _tag: "Updated",
-      part: row.part,
+      part: definition.part,
       computer: name
     })
-    return silence
+    return emptyReply
   })
 
   const cancel = Effect.fnUntraced(function* (
     sid: string,
-    row: Extract<ServerRow, { readonly kind: "cancel" }>,
+    definition: Extract<EventDefinition, { readonly kind: "cancel" }>,
     event: string,
     body: Body
   ) {
-    const request = Result.flatMap(decodeHead(body, row.request.decode), lengths.request)
-    if (Result.isFailure(request)) return yield* dropped(sid, event, request.failure.message)
-    const seat = seatOf(membership.session(sid), row.from)
-    if (Result.isFailure(seat)) return yield* dropped(sid, event, seat.failure.message)
-    const { name, office } = seat.success
-    if (request.success.agent !== name) return yield* dropped(sid, event, "not about the sender")
-    yield* notifications.tellMembers(concerning(sid, membership.others(office, sid)), {
+    const request = Result.flatMap(decodeHead(body, definition.request.decode), lengths.checkRequestId)
+    if (Result.isFailure(request)) return yield* dropMessage(sid, event, request.failure.message)
+    const membership = requireMembership(coordinator.session(sid), definition.from)
+    if (Result.isFailure(membership)) return yield* dropMessage(sid, event, membership.failure.message)
+    const { name, office } = membership.success
+    if (request.success.agent !== name) return yield* dropMessage(sid, event, "not about the sender")
+    yield* notifications.notifyMembers(chargeRecipients(sid, coordinator.otherMembers(office, sid)), {
       _tag: "Cancelled",
       agent: name,
       reqId: request.success.reqId
     })
-    return silence
+    return emptyReply
   })
 
-  const refused = (sid: string, line: Line, event: string) => (refusal: Refusal) =>
+  const rejectRequest = (sid: string, line: ProtocolLine, event: string) => (error: ProtocolError) =>
     Effect.as(
-      refusal.code === codes.forbidden
-        ? Effect.logWarning("request refused", { sid, event, reason: refusal.message })
-        : Effect.logDebug("request refused", { sid, event, code: refusal.code, reason: refusal.message }),
-      values(line.writeRefusal(refusal))
+      error.code === errorCodes.forbidden
+        ? Effect.logWarning("request refused", { sid, event, reason: error.message })
+        : Effect.logDebug("request refused", { sid, event, code: error.code, reason: error.message }),
+      jsonReply(line.encodeProtocolError(error))
     )
 
-  const answer = (
+  const dispatch = (
     sid: string,
-    line: Line,
-    row: ServerRow,
+    line: ProtocolLine,
+    definition: EventDefinition,
     event: string,
     body: Body
-  ): Effect.Effect<Answer> => {
-    switch (row.kind) {
+  ): Effect.Effect<Reply> => {
+    switch (definition.kind) {
       case "call":
-        return Effect.matchEffect(routing.route(sid, row, event, body), {
+        return Effect.matchEffect(routing.route(sid, definition, event, body), {
           onSuccess: (reply) => Effect.succeed([reply]),
-          onFailure: refused(sid, line, event)
+          onFailure: rejectRequest(sid, line, event)
         })
       case "join":
-        return join(sid, line, row, body)
+        return join(sid, line, definition, body)
       case "leave":
-        return leave(sid, line, row, body)
+        return leave(sid, line, definition, body)
       case "list":
-        return Effect.catch(list(sid, row, body), refused(sid, line, event))
+        return Effect.catch(list(sid, definition, body), rejectRequest(sid, line, event))
       case "report":
-        return report(sid, row, event, body)
+        return report(sid, definition, event, body)
       case "cancel":
-        return cancel(sid, row, event, body)
+        return cancel(sid, definition, event, body)
     }
   }
 
   /** What a session's messages are answered with; it never fails. */
-  const receiver =
-    (sid: string, line: Line): Receive =>
+  const handlerFor =
+    (sid: string, line: ProtocolLine): MessageHandler =>
     (event, body) => {
-      const row = line.serverRow(event)
-      if (row === undefined) return refused(sid, line, event)(unknownEvent(event))
-      return Effect.catchDefect(answer(sid, line, row, event, body), (defect) =>
+      const definition = line.findEventDefinition(event)
+      if (definition === undefined) return rejectRequest(sid, line, event)(unknownEvent(event))
+      return Effect.catchDefect(dispatch(sid, line, definition, event, body), (defect) =>
         Effect.as(
           Effect.logError("request failed", { sid, event }, defect),
-          refusalAnswer(line, row, internal("Internal error"))
+          errorReply(line, definition, internalError("Internal error"))
         )
       )
     }
 
-  return receiver
+  return handlerFor
 })

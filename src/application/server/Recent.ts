@@ -7,10 +7,10 @@ export interface RecentCalls {
 }
 
 /** Remembers durations of calls for a minute, in constant room. */
-export interface Recent {
+export interface LatencyWindow {
   /** A call ended at `now`, in milliseconds of the epoch, and took `millis`. */
-  readonly note: (now: number, millis: number) => void
-  readonly look: (now: number) => RecentCalls
+  readonly record: (now: number, millis: number) => void
+  readonly snapshot: (now: number) => RecentCalls
 }
 
 const slotMillis = 5000
@@ -21,14 +21,14 @@ const rateSlots = 3
 /** Buckets per doubling of the duration: neighbours differ by less than a tenth. */
 const perDoubling = 8
 /** The shortest duration told apart is 2^-10 ms; the longest 2^22 ms, an hour and ten minutes. */
-const shortest = -10
-const bucketCount = (22 - shortest) * perDoubling
+const minExponent = -10
+const bucketCount = (22 - minExponent) * perDoubling
 
 const bucketOf = (millis: number): number => {
-  const at = Math.floor((Math.log2(Math.max(millis, 2 ** shortest)) - shortest) * perDoubling)
+  const at = Math.floor((Math.log2(Math.max(millis, 2 ** minExponent)) - minExponent) * perDoubling)
   return Math.min(at, bucketCount - 1)
 }
-const millisOf = (bucket: number): number => 2 ** ((bucket + 0.5) / perDoubling + shortest)
+const millisOf = (bucket: number): number => 2 ** ((bucket + 0.5) / perDoubling + minExponent)
 
 interface Slot {
   /** Which five seconds of the epoch these are. */
@@ -38,13 +38,13 @@ interface Slot {
 }
 
 /** Starts to remember; rates count from `start`, in milliseconds of the epoch. */
-export const makeRecent = (start: number): Recent => {
+export const makeLatencyWindow = (start: number): LatencyWindow => {
   const slots = Array.from(
     { length: slotCount },
     (): Slot => ({ at: -1, count: 0, buckets: new Uint32Array(bucketCount) })
   )
 
-  const note = (now: number, millis: number) => {
+  const record = (now: number, millis: number) => {
     const at = Math.floor(now / slotMillis)
     const slot = slots[at % slotCount]
     if (slot === undefined) return
@@ -58,14 +58,14 @@ export const makeRecent = (start: number): Recent => {
     slot.buckets[bucket] = (slot.buckets[bucket] ?? 0) + 1
   }
 
-  const look = (now: number): RecentCalls => {
+  const snapshot = (now: number): RecentCalls => {
     const current = Math.floor(now / slotMillis)
     const fresh = slots.filter(({ at }) => at > current - slotCount && at <= current)
-    const lately = fresh
+    const recentCount = fresh
       .filter(({ at }) => at > current - rateSlots)
       .reduce((sum, { count }) => sum + count, 0)
     const since = Math.max(start, (current - rateSlots + 1) * slotMillis)
-    const perSecond = lately / Math.max(1, (now - since) / 1000)
+    const perSecond = recentCount / Math.max(1, (now - since) / 1000)
     const total = fresh.reduce((sum, { count }) => sum + count, 0)
     if (total === 0) return { perSecond, latency: undefined }
     const quantile = (share: number): number => {
@@ -79,5 +79,5 @@ export const makeRecent = (start: number): Recent => {
     return { perSecond, latency: { p50: quantile(0.5), p90: quantile(0.9), p99: quantile(0.99) } }
   }
 
-  return { note, look }
+  return { record, snapshot }
 }

@@ -1,66 +1,72 @@
 import { Cause, Clock, Context, Duration, Effect, Exit, Layer, Option, Result } from "effect"
-import type { Member, Seat, Session } from "../../domain/office/membership.ts"
-import type { RoutedRow } from "../../domain/protocol/v0_2/events.ts"
+import type { Member, Membership, Session } from "../../domain/office/membership.ts"
+import type { RoutedDefinition } from "../../domain/protocol/v0_2/events.ts"
 import {
   computerNotFound,
   forbidden,
-  internal,
+  internalError,
   notInOffice,
   otherOffice,
-  type Refusal,
+  type ProtocolError,
   timedOut
 } from "../../domain/refusal.ts"
 import { type Body, decodeHead } from "../ports/Body.ts"
-import type { Answer, Link, LinkClosed, NoAnswer, NotSent } from "../ports/Transport.ts"
-import { CallObservers, type EndedCall } from "./CallObservers.ts"
+import type { Reply, Link, LinkClosed, RequestTimeout, SendFailed } from "../ports/Transport.ts"
+import { CallObservers, type CompletedCall } from "./CallObservers.ts"
 import { makeCallLimits } from "./callLimits.ts"
-import { Cancellation, type Flight } from "./Cancellation.ts"
+import { InFlightCalls, type InFlightCall } from "./Cancellation.ts"
 import { Connections } from "./Connections.ts"
-import { makeLengths } from "./lengths.ts"
-import { Membership } from "./Membership.ts"
-import { Nodes } from "./Nodes.ts"
+import { makeLengthChecks } from "./lengths.ts"
+import { MembershipCoordinator } from "./Membership.ts"
+import { ClusterNodes } from "./Nodes.ts"
 import { Notifications } from "./Notifications.ts"
 import { ServerSettings } from "./ServerSettings.ts"
 
 /** What a sender may do, found out once per message. */
-export const seatOf = (
+export const requireMembership = (
   session: Option.Option<Session>,
   role: "agent" | "computer"
-): Result.Result<Seat, Refusal> => {
+): Result.Result<Membership, ProtocolError> => {
   const known = Option.getOrUndefined(session)
   if (known === undefined) return Result.fail(notInOffice())
   if (Option.isSome(known.role) && known.role.value !== role) {
     return Result.fail(forbidden(`Only ${role}s may send this`))
   }
-  return Result.fromOption(known.seat, notInOffice)
+  return Result.fromOption(known.membership, notInOffice)
 }
 
-const failure = (computer: string, error: LinkClosed | NoAnswer | NotSent): Refusal => {
+const toProtocolError = (
+  computer: string,
+  error: LinkClosed | RequestTimeout | SendFailed
+): ProtocolError => {
   switch (error._tag) {
     case "LinkClosed":
       return computerNotFound(computer)
     case "NoAnswer":
-      return timedOut(Duration.toSeconds(error.after))
+      return timedOut(Duration.toSeconds(error.timeout))
     case "NotSent":
-      return error.refusal
+      return error.error
   }
 }
 
 /** Why an ask failed; one that died instead is our own trouble. */
-const failureOf = (computer: string, cause: Cause.Cause<LinkClosed | NoAnswer | NotSent>): Refusal =>
+const causeToProtocolError = (
+  computer: string,
+  cause: Cause.Cause<LinkClosed | RequestTimeout | SendFailed>
+): ProtocolError =>
   Option.match(Cause.findErrorOption(cause), {
-    onNone: () => internal("Internal error"),
-    onSome: (error) => failure(computer, error)
+    onNone: () => internalError("Internal error"),
+    onSome: (error) => toProtocolError(computer, error)
   })
 
 /** The one body of an answer, or a refusal where the Computer gave anything but an object (spec §4.1). */
-const checked = (answer: Answer): Result.Result<Body, Refusal> => {
-  const [body] = answer
-  if (body === undefined) return Result.fail(internal("The Computer's answer is empty"))
+const checkReply = (reply: Reply): Result.Result<Body, ProtocolError> => {
+  const [body] = reply
+  if (body === undefined) return Result.fail(internalError("The Computer's answer is empty"))
   if (body.isObject) return Result.succeed(body)
   return Result.isFailure(body.head)
-    ? Result.fail(internal(`The Computer's answer is unusable: ${body.head.failure.message}`))
-    : Result.fail(internal("The Computer's answer is no object"))
+    ? Result.fail(internalError(`The Computer's answer is unusable: ${body.head.failure.message}`))
+    : Result.fail(internalError("The Computer's answer is no object"))
 }
 
 /** Carries requests of Agents to Computers of the same office and the answers back, both unread. */
@@ -68,26 +74,31 @@ export class Routing extends Context.Service<
   Routing,
   {
     /** Routes one request. It ends with the Computer's own answer or with the reason why there is none. */
-    readonly route: (sid: string, row: RoutedRow, event: string, body: Body) => Effect.Effect<Body, Refusal>
+    readonly route: (
+      sid: string,
+      definition: RoutedDefinition,
+      event: string,
+      body: Body
+    ) => Effect.Effect<Body, ProtocolError>
   }
 >()("a2c-smcp/application/server/Routing") {
   static readonly layer = Layer.effect(
     Routing,
     Effect.gen(function* () {
-      const membership = yield* Membership
+      const coordinator = yield* MembershipCoordinator
       const connections = yield* Connections
-      const cancellation = yield* Cancellation
+      const inFlightCalls = yield* InFlightCalls
       const notifications = yield* Notifications
-      const nodes = yield* Nodes
-      const { grace, routingTimeout } = yield* ServerSettings
+      const nodes = yield* ClusterNodes
+      const { timeoutGrace, routingTimeout } = yield* ServerSettings
       const observers = yield* CallObservers
       const clock = yield* Clock.Clock
       const now = () => Number(clock.currentTimeNanosUnsafe()) / 1e6
-      const lengths = yield* makeLengths
+      const lengths = yield* makeLengthChecks
       const callLimit = yield* makeCallLimits
 
-      const absent = (office: string, computer: string): Effect.Effect<never, Refusal> =>
-        Effect.flatMap(membership.computerElsewhere(office, computer), (elsewhere) =>
+      const rejectAbsent = (office: string, computer: string): Effect.Effect<never, ProtocolError> =>
+        Effect.flatMap(coordinator.isComputerElsewhere(office, computer), (elsewhere) =>
           elsewhere
             ? Effect.andThen(
                 Effect.logWarning("request across offices refused", { office, computer }),
@@ -97,30 +108,40 @@ export class Routing extends Context.Service<
         )
 
       /** How a Computer is reached, be it here or at another node. */
-      const linkOf = ({ node, seat, sid, version }: Member): Pick<Link, "id" | "request"> | undefined => {
-        if (node !== membership.node) return nodes.connection({ node, sid, seat, version }).link
+      const linkOf = ({
+        node,
+        membership,
+        sid,
+        version
+      }: Member): Pick<Link, "id" | "startRequest"> | undefined => {
+        if (node !== coordinator.node) return nodes.remoteConnection({ node, sid, membership, version }).link
         const connection = connections.get(sid)
         if (connection === undefined) return undefined
-        connection.lastAt = clock.currentTimeMillisUnsafe()
+        connection.lastActivityAt = clock.currentTimeMillisUnsafe()
         return connection.link
       }
 
       // No generator, no fiber of its own and no timer: this is what every call costs.
-      const route = (sid: string, row: RoutedRow, event: string, body: Body): Effect.Effect<Body, Refusal> =>
+      const route = (
+        sid: string,
+        definition: RoutedDefinition,
+        event: string,
+        body: Body
+      ): Effect.Effect<Body, ProtocolError> =>
         Effect.callback((resume) => {
-          const routing = Result.flatMap(decodeHead(body, row.routing), lengths.request)
+          const routing = Result.flatMap(decodeHead(body, definition.decodeRouting), lengths.checkRequestId)
           if (Result.isFailure(routing)) return resume(Effect.fail(routing.failure))
-          const seat = seatOf(membership.session(sid), row.from)
-          if (Result.isFailure(seat)) return resume(Effect.fail(seat.failure))
-          const { computer, reqId, seconds } = routing.success
-          const agent = seat.success
+          const membership = requireMembership(coordinator.session(sid), definition.from)
+          if (Result.isFailure(membership)) return resume(Effect.fail(membership.failure))
+          const { computer, reqId, timeoutSeconds } = routing.success
+          const agent = membership.success
           const startedAt = observers.length === 0 ? 0 : now()
-          const own = connections.get(sid)
-          const subject = own?.identity.subject
-          const observed = (outcome: Body | Refusal) => {
+          const agentConnection = connections.get(sid)
+          const subject = agentConnection?.identity.subject
+          const notifyObservers = (outcome: Body | ProtocolError) => {
             if (observers.length === 0) return
-            const call: EndedCall = {
-              event: row.event,
+            const call: CompletedCall = {
+              event: definition.event,
               sid,
               agent,
               subject,
@@ -133,72 +154,72 @@ export class Routing extends Context.Service<
             }
             for (const observe of observers) observe(call)
           }
-          const member = Option.getOrUndefined(membership.computerIn(agent.office, computer))
+          const member = Option.getOrUndefined(coordinator.findComputer(agent.office, computer))
           const link = member === undefined ? undefined : linkOf(member)
           const target = link?.id ?? `absent for ${sid}`
-          const crowded = callLimit(sid, target)
-          if (crowded !== undefined) {
-            observed(crowded)
-            return resume(Effect.fail(crowded))
+          const limitError = callLimit(sid, target)
+          if (limitError !== undefined) {
+            notifyObservers(limitError)
+            return resume(Effect.fail(limitError))
           }
           if (member === undefined || link === undefined) {
             // The other nodes may have to be asked, which takes time.
-            const lookup: Flight = { office: agent.office, end: () => {} }
-            cancellation.begun(sid, target, lookup)
+            const lookup: InFlightCall = { office: agent.office, abort: () => {} }
+            inFlightCalls.add(sid, target, lookup)
             return resume(
-              absent(agent.office, computer).pipe(
-                Effect.tapError((refusal) => Effect.sync(() => observed(refusal))),
-                Effect.ensuring(Effect.sync(() => cancellation.landed(sid, target, lookup)))
+              rejectAbsent(agent.office, computer).pipe(
+                Effect.tapError((error) => Effect.sync(() => notifyObservers(error))),
+                Effect.ensuring(Effect.sync(() => inFlightCalls.remove(sid, target, lookup)))
               )
             )
           }
-          let over = false
-          let forget = () => {}
-          const settle = (outcome: Body | Refusal) => {
-            over = true
-            cancellation.landed(sid, link.id, flight)
-            observed(outcome)
+          let done = false
+          let cancelRequest = () => {}
+          const complete = (outcome: Body | ProtocolError) => {
+            done = true
+            inFlightCalls.remove(sid, link.id, call)
+            notifyObservers(outcome)
           }
           /** The Computer may have begun, and is told that nobody waits any more. */
-          const giveUp = () =>
-            row.cancellable
-              ? notifications.tellMembers([member], { _tag: "Cancelled", agent: agent.name, reqId })
+          const cancelAtComputer = () =>
+            definition.cancellable
+              ? notifications.notifyMembers([member], { _tag: "Cancelled", agent: agent.name, reqId })
               : Effect.void
-          const flight: Flight = {
+          const call: InFlightCall = {
             office: agent.office,
-            end: (reason) => {
-              if (over) return
-              forget()
-              settle(reason)
-              resume(Effect.andThen(giveUp(), Effect.fail(reason)))
+            abort: (reason) => {
+              if (done) return
+              cancelRequest()
+              complete(reason)
+              resume(Effect.andThen(cancelAtComputer(), Effect.fail(reason)))
             }
           }
-          const deadline =
-            seconds === undefined
+          const timeout =
+            timeoutSeconds === undefined
               ? routingTimeout
-              : Duration.millis(seconds * 1000 + Duration.toMillis(grace))
+              : Duration.millis(timeoutSeconds * 1000 + Duration.toMillis(timeoutGrace))
           // Registered before it starts: whoever it reaches may leave before the start has returned.
-          cancellation.begun(sid, link.id, flight)
-          forget = link.request(event, body, deadline, (asked) => {
-            if (over) return
+          inFlightCalls.add(sid, link.id, call)
+          cancelRequest = link.startRequest(event, body, timeout, (exit) => {
+            if (done) return
             const at = clock.currentTimeMillisUnsafe()
-            if (own !== undefined) own.lastAt = at
-            const other = Exit.isSuccess(asked) ? connections.get(link.id) : undefined
-            if (other !== undefined) other.lastAt = at
-            const outcome = Exit.isSuccess(asked)
-              ? checked(asked.value)
-              : Result.fail(failureOf(computer, asked.cause))
-            settle(Result.merge(outcome))
+            if (agentConnection !== undefined) agentConnection.lastActivityAt = at
+            const other = Exit.isSuccess(exit) ? connections.get(link.id) : undefined
+            if (other !== undefined) other.lastActivityAt = at
+            const outcome = Exit.isSuccess(exit)
+              ? checkReply(exit.value)
+              : Result.fail(causeToProtocolError(computer, exit.cause))
+            complete(Result.merge(outcome))
             // Answers are never dropped, so whoever collects them without reading is found out here.
-            if (own !== undefined) connections.backlog(own)
+            if (agentConnection !== undefined) connections.checkBacklog(agentConnection)
             if (Result.isSuccess(outcome)) resume(Effect.succeed(outcome.success))
-            else resume(Effect.andThen(giveUp(), Effect.fail(outcome.failure)))
+            else resume(Effect.andThen(cancelAtComputer(), Effect.fail(outcome.failure)))
           })
           return Effect.suspend(() => {
-            if (over) return Effect.void
-            forget()
-            settle(notInOffice())
-            return giveUp()
+            if (done) return Effect.void
+            cancelRequest()
+            complete(notInOffice())
+            return cancelAtComputer()
           })
         })
 

@@ -5,9 +5,9 @@ export interface ServerSettings {
   /** How long a Computer may take to answer a request that names no time of its own. */
   readonly routingTimeout: Duration.Duration
   /** What is added to the time a request names: the way there and back. */
-  readonly grace: Duration.Duration
+  readonly timeoutGrace: Duration.Duration
   /** How long calls under way may take to end when the Server goes down; zero cuts them off. */
-  readonly drainTime: Duration.Duration
+  readonly drainTimeout: Duration.Duration
   /** Refuse connections that do not state their role (spec §15, row 35). */
   readonly requireRole: boolean
 }
@@ -18,8 +18,8 @@ export const ServerSettings = Context.Reference<ServerSettings>(
   {
     defaultValue: () => ({
       routingTimeout: Duration.seconds(30),
-      grace: Duration.seconds(5),
-      drainTime: Duration.zero,
+      timeoutGrace: Duration.seconds(5),
+      drainTimeout: Duration.zero,
       requireRole: false
     })
   }

@@ -1,19 +1,19 @@
 import { Clock, Context, Effect, Layer, Option, Tracer } from "effect"
 import { PROTOCOL_VERSION } from "../../domain/protocol/version.ts"
-import { version } from "../../version.ts"
-import { Audit } from "../ports/Audit.ts"
-import { callFact, entryFact } from "./auditing.ts"
+import { packageVersion } from "../../version.ts"
+import { AuditLog } from "../ports/Audit.ts"
+import { auditCall, auditMembership } from "./auditing.ts"
 import { CallObservers } from "./CallObservers.ts"
-import { makeCensus, type OfficeCount } from "./Census.ts"
-import { EntryObservers } from "./EntryObservers.ts"
-import { makeMetrics, type Totals } from "./Metrics.ts"
-import { makeReadiness, Readiness, type ReadyState } from "./Readiness.ts"
-import { makeRecent, type RecentCalls } from "./Recent.ts"
-import { Tally } from "./Tally.ts"
-import { recordCall } from "./traceCalls.ts"
+import { makeMemberCounts, type OfficeCount } from "./Census.ts"
+import { MembershipObservers } from "./EntryObservers.ts"
+import { makeEffectMetrics, type MetricTotals } from "./Metrics.ts"
+import { makeReadiness, Readiness, type ReadinessState } from "./Readiness.ts"
+import { makeLatencyWindow, type RecentCalls } from "./Recent.ts"
+import { ServerMetrics } from "./Tally.ts"
+import { recordCallSpan } from "./traceCalls.ts"
 
 /** How a Server is right now, without anybody's name. */
-export interface Report {
+export interface StatusReport {
   readonly version: string
   readonly protocol: string
   readonly state: "starting" | "ready" | "draining"
@@ -27,52 +27,57 @@ export interface Report {
   readonly members: { readonly agents: number; readonly computers: number }
   readonly offices: number
   readonly recent: RecentCalls
-  readonly totals: Totals
+  readonly totals: MetricTotals
   readonly gauges: { readonly [name: string]: number }
 }
 
-const states = { Starting: "starting", Ready: "ready", Draining: "draining" } as const
+const stateNames = { Starting: "starting", Ready: "ready", Draining: "draining" } as const
 
-const spellState = (state: ReadyState): Pick<Report, "state" | "reason"> => ({
-  state: states[state._tag],
+const formatState = (state: ReadinessState): Pick<StatusReport, "state" | "reason"> => ({
+  state: stateNames[state._tag],
   ...(state._tag === "Draining" && { reason: state.reason })
 })
 
 /** Sees what a Server does, for those who operate it. */
-export class Sight extends Context.Service<
-  Sight,
+export class Observability extends Context.Service<
+  Observability,
   {
-    readonly report: () => Report
+    readonly report: () => StatusReport
     /** The offices of this Server by name, at most so many. */
-    readonly offices: (most: number) => ReadonlyArray<OfficeCount>
-    readonly readiness: Pick<Readiness, "state" | "parts">
+    readonly offices: (max: number) => ReadonlyArray<OfficeCount>
+    readonly readiness: Pick<Readiness, "state" | "components">
   }
 >()("a2c-smcp/application/server/Sight") {
   /**
    * Watches the Server that is built on top of this: counts into the metrics of the context, records a span of every
-   * call where the context has a tracer, and writes to the {@link Audit} if there is one.
+   * call where the context has a tracer, and writes to the {@link AuditLog} if there is one.
    */
-  static readonly layer: Layer.Layer<Sight> = Layer.effectContext(
+  static readonly layer: Layer.Layer<Observability> = Layer.effectContext(
     Effect.gen(function* () {
       const clock = yield* Clock.Clock
-      const metrics = yield* makeMetrics
-      const audit = yield* Effect.serviceOption(Audit)
+      const metrics = yield* makeEffectMetrics
+      const audit = yield* Effect.serviceOption(AuditLog)
       const tracer = yield* Tracer.Tracer
       const startedAt = clock.currentTimeMillisUnsafe()
-      const recent = makeRecent(startedAt)
-      const census = makeCensus()
+      const latency = makeLatencyWindow(startedAt)
+      const memberCounts = makeMemberCounts()
       const readiness = makeReadiness()
       const uptimeSeconds = () => (clock.currentTimeMillisUnsafe() - startedAt) / 1000
 
-      const numbers = [
-        { name: "members", labels: { role: "agent" }, help: "Who sits in an office", read: census.agents },
+      const gauges = [
+        {
+          name: "members",
+          labels: { role: "agent" },
+          help: "Who sits in an office",
+          read: memberCounts.agents
+        },
         {
           name: "members",
           labels: { role: "computer" },
           help: "Who sits in an office",
-          read: census.computers
+          read: memberCounts.computers
         },
-        { name: "offices", help: "Offices in which somebody sits", read: census.offices },
+        { name: "offices", help: "Offices in which somebody sits", read: memberCounts.offices },
         {
           name: "ready",
           help: "1 while the Server takes members",
@@ -81,61 +86,64 @@ export class Sight extends Context.Service<
         {
           name: "parts_failing",
           help: "Parts of the Server, such as its registry, that do not work",
-          read: () => [...readiness.parts().values()].filter((fault) => fault !== undefined).length
+          read: () => [...readiness.components().values()].filter((error) => error !== undefined).length
         },
         { name: "uptime_seconds", help: "How long the Server has been running", read: uptimeSeconds },
         {
           name: "build_info",
-          labels: { version, protocol: PROTOCOL_VERSION },
+          labels: { version: packageVersion, protocol: PROTOCOL_VERSION },
           help: "Always 1",
           read: () => 1
         }
       ]
-      yield* Effect.forEach(numbers, metrics.gauge, { discard: true })
+      yield* Effect.forEach(gauges, metrics.gauge, { discard: true })
       if (Option.isSome(audit)) {
         yield* metrics.gauge({
           name: "audit_lost",
           help: "Facts that the audit could not keep up with",
-          read: audit.value.lost
+          read: audit.value.lostCount
         })
       }
 
-      const watchers = [
-        metrics.call,
+      const callObservers = [
+        metrics.onCall,
         ({ endedAt, startedAt: began }: { readonly endedAt: number; readonly startedAt: number }) =>
-          recent.note(endedAt, endedAt - began),
-        ...(tracer === Tracer.nativeTracer ? [] : [recordCall(tracer)]),
-        ...(Option.isSome(audit) ? [callFact(audit.value.note)] : [])
+          latency.record(endedAt, endedAt - began),
+        ...(tracer === Tracer.nativeTracer ? [] : [recordCallSpan(tracer)]),
+        ...(Option.isSome(audit) ? [auditCall(audit.value.record)] : [])
       ]
-      const greeters = [
-        metrics.entry,
-        census.observe,
-        ...(Option.isSome(audit) ? [entryFact(audit.value.note, clock)] : [])
+      const membershipObservers = [
+        metrics.onMembership,
+        memberCounts.observe,
+        ...(Option.isSome(audit) ? [auditMembership(audit.value.record, clock)] : [])
       ]
 
-      const report = (): Report => ({
-        version,
+      const report = (): StatusReport => ({
+        version: packageVersion,
         protocol: PROTOCOL_VERSION,
-        ...spellState(readiness.state()),
+        ...formatState(readiness.state()),
         parts: Object.fromEntries(
-          [...readiness.parts()].map(([part, fault]) => [
-            part,
-            fault === undefined ? { ok: true } : { ok: false, fault }
+          [...readiness.components()].map(([component, error]) => [
+            component,
+            error === undefined ? { ok: true } : { ok: false, fault: error }
           ])
         ),
         startedAt,
         uptimeSeconds: uptimeSeconds(),
-        members: { agents: census.agents(), computers: census.computers() },
-        offices: census.offices(),
-        recent: recent.look(clock.currentTimeMillisUnsafe()),
+        members: { agents: memberCounts.agents(), computers: memberCounts.computers() },
+        offices: memberCounts.offices(),
+        recent: latency.snapshot(clock.currentTimeMillisUnsafe()),
         totals: metrics.totals(),
         gauges: metrics.gauges()
       })
 
-      return Context.make(Sight, Sight.of({ report, offices: census.list, readiness })).pipe(
-        Context.add(CallObservers, [...(yield* CallObservers), ...watchers]),
-        Context.add(EntryObservers, [...(yield* EntryObservers), ...greeters]),
-        Context.add(Tally, metrics),
+      return Context.make(
+        Observability,
+        Observability.of({ report, offices: memberCounts.list, readiness })
+      ).pipe(
+        Context.add(CallObservers, [...(yield* CallObservers), ...callObservers]),
+        Context.add(MembershipObservers, [...(yield* MembershipObservers), ...membershipObservers]),
+        Context.add(ServerMetrics, metrics),
         Context.add(Readiness, readiness)
       )
     })

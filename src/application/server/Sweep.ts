@@ -1,60 +1,67 @@
 import { Clock, Duration, Effect, Option } from "effect"
-import { Cancellation } from "./Cancellation.ts"
+import { InFlightCalls } from "./Cancellation.ts"
 import { type Connection, Connections } from "./Connections.ts"
 import { Limits } from "./Limits.ts"
-import { Membership } from "./Membership.ts"
-import { Nodes } from "./Nodes.ts"
+import { MembershipCoordinator } from "./Membership.ts"
+import { ClusterNodes } from "./Nodes.ts"
 import { Notifications } from "./Notifications.ts"
 
 /** How often connections are looked at. Their times are kept as exactly as this. */
-const pause = Duration.seconds(1)
+const scanInterval = Duration.seconds(1)
 
 /**
  * Looks at every connection once a second until the scope closes, in place of timers and fibers for each: tells slow
  * readers what was put off, and lets those go that read nothing at all, stay outside, or have nothing to say.
  */
-export const sweeping = Effect.gen(function* () {
-  const membership = yield* Membership
+export const startIdleReaper = Effect.gen(function* () {
+  const coordinator = yield* MembershipCoordinator
   const connections = yield* Connections
   const notifications = yield* Notifications
-  const cancellation = yield* Cancellation
-  const nodes = yield* Nodes
+  const inFlightCalls = yield* InFlightCalls
+  const nodes = yield* ClusterNodes
   const limits = yield* Limits
-  const { backlogNotices } = limits
-  const joinTime = Duration.toMillis(limits.joinTime)
-  const idleTime = Duration.toMillis(limits.idleTime)
+  const { notificationBacklogBytes } = limits
+  const joinTimeout = Duration.toMillis(limits.joinTimeout)
+  const idleTimeout = Duration.toMillis(limits.idleTimeout)
   const clock = yield* Clock.Clock
 
-  const isSeated = (sid: string): boolean =>
-    Option.exists(membership.session(sid), ({ seat }) => Option.isSome(seat))
+  const isMember = (sid: string): boolean =>
+    Option.exists(coordinator.session(sid), ({ membership }) => Option.isSome(membership))
 
-  const checkTimes = (connection: Connection, now: number) => {
+  const checkTimeouts = (connection: Connection, now: number) => {
     const { id } = connection.link
-    if (now - connection.outsideAt > joinTime) {
+    if (now - connection.outsideSince > joinTimeout) {
       // Whoever sits somewhere is not asked again before it may have been outside for so long once more.
-      if (isSeated(id)) connection.outsideAt = now
-      else connections.dismiss(connection, "joinTime", `it joined no office in ${joinTime / 1000} s`)
+      if (isMember(id)) connection.outsideSince = now
+      else
+        connections.closeForLimit(connection, "joinTimeout", `it joined no office in ${joinTimeout / 1000} s`)
     }
-    if (now - connection.lastAt > idleTime) {
-      if (cancellation.pending(id) > 0 || nodes.serving(id) > 0) connection.lastAt = now
-      else connections.dismiss(connection, "idleTime", `nothing came or went in ${idleTime / 1000} s`)
+    if (now - connection.lastActivityAt > idleTimeout) {
+      if (inFlightCalls.count(id) > 0 || nodes.inboundCount(id) > 0) connection.lastActivityAt = now
+      else
+        connections.closeForLimit(
+          connection,
+          "idleTimeout",
+          `nothing came or went in ${idleTimeout / 1000} s`
+        )
     }
   }
 
-  const sweep = Effect.suspend(() => {
+  const scan = Effect.suspend(() => {
     const now = clock.currentTimeMillisUnsafe()
-    const ready: Array<Connection> = []
+    const drained: Array<Connection> = []
     for (const connection of connections.all()) {
-      if (connection.dismissed) continue
-      checkTimes(connection, now)
-      const backlog = connections.backlog(connection)
-      if (connection.missed !== undefined && backlog <= backlogNotices) ready.push(connection)
+      if (connection.closing) continue
+      checkTimeouts(connection, now)
+      const backlog = connections.checkBacklog(connection)
+      if (connection.notificationBacklog !== undefined && backlog <= notificationBacklogBytes)
+        drained.push(connection)
     }
-    return Effect.forEach(ready, notifications.catchUp, { discard: true })
+    return Effect.forEach(drained, notifications.flush, { discard: true })
   })
 
-  yield* Effect.sleep(pause).pipe(
-    Effect.andThen(sweep),
+  yield* Effect.sleep(scanInterval).pipe(
+    Effect.andThen(scan),
     Effect.catchCause((cause) => Effect.logError("looking at the connections failed", cause)),
     Effect.forever,
     Effect.forkScoped

@@ -9,29 +9,29 @@ export interface Gauge {
   /** Tells numbers of one name apart. Few and known in advance: nothing that a peer chooses. */
   readonly labels?: { readonly [label: string]: string }
   /** It only grows, until the process starts anew. */
-  readonly grows?: boolean
+  readonly monotonic?: boolean
   /** Must be cheap and must not throw. */
   readonly read: () => number
 }
 
 /** Where parts of a Server count what happens to them. All of it may be called on the hot path. */
-export interface Tally {
+export interface ServerMetrics {
   /** A limit has turned something away; `limit` is its name among the limits, such as `callsPerAgent`. */
-  readonly refused: (limit: string) => void
+  readonly limitExceeded: (limit: string) => void
   /** Something was left out for want of room: `notification`, `audit`. */
   readonly dropped: (kind: string) => void
   /** A connection was refused, with one of the protocol's codes. */
-  readonly turnedAway: (code: number) => void
+  readonly connectionRejected: (code: number) => void
   /** Shows a number for as long as the scope. */
   readonly gauge: (gauge: Gauge) => Effect.Effect<void, never, Scope.Scope>
 }
 
 /** The tally of a Server; counts nothing unless somebody looks. */
-export const Tally = Context.Reference<Tally>("a2c-smcp/application/server/Tally", {
+export const ServerMetrics = Context.Reference<ServerMetrics>("a2c-smcp/application/server/Tally", {
   defaultValue: () => ({
-    refused: () => undefined,
+    limitExceeded: () => undefined,
     dropped: () => undefined,
-    turnedAway: () => undefined,
+    connectionRejected: () => undefined,
     gauge: () => Effect.void
   })
 })

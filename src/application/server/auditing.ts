@@ -1,63 +1,63 @@
 import { type Clock, Result } from "effect"
 import { isJsonObject } from "../../domain/json.ts"
-import type { AuditFact } from "../ports/Audit.ts"
-import type { EndedCall } from "./CallObservers.ts"
-import type { EntryFact } from "./EntryObservers.ts"
-import { outcomeOf } from "./outcome.ts"
+import type { AuditEvent } from "../ports/Audit.ts"
+import type { CompletedCall } from "./CallObservers.ts"
+import type { MembershipEvent } from "./EntryObservers.ts"
+import { callOutcome } from "./outcome.ts"
 
-type Note = (fact: AuditFact) => void
+type RecordAuditEvent = (event: AuditEvent) => void
 
 /** A text that a peer chose, as long as a line of the audit has room for. */
-const bounded = (text: string): string => (text.length <= 256 ? text : `${text.slice(0, 255)}…`)
+const truncate = (text: string): string => (text.length <= 256 ? text : `${text.slice(0, 255)}…`)
 
-const toolOf = ({ request }: EndedCall): string | undefined => {
+const toolOf = ({ request }: CompletedCall): string | undefined => {
   const head = Result.getOrElse(request.head, () => undefined)
   const name = isJsonObject(head) ? head["tool_name"] : undefined
-  return typeof name === "string" ? bounded(name) : undefined
+  return typeof name === "string" ? truncate(name) : undefined
 }
 
 /** Notes every call: who asked what of whom, and how it ended; of its arguments no more than a digest. */
-export const callFact =
-  (note: Note) =>
-  (call: EndedCall): void => {
+export const auditCall =
+  (record: RecordAuditEvent) =>
+  (call: CompletedCall): void => {
     const { agent, computer, endedAt, event, reqId, request, startedAt, subject } = call
-    note({
+    record({
       time: endedAt,
-      facts: {
+      fields: {
         type: "call",
         office: agent.office,
         agent: agent.name,
         subject,
-        computer: bounded(computer),
+        computer: truncate(computer),
         event,
         tool: toolOf(call),
-        req_id: bounded(reqId),
-        outcome: outcomeOf(call),
+        req_id: truncate(reqId),
+        outcome: callOutcome(call),
         ms: Math.round((endedAt - startedAt) * 1000) / 1000
       },
       request
     })
   }
 
-const entry = (fact: EntryFact) => {
-  switch (fact._tag) {
+const membershipFields = (event: MembershipEvent) => {
+  switch (event._tag) {
     case "Entered":
     case "Left": {
-      const { name, office, role } = fact.seat
-      const type = fact._tag === "Entered" ? "join" : "leave"
-      return { type, office, role, name, subject: fact.subject, sid: fact.sid }
+      const { name, office, role } = event.membership
+      const type = event._tag === "Entered" ? "join" : "leave"
+      return { type, office, role, name, subject: event.subject, sid: event.sid }
     }
     case "ConnectionRefused": {
-      const { code, reason, remote, sid } = fact
-      return { type: "connection_refused", remote, code, reason: bounded(reason), sid }
+      const { code, reason, remoteAddress, sid } = event
+      return { type: "connection_refused", remote: remoteAddress, code, reason: truncate(reason), sid }
     }
     case "JoinRefused":
-      return { type: "join_refused", subject: fact.subject, reason: bounded(fact.reason), sid: fact.sid }
+      return { type: "join_refused", subject: event.subject, reason: truncate(event.reason), sid: event.sid }
   }
 }
 
 /** Notes who comes, who goes, and who was not let in. */
-export const entryFact =
-  (note: Note, clock: Clock.Clock) =>
-  (fact: EntryFact): void =>
-    note({ time: clock.currentTimeMillisUnsafe(), facts: entry(fact) })
+export const auditMembership =
+  (record: RecordAuditEvent, clock: Clock.Clock) =>
+  (event: MembershipEvent): void =>
+    record({ time: clock.currentTimeMillisUnsafe(), fields: membershipFields(event) })

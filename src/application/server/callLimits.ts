@@ -1,24 +1,32 @@
 import { Effect } from "effect"
-import { type Refusal, tooMany } from "../../domain/refusal.ts"
-import { Cancellation } from "./Cancellation.ts"
-import { Limits, spellLimit } from "./Limits.ts"
-import { Tally } from "./Tally.ts"
+import { type ProtocolError, tooManyRequests } from "../../domain/refusal.ts"
+import { InFlightCalls } from "./Cancellation.ts"
+import { Limits, formatLimitName } from "./Limits.ts"
+import { ServerMetrics } from "./Tally.ts"
 
 /** Why a call between two sessions may not begin now, or `undefined` when it may. */
 export const makeCallLimits = Effect.gen(function* () {
-  const { pending } = yield* Cancellation
+  const { count } = yield* InFlightCalls
   const { callsPerAgent, callsPerComputer } = yield* Limits
-  const tally = yield* Tally
+  const metrics = yield* ServerMetrics
 
-  const refuse = (limit: "callsPerAgent" | "callsPerComputer", most: number, what: string): Refusal => {
-    tally.refused(limit)
-    return tooMany(`${what} ${most} calls under way and may have no more`, spellLimit(limit), most)
+  const reject = (
+    limit: "callsPerAgent" | "callsPerComputer",
+    max: number,
+    subject: string
+  ): ProtocolError => {
+    metrics.limitExceeded(limit)
+    return tooManyRequests(
+      `${subject} ${max} calls under way and may have no more`,
+      formatLimitName(limit),
+      max
+    )
   }
 
-  return (agent: string, computer: string): Refusal | undefined => {
-    if (pending(agent) >= callsPerAgent) return refuse("callsPerAgent", callsPerAgent, "You have")
-    return pending(computer) >= callsPerComputer
-      ? refuse("callsPerComputer", callsPerComputer, "The Computer has")
+  return (agent: string, computer: string): ProtocolError | undefined => {
+    if (count(agent) >= callsPerAgent) return reject("callsPerAgent", callsPerAgent, "You have")
+    return count(computer) >= callsPerComputer
+      ? reject("callsPerComputer", callsPerComputer, "The Computer has")
       : undefined
   }
 })

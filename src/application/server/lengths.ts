@@ -1,29 +1,29 @@
 import { Effect, Result } from "effect"
-import { nameFault } from "../../domain/office/names.ts"
-import { badRequest, type Refusal } from "../../domain/refusal.ts"
+import { checkName } from "../../domain/office/names.ts"
+import { badRequest, type ProtocolError } from "../../domain/refusal.ts"
 import { Limits } from "./Limits.ts"
-import { Tally } from "./Tally.ts"
+import { ServerMetrics } from "./Tally.ts"
 
 /** Checks the texts that members choose against the limits of a Server. */
-export const makeLengths = Effect.gen(function* () {
+export const makeLengthChecks = Effect.gen(function* () {
   const { nameLength, officeLength, requestIdLength } = yield* Limits
-  const tally = yield* Tally
+  const metrics = yield* ServerMetrics
 
   return {
     /** Passes the place that a member wants to take, or says what is wrong with it. */
-    place: <P extends { readonly name: string; readonly officeId: string }>(
-      place: P
-    ): Result.Result<P, Refusal> => {
-      if (place.name.length > nameLength) tally.refused("nameLength")
-      if (place.officeId.length > officeLength) tally.refused("officeLength")
-      const fault =
-        nameFault("name", place.name, nameLength) ?? nameFault("office_id", place.officeId, officeLength)
-      return fault === undefined ? Result.succeed(place) : Result.fail(badRequest(fault))
+    checkMembership: <P extends { readonly name: string; readonly officeId: string }>(
+      request: P
+    ): Result.Result<P, ProtocolError> => {
+      if (request.name.length > nameLength) metrics.limitExceeded("nameLength")
+      if (request.officeId.length > officeLength) metrics.limitExceeded("officeLength")
+      const problem =
+        checkName("name", request.name, nameLength) ?? checkName("office_id", request.officeId, officeLength)
+      return problem === undefined ? Result.succeed(request) : Result.fail(badRequest(problem))
     },
     /** Passes a request with its id, or says that the id is too long. */
-    request: <R extends { readonly reqId: string }>(request: R): Result.Result<R, Refusal> => {
+    checkRequestId: <R extends { readonly reqId: string }>(request: R): Result.Result<R, ProtocolError> => {
       if (request.reqId.length <= requestIdLength) return Result.succeed(request)
-      tally.refused("requestIdLength")
+      metrics.limitExceeded("requestIdLength")
       return Result.fail(badRequest(`req_id must not be longer than ${requestIdLength} characters`))
     }
   }

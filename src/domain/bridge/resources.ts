@@ -6,20 +6,20 @@ export interface OfficeResource {
   readonly uri: string
 }
 
-const grammar = /^(window|dpe):\/\/([^/?#]+)(.*)$/is
+const resourceUriPattern = /^(window|dpe):\/\/([^/?#]+)(.*)$/is
 
 /**
  * The URI of a Computer's window or document among those of a whole office: the Computer stands before the host, so that
  * `window://app/notes` of `desk` is `window://desk.app/notes`. `undefined` for URIs of other kinds.
  */
-export const officeUri = ({ computer, uri }: OfficeResource): string | undefined => {
-  const [, scheme = "", host = "", rest = ""] = grammar.exec(uri) ?? []
+export const toOfficeUri = ({ computer, uri }: OfficeResource): string | undefined => {
+  const [, scheme = "", host = "", rest = ""] = resourceUriPattern.exec(uri) ?? []
   return host === "" ? undefined : `${scheme.toLowerCase()}://${hostLabel(computer)}.${host}${rest}`
 }
 
 /** The window or document that a URI of the office means, among these Computers. */
-export const fromOfficeUri = (uri: string, computers: Iterable<string>): OfficeResource | undefined => {
-  const [, scheme = "", host = "", rest = ""] = grammar.exec(uri) ?? []
+export const parseOfficeUri = (uri: string, computers: Iterable<string>): OfficeResource | undefined => {
+  const [, scheme = "", host = "", rest = ""] = resourceUriPattern.exec(uri) ?? []
   for (const computer of computers) {
     const prefix = `${hostLabel(computer)}.`
     if (host.startsWith(prefix) && host.length > prefix.length) {
@@ -30,7 +30,7 @@ export const fromOfficeUri = (uri: string, computers: Iterable<string>): OfficeR
 }
 
 /** What a desktop says of a window: its URI on the first line, below it, after an empty line, what it shows. */
-export const readWindow = (entry: string): { readonly uri: string; readonly text: string } => {
+export const parseRenderedWindow = (entry: string): { readonly uri: string; readonly text: string } => {
   const end = entry.indexOf("\n")
   return end < 0
     ? { uri: entry, text: "" }

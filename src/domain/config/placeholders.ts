@@ -4,7 +4,7 @@ import { isJsonObject } from "../json.ts"
 export const maxRenderDepth = 10
 
 /** What a placeholder, the text between `${` and `}`, refers to. */
-export type Reference =
+export type PlaceholderReference =
   /** `input:id`: a value the configuration asks for. */
   | { readonly _tag: "Input"; readonly id: string }
   /** `env:NAME` or `env:NAME:-fallback`: a variable of the Computer's environment. */
@@ -12,12 +12,12 @@ export type Reference =
   /** Anything else, such as `userHome`: a variable that the host defines. */
   | { readonly _tag: "Variable"; readonly name: string }
 
-const pattern = String.raw`\$\{(input:[^}]+|[^{}]+)\}`
-const placeholder = new RegExp(pattern, "g")
-const whole = new RegExp(`^${pattern}$`)
+const placeholderSource = String.raw`\$\{(input:[^}]+|[^{}]+)\}`
+const placeholderPattern = new RegExp(placeholderSource, "g")
+const wholePlaceholderPattern = new RegExp(`^${placeholderSource}$`)
 
 /** Reads what stands between `${` and `}`. */
-export const parseReference = (text: string): Reference => {
+export const parsePlaceholder = (text: string): PlaceholderReference => {
   const [, kind, rest = ""] = /^(input|env):(.+)$/s.exec(text) ?? []
   if (kind === "input") return { _tag: "Input", id: rest }
   if (kind === undefined) return { _tag: "Variable", name: text }
@@ -26,14 +26,14 @@ export const parseReference = (text: string): Reference => {
 }
 
 /** A configuration value with its placeholders replaced, and those nobody could replace. */
-export interface Rendering {
+export interface RenderedValue {
   readonly value: unknown
-  readonly unknown: ReadonlySet<string>
+  readonly unresolved: ReadonlySet<string>
 }
 
 /** The placeholders in a value, without `${` and `}`, in order of first appearance. Only these need a value. */
-export const placeholders = (value: unknown): ReadonlyArray<string> => [
-  ...render(value, () => undefined).unknown
+export const findPlaceholders = (value: unknown): ReadonlyArray<string> => [
+  ...renderPlaceholders(value, () => undefined).unresolved
 ]
 
 /**
@@ -41,19 +41,22 @@ export const placeholders = (value: unknown): ReadonlyArray<string> => [
  * keeps its type, one inside a longer text is spliced in; keys are left alone and nothing is rendered twice. What
  * `lookup` does not know stays as it is written (spec §8.5, cases 205–209).
  */
-export const render = (value: unknown, lookup: (placeholder: string) => unknown): Rendering => {
-  const unknown = new Set<string>()
+export const renderPlaceholders = (
+  value: unknown,
+  lookup: (placeholder: string) => unknown
+): RenderedValue => {
+  const unresolved = new Set<string>()
   const resolve = (text: string, literal: string): unknown => {
     const found = lookup(text)
     if (found !== undefined) return found
-    unknown.add(text)
+    unresolved.add(text)
     return literal
   }
   const walk = (node: unknown, depth: number): unknown => {
     if (typeof node === "string") {
-      const only = whole.exec(node)?.[1]
+      const only = wholePlaceholderPattern.exec(node)?.[1]
       if (only !== undefined) return resolve(only, node)
-      return node.replace(placeholder, (literal, text: string) => String(resolve(text, literal)))
+      return node.replace(placeholderPattern, (literal, text: string) => String(resolve(text, literal)))
     }
     if (depth >= maxRenderDepth) return node
     if (Array.isArray(node)) return node.map((item) => walk(item, depth + 1))
@@ -62,5 +65,5 @@ export const render = (value: unknown, lookup: (placeholder: string) => unknown)
     }
     return node
   }
-  return { value: walk(value, 0), unknown }
+  return { value: walk(value, 0), unresolved }
 }

@@ -1,6 +1,6 @@
 import { Equal, type Redacted, Schema } from "effect"
 import { ComputerConfig, type ServerConfig } from "../protocol/v0_2/config.ts"
-import { parseReference, placeholders } from "./placeholders.ts"
+import { parsePlaceholder, findPlaceholders } from "./placeholders.ts"
 
 /**
  * What a host puts in place of `${name}` in the parameters of a server, by server and name: `userHome` and the like.
@@ -17,20 +17,20 @@ export interface Setup {
 }
 
 /** How one setup differs from another, by names of servers. */
-export interface SetupDifference {
+export interface SetupDiff {
   readonly added: ReadonlyArray<string>
   readonly removed: ReadonlyArray<string>
   /** Those that must start anew: how they are reached has changed. */
-  readonly changed: ReadonlyArray<string>
+  readonly restarted: ReadonlyArray<string>
   /** Those that run on with other settings of their tools. */
-  readonly retuned: ReadonlyArray<string>
-  readonly untouched: ReadonlyArray<string>
+  readonly reconfigured: ReadonlyArray<string>
+  readonly unchanged: ReadonlyArray<string>
   /** Does `client:get_config` answer something else? */
-  readonly isVisible: boolean
+  readonly isReportedConfigChanged: boolean
 }
 
 /** The value a host gave to a variable of a server. */
-export const variableOf = (
+export const findVariable = (
   variables: Variables,
   server: string,
   name: string
@@ -40,54 +40,59 @@ export const variableOf = (
 }
 
 /** The ids of the inputs that the parameters of a server refer to. */
-export const inputsOf = ({ parameters }: ServerConfig): ReadonlyArray<string> =>
-  placeholders(parameters)
-    .map(parseReference)
+export const inputIdsOf = ({ parameters }: ServerConfig): ReadonlyArray<string> =>
+  findPlaceholders(parameters)
+    .map(parsePlaceholder)
     .flatMap((reference) => (reference._tag === "Input" ? [reference.id] : []))
 
 /** The names of the servers that refer to an input. */
-export const usersOf = ({ servers }: ComputerConfig, id: string): ReadonlyArray<string> =>
+export const serversUsingInput = ({ servers }: ComputerConfig, id: string): ReadonlyArray<string> =>
   Object.values(servers)
-    .filter((server) => inputsOf(server).includes(id))
+    .filter((server) => inputIdsOf(server).includes(id))
     .map(({ name }) => name)
 
 /** Everything a running session of a server depends on. */
-const essence = ({ disabled, name, parameters, type, vrl }: ServerConfig, { config, variables }: Setup) => {
-  const references = placeholders(parameters).map((text) => {
-    const reference = parseReference(text)
+const sessionDependencies = (
+  { disabled, name, parameters, type, vrl }: ServerConfig,
+  { config, variables }: Setup
+) => {
+  const references = findPlaceholders(parameters).map((text) => {
+    const reference = parsePlaceholder(text)
     switch (reference._tag) {
       case "Input":
         return config.inputs.find(({ id }) => id === reference.id)
       case "Environment":
         return reference
       case "Variable":
-        return variableOf(variables, name, reference.name)
+        return findVariable(variables, name, reference.name)
     }
   })
   return { type, parameters, disabled, vrl, references }
 }
 
-const encode = Schema.encodeSync(ComputerConfig)
+const encodeComputerConfig = Schema.encodeSync(ComputerConfig)
 
 /** What has to happen to get from one setup to another; whoever did not change is left alone. */
-export const compareSetups = (before: Setup, after: Setup): SetupDifference => {
-  const old = before.config.servers
+export const diffSetups = (before: Setup, after: Setup): SetupDiff => {
+  const previousServers = before.config.servers
   const names = Object.keys(after.config.servers)
   const kept = Object.values(after.config.servers).flatMap((server) => {
-    const previous = Object.hasOwn(old, server.name) ? old[server.name] : undefined
+    const previous = Object.hasOwn(previousServers, server.name) ? previousServers[server.name] : undefined
     if (previous === undefined) return []
-    const restarts = !Equal.equals(essence(previous, before), essence(server, after))
+    const restarts = !Equal.equals(sessionDependencies(previous, before), sessionDependencies(server, after))
     return [{ name: server.name, restarts, differs: !Equal.equals(previous, server) }]
   })
   const namesOf = (servers: typeof kept) => servers.map(({ name }) => name)
   return {
-    added: names.filter((name) => !Object.hasOwn(old, name)),
-    removed: Object.keys(old).filter((name) => !Object.hasOwn(after.config.servers, name)),
-    changed: namesOf(kept.filter(({ restarts }) => restarts)),
-    retuned: namesOf(kept.filter(({ differs, restarts }) => differs && !restarts)),
-    untouched: namesOf(kept.filter(({ differs, restarts }) => !differs && !restarts)),
+    added: names.filter((name) => !Object.hasOwn(previousServers, name)),
+    removed: Object.keys(previousServers).filter((name) => !Object.hasOwn(after.config.servers, name)),
+    restarted: namesOf(kept.filter(({ restarts }) => restarts)),
+    reconfigured: namesOf(kept.filter(({ differs, restarts }) => differs && !restarts)),
+    unchanged: namesOf(kept.filter(({ differs, restarts }) => !differs && !restarts)),
     // As text: the order of servers decides whose tool is offered under a name.
-    isVisible: JSON.stringify(encode(before.config)) !== JSON.stringify(encode(after.config))
+    isReportedConfigChanged:
+      JSON.stringify(encodeComputerConfig(before.config)) !==
+      JSON.stringify(encodeComputerConfig(after.config))
   }
 }
 
@@ -95,7 +100,7 @@ export const compareSetups = (before: Setup, after: Setup): SetupDifference => {
  * What a configuration that has changed from `before` to `after` makes of the `current` setup: servers and inputs that
  * were added or removed at run time stay so.
  */
-export const carryOver = (current: Setup, before: Setup, after: Setup): Setup => {
+export const keepRuntimeChanges = (current: Setup, before: Setup, after: Setup): Setup => {
   const isMissing = (setup: Setup, name: string) => !Object.hasOwn(setup.config.servers, name)
   const kept = Object.entries(after.config.servers).filter(
     ([name]) => isMissing(before, name) || !isMissing(current, name)

@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import { isJsonObject, type JsonObject } from "../json.ts"
-import { serverOrder } from "../order.ts"
+import { orderServers } from "../order.ts"
 import { parseWindowUri } from "./window.ts"
 
 /** A window as an MCP server lists it, with what reading it gave. */
@@ -28,20 +28,20 @@ export interface Desktop {
   readonly warnings: ReadonlyArray<DesktopWarning>
 }
 
-interface Candidate {
+interface WindowCandidate {
   readonly server: string
   readonly priority: number
   readonly fullscreen: boolean
   readonly entry: string
 }
 
-const isText = (content: JsonObject): content is JsonObject & { readonly text: string } =>
+const isTextContent = (content: JsonObject): content is JsonObject & { readonly text: string } =>
   typeof content["text"] === "string"
 
 /** One window as text: its URI, and below it everything its contents say (seed 001). */
 const renderWindow = (uri: string, contents: ReadonlyArray<JsonObject>): string => {
   const body = contents
-    .filter(isText)
+    .filter(isTextContent)
     .map(({ text }) => text)
     .filter((text) => text !== "")
     .join("\n\n")
@@ -65,14 +65,14 @@ const annotatedFullscreen = (resource: JsonObject): boolean => {
   return isJsonObject(meta) && meta["fullscreen"] === true
 }
 
-const examine = (
+const evaluateWindow = (
   window: WindowResource
-): { readonly candidate?: Candidate; readonly reasons: ReadonlyArray<string> } => {
+): { readonly candidate?: WindowCandidate; readonly reasons: ReadonlyArray<string> } => {
   const { contents, resource = {}, server, uri } = window
   const parsed = parseWindowUri(uri)
   if (Result.isFailure(parsed)) return { reasons: [parsed.failure.reason] }
   if (contents.length === 0) return { reasons: ["it has no contents"] }
-  const blobs = contents.filter((content) => !isText(content)).length
+  const blobs = contents.filter((content) => !isTextContent(content)).length
   if (blobs === contents.length) return { reasons: ["binary contents cannot be shown"] }
   const { priority: fallback, warning } = annotatedPriority(resource)
   const { fullscreen, priority } = parsed.success
@@ -91,7 +91,7 @@ const examine = (
 }
 
 /** The windows one server contributes: its first full-screen one alone, or all by falling priority. */
-const arrange = (windows: ReadonlyArray<Candidate>): ReadonlyArray<Candidate> => {
+const arrangeWindows = (windows: ReadonlyArray<WindowCandidate>): ReadonlyArray<WindowCandidate> => {
   const fullscreen = windows.find((window) => window.fullscreen)
   return fullscreen !== undefined
     ? [fullscreen]
@@ -112,18 +112,18 @@ export const organizeDesktop = (
   history: ReadonlyArray<string>
 ): Desktop => {
   if (size !== undefined && size <= 0) return { entries: [], warnings: [] }
-  const byServer = new Map<string, Array<Candidate>>()
+  const byServer = new Map<string, Array<WindowCandidate>>()
   const warnings: Array<DesktopWarning> = []
   for (const window of windows) {
-    const { candidate, reasons } = examine(window)
+    const { candidate, reasons } = evaluateWindow(window)
     warnings.push(...reasons.map((reason) => ({ server: window.server, uri: window.uri, reason })))
     if (candidate === undefined) continue
     const siblings = byServer.get(window.server)
     if (siblings === undefined) byServer.set(window.server, [candidate])
     else siblings.push(candidate)
   }
-  const entries = serverOrder(byServer.keys(), history)
-    .flatMap((server) => arrange(byServer.get(server) ?? []))
+  const entries = orderServers(byServer.keys(), history)
+    .flatMap((server) => arrangeWindows(byServer.get(server) ?? []))
     .map(({ entry }) => entry)
   return { entries: size === undefined ? entries : entries.slice(0, size), warnings }
 }

@@ -1,5 +1,5 @@
 import { Data, Result } from "effect"
-import { joinPath, queryValue, splitUri } from "../uri.ts"
+import { formatUriPath, queryParameter, parseUri } from "../uri.ts"
 
 /** What a `window://` URI says (seed 001). `null` means the URI does not say. */
 export interface WindowUri {
@@ -23,7 +23,7 @@ export class InvalidWindowUri extends Data.TaggedError("InvalidWindowUri")<{
 const truthy = ["true", "1", "yes", "on"]
 const falsy = ["false", "0", "no", "off"]
 
-const readPriority = (text: string | undefined): Result.Result<number | null, string> => {
+const parsePriority = (text: string | undefined): Result.Result<number | null, string> => {
   if (text === undefined) return Result.succeed(null)
   const priority = Number(text)
   return /^[0-9]{1,3}$/.test(text) && priority <= 100
@@ -31,7 +31,7 @@ const readPriority = (text: string | undefined): Result.Result<number | null, st
     : Result.fail("priority must be an integer from 0 to 100")
 }
 
-const readFullscreen = (text: string | undefined): Result.Result<boolean | null, string> => {
+const parseFullscreen = (text: string | undefined): Result.Result<boolean | null, string> => {
   if (text === undefined) return Result.succeed(null)
   const word = text.trim().toLowerCase()
   if (truthy.includes(word)) return Result.succeed(true)
@@ -42,13 +42,13 @@ const readFullscreen = (text: string | undefined): Result.Result<boolean | null,
 /** Reads `window://host[/segment…][?priority=P&fullscreen=F]` (spec §9.2, cases 219–228). */
 export const parseWindowUri = (uri: string): Result.Result<WindowUri, InvalidWindowUri> =>
   Result.gen(function* () {
-    const { host, path, query = "", scheme } = yield* splitUri(uri)
+    const { host, path, query = "", scheme } = yield* parseUri(uri)
     if (scheme !== "window") return yield* Result.fail("the scheme must be window")
     return {
       host,
       path,
-      priority: yield* readPriority(yield* queryValue(query, "priority")),
-      fullscreen: yield* readFullscreen(yield* queryValue(query, "fullscreen"))
+      priority: yield* parsePriority(yield* queryParameter(query, "priority")),
+      fullscreen: yield* parseFullscreen(yield* queryParameter(query, "fullscreen"))
     }
   }).pipe(Result.mapError((reason) => new InvalidWindowUri({ uri, reason })))
 
@@ -63,11 +63,11 @@ export const buildWindowUri = ({
     ...(priority === null ? [] : [`priority=${priority}`]),
     ...(fullscreen === null ? [] : [`fullscreen=${fullscreen}`])
   ].join("&")
-  return `window://${host}${joinPath(path)}${query === "" ? "" : `?${query}`}`
+  return `window://${host}${formatUriPath(path)}${query === "" ? "" : `?${query}`}`
 }
 
 /** True for a text whose scheme is `window`, valid or not. */
-export const looksLikeWindow = (uri: string): boolean => /^window:/i.test(uri)
+export const hasWindowScheme = (uri: string): boolean => /^window:/i.test(uri)
 
 /** True for a valid window URI: only these belong to the set whose changes are announced (spec §9.6). */
 export const isWindowUri = (uri: string): boolean => Result.isSuccess(parseWindowUri(uri))

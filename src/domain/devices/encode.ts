@@ -1,54 +1,62 @@
 import { Data, Result } from "effect"
 import { type Frame, frameTypes } from "./frame.ts"
-import { defaultLimits, type FrameLimits, largestPayload } from "./limits.ts"
+import { defaultFrameLimits, type FrameLimits, maxPayloadFor } from "./limits.ts"
 import { encodeUtf8 } from "../utf8.ts"
-import { endMarker, hash, headerBytes, largestSequence, matchMarker, startMarker, taskBytes } from "./wire.ts"
+import {
+  endMarker,
+  hashByte,
+  headerLength,
+  maxSequence,
+  matchMarker,
+  startMarker,
+  taskLength
+} from "./wire.ts"
 
 /**
  * A frame that cannot be sent, and why: its task or its sequence is none, its payload holds a marker, at which peers
  * would cut it, or its payload is larger than the limit. Trying again does not help.
  */
-export class FrameUnsendable extends Data.TaggedError("FrameUnsendable")<{
+export class FrameEncodeError extends Data.TaggedError("FrameUnsendable")<{
   readonly reason: "TaskInvalid" | "SequenceOutOfRange" | "PayloadContainsMarker" | "PayloadTooLarge"
   /** The reason in words. Never says what a payload holds, which may be secret. */
-  readonly why: string
+  readonly detail: string
 }> {
   override get message(): string {
-    return `Frame cannot be sent: ${this.why}`
+    return `Frame cannot be sent: ${this.detail}`
   }
 }
 
-const printable = new RegExp(`^[ -~]{0,${taskBytes}}$`)
-const markerText = /##(?:START|END)/
+const printableTask = new RegExp(`^[ -~]{0,${taskLength}}$`)
+const markerPattern = /##(?:START|END)/
 
-const holdsMarker = (bytes: Uint8Array): boolean => {
-  for (let at = bytes.indexOf(hash); at !== -1; at = bytes.indexOf(hash, at + 1)) {
+const containsMarker = (bytes: Uint8Array): boolean => {
+  for (let at = bytes.indexOf(hashByte); at !== -1; at = bytes.indexOf(hashByte, at + 1)) {
     if (matchMarker(bytes, at, endMarker) === "yes" || matchMarker(bytes, at, startMarker) === "yes")
       return true
   }
   return false
 }
 
-const fault = (
+const findViolation = (
   { payload, sequence, task, type }: Frame,
   limits: FrameLimits
-): { readonly reason: FrameUnsendable["reason"]; readonly why: string } | undefined => {
-  if (!printable.test(task) || markerText.test(task)) {
-    const why = `the task ${JSON.stringify(task)} is not up to ${taskBytes} printable ASCII characters without a marker`
-    return { reason: "TaskInvalid", why }
+): { readonly reason: FrameEncodeError["reason"]; readonly detail: string } | undefined => {
+  if (!printableTask.test(task) || markerPattern.test(task)) {
+    const detail = `the task ${JSON.stringify(task)} is not up to ${taskLength} printable ASCII characters without a marker`
+    return { reason: "TaskInvalid", detail }
   }
-  if (!Number.isInteger(sequence) || sequence < 0 || sequence > largestSequence) {
-    return { reason: "SequenceOutOfRange", why: `the sequence ${sequence} is not 0 to ${largestSequence}` }
+  if (!Number.isInteger(sequence) || sequence < 0 || sequence > maxSequence) {
+    return { reason: "SequenceOutOfRange", detail: `the sequence ${sequence} is not 0 to ${maxSequence}` }
   }
-  const largest = largestPayload(type, limits)
-  if (payload.length > largest) {
-    const why = `a payload of ${payload.length} bytes is larger than the ${largest} that ${type} may have`
-    return { reason: "PayloadTooLarge", why }
+  const maxBytes = maxPayloadFor(type, limits)
+  if (payload.length > maxBytes) {
+    const detail = `a payload of ${payload.length} bytes is larger than the ${maxBytes} that ${type} may have`
+    return { reason: "PayloadTooLarge", detail }
   }
-  if (!holdsMarker(payload)) return undefined
+  if (!containsMarker(payload)) return undefined
   return {
     reason: "PayloadContainsMarker",
-    why: "the payload holds ##START or ##END, where peers would cut it"
+    detail: "the payload holds ##START or ##END, where peers would cut it"
   }
 }
 
@@ -60,19 +68,19 @@ const fault = (
 export const encodeFrame = (
   frame: Frame,
   limits: Partial<FrameLimits> = {}
-): Result.Result<Uint8Array, FrameUnsendable> => {
-  const found = fault(frame, { ...defaultLimits, ...limits })
-  if (found !== undefined) return Result.fail(new FrameUnsendable(found))
+): Result.Result<Uint8Array, FrameEncodeError> => {
+  const violation = findViolation(frame, { ...defaultFrameLimits, ...limits })
+  if (violation !== undefined) return Result.fail(new FrameEncodeError(violation))
   const { payload, sequence, task, type } = frame
-  const bytes = new Uint8Array(headerBytes + payload.length + endMarker.length)
+  const bytes = new Uint8Array(headerLength + payload.length + endMarker.length)
   bytes.set(startMarker)
   bytes[startMarker.length] = frameTypes[type]
   bytes.set(
-    encodeUtf8(`${task.padEnd(taskBytes)}${sequence.toString().padStart(4, "0")}`),
+    encodeUtf8(`${task.padEnd(taskLength)}${sequence.toString().padStart(4, "0")}`),
     startMarker.length + 1
   )
-  bytes.set(payload, headerBytes)
-  bytes.set(endMarker, headerBytes + payload.length)
+  bytes.set(payload, headerLength)
+  bytes.set(endMarker, headerLength + payload.length)
   return Result.succeed(bytes)
 }
 

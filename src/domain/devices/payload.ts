@@ -1,4 +1,4 @@
-import { endMarker, hash, isTypeByte, matchInnerHeader, matchMarker, startMarker } from "./wire.ts"
+import { endMarker, hashByte, isTypeByte, matchNestedHeader, matchMarker, startMarker } from "./wire.ts"
 
 /**
  * How the end of a payload is found:
@@ -7,46 +7,51 @@ import { endMarker, hash, isTypeByte, matchInnerHeader, matchMarker, startMarker
  * - `outside`, `inside`, `escaped`: JSON, by where in it the next byte stands: in no string, in a string, or in a
  *   string after a backslash. A string may hold both markers.
  */
-export type Mode = "first" | "plain" | "outside" | "inside" | "escaped"
+export type PayloadMode = "first" | "plain" | "outside" | "inside" | "escaped"
 
 /** Where the reading of a payload stands. */
-export interface Reading {
+export interface PayloadPosition {
   /** The next byte to look at. */
-  readonly at: number
-  readonly mode: Mode
+  readonly offset: number
+  readonly mode: PayloadMode
 }
 
 /**
  * What has been found at `at`: the end marker, the start of another frame, that there are too many bytes (and no marker
  * begins before `at`), or nothing that could be decided by the bytes there are.
  */
-export interface Found extends Reading {
-  readonly found: "end" | "start" | "oversize" | "open"
+export interface PayloadMatch extends PayloadPosition {
+  readonly outcome: "end" | "start" | "oversize" | "open"
 }
 
 const quote = 0x22
 const backslash = 0x5c
 /** Bytes below this are control characters, which no string of JSON may hold as they are. */
-const firstPrintable = 0x20
+const firstPrintableByte = 0x20
 
-const searchPlain = (bytes: Uint8Array, from: number, last: number, mode: "first" | "plain"): Found => {
-  let at = from
+const scanPlainPayload = (
+  bytes: Uint8Array,
+  from: number,
+  lastEndOffset: number,
+  mode: "first" | "plain"
+): PayloadMatch => {
+  let offset = from
   for (;;) {
-    const next = bytes.indexOf(hash, at)
-    at = next === -1 ? bytes.length : next
-    if (at > last) return { found: "oversize", at, mode }
-    if (at === bytes.length) return { found: "open", at, mode }
-    const end = matchMarker(bytes, at, endMarker)
-    if (end === "yes") return { found: "end", at, mode }
-    const start = mode === "first" ? "no" : matchInnerHeader(bytes, at)
-    if (start === "yes") return { found: "start", at, mode }
-    if (end === "cut" || start === "cut") return { found: "open", at, mode }
-    at++
+    const nextHash = bytes.indexOf(hashByte, offset)
+    offset = nextHash === -1 ? bytes.length : nextHash
+    if (offset > lastEndOffset) return { outcome: "oversize", offset, mode }
+    if (offset === bytes.length) return { outcome: "open", offset, mode }
+    const end = matchMarker(bytes, offset, endMarker)
+    if (end === "yes") return { outcome: "end", offset, mode }
+    const start = mode === "first" ? "no" : matchNestedHeader(bytes, offset)
+    if (start === "yes") return { outcome: "start", offset, mode }
+    if (end === "cut" || start === "cut") return { outcome: "open", offset, mode }
+    offset++
   }
 }
 
 /** In no string a `#` is no JSON, so both markers are meant. */
-const meantOutside = (bytes: Uint8Array, at: number): Found["found"] | "no" => {
+const classifyOutsideString = (bytes: Uint8Array, at: number): PayloadMatch["outcome"] | "no" => {
   const end = matchMarker(bytes, at, endMarker)
   if (end === "yes") return "end"
   const start = matchMarker(bytes, at, startMarker)
@@ -55,7 +60,7 @@ const meantOutside = (bytes: Uint8Array, at: number): Found["found"] | "no" => {
 }
 
 /** In a string both are content, but for a start marker with a type: types are control characters. */
-const meantInside = (bytes: Uint8Array, at: number): Found["found"] | "no" => {
+const classifyInsideString = (bytes: Uint8Array, at: number): PayloadMatch["outcome"] | "no" => {
   const start = matchMarker(bytes, at, startMarker)
   if (start === "no") return "no"
   const type = bytes[at + startMarker.length]
@@ -63,31 +68,32 @@ const meantInside = (bytes: Uint8Array, at: number): Found["found"] | "no" => {
   return isTypeByte(type) ? "start" : "no"
 }
 
-const searchJson = (
+const scanJsonPayload = (
   bytes: Uint8Array,
   from: number,
-  last: number,
-  begun: "outside" | "inside" | "escaped"
-): Found => {
-  const end = Math.min(bytes.length, last + 1)
-  let mode = begun
-  let at = from
-  for (; at < end; at++) {
-    const byte = bytes[at] ?? 0
-    if (byte === hash) {
-      const meant = mode === "outside" ? meantOutside(bytes, at) : meantInside(bytes, at)
-      if (meant !== "no") return { found: meant, at, mode }
+  lastEndOffset: number,
+  initialMode: "outside" | "inside" | "escaped"
+): PayloadMatch => {
+  const end = Math.min(bytes.length, lastEndOffset + 1)
+  let mode = initialMode
+  let offset = from
+  for (; offset < end; offset++) {
+    const byte = bytes[offset] ?? 0
+    if (byte === hashByte) {
+      const outcome =
+        mode === "outside" ? classifyOutsideString(bytes, offset) : classifyInsideString(bytes, offset)
+      if (outcome !== "no") return { outcome, offset, mode }
       if (mode === "escaped") mode = "inside"
     } else if (mode === "outside") {
       if (byte === quote) mode = "inside"
-    } else if (byte < firstPrintable) {
+    } else if (byte < firstPrintableByte) {
       // It is no JSON whatever follows, so strings are not a shelter any more.
-      return searchPlain(bytes, at + 1, last, "plain")
+      return scanPlainPayload(bytes, offset + 1, lastEndOffset, "plain")
     } else if (mode === "escaped") mode = "inside"
     else if (byte === quote) mode = "outside"
     else if (byte === backslash) mode = "escaped"
   }
-  return { found: at > last ? "oversize" : "open", at, mode }
+  return { outcome: offset > lastEndOffset ? "oversize" : "open", offset, mode }
 }
 
 /**
@@ -95,7 +101,11 @@ const searchJson = (
  * begin. Looks at every byte once, and at the few after a `#` once more. What it finds depends on nothing but the bytes
  * from `at` on, so that it does not matter how they came.
  */
-export const search = (bytes: Uint8Array, { at, mode }: Reading, last: number): Found =>
+export const scanPayload = (
+  bytes: Uint8Array,
+  { offset, mode }: PayloadPosition,
+  lastEndOffset: number
+): PayloadMatch =>
   mode === "first" || mode === "plain"
-    ? searchPlain(bytes, at, last, mode)
-    : searchJson(bytes, at, last, mode)
+    ? scanPlainPayload(bytes, offset, lastEndOffset, mode)
+    : scanJsonPayload(bytes, offset, lastEndOffset, mode)

@@ -1,7 +1,7 @@
 import { Data, Result, Schema } from "effect"
-import { decoder } from "../explain.ts"
+import { makeDecoder } from "../explain.ts"
 import { isJsonObject, type JsonObject } from "../json.ts"
-import { optional, Text } from "../protocol/v0_2/fields.ts"
+import { optionalField, BoundedText } from "../protocol/v0_2/fields.ts"
 
 /** The mime types by which an MCP server says how it hands out a document (spec §10.4). */
 const documentMimeTypes = {
@@ -23,27 +23,29 @@ export type DocumentContents =
   | { readonly kind: "bytes"; readonly mimeType: string; readonly bytes: Uint8Array }
 
 /** Contents of which nothing can be made. The reason tells what is wrong with them and repeats nothing of them. */
-export class UnusableContents extends Data.TaggedError("UnusableContents")<{ readonly reason: string }> {
+export class InvalidDocumentContents extends Data.TaggedError("UnusableContents")<{
+  readonly reason: string
+}> {
   override get message(): string {
     return `The document cannot be used: ${this.reason}`
   }
 }
 
-const token = "[A-Za-z0-9!#$&^_.+-]{1,127}"
+const mimeToken = "[A-Za-z0-9!#$&^_.+-]{1,127}"
 
 /** What may stand in a header: two tokens, and parameters in printable ASCII. */
-const mimeGrammar = new RegExp(`^${token}/${token}(?: {0,8};[\\x20-\\x7e]{0,255})?$`)
+const mimeTypePattern = new RegExp(`^${mimeToken}/${mimeToken}(?: {0,8};[\\x20-\\x7e]{0,255})?$`)
 
 /** A mime type without parameters, in lower case: what two of them are compared by. */
 export const mimeEssence = (mimeType: string): string => mimeType.replace(/;.*$/s, "").trim().toLowerCase()
 
 /** Our texts are UTF-8 once they are bytes, whatever their source was. */
-const withoutCharset = (mimeType: string): string =>
+const stripCharset = (mimeType: string): string =>
   mimeType.replace(/\s*;\s*charset\s*=\s*(?:"[^"]*"|[^;]*)/gi, "")
 
 const mimeTypeOf = (content: JsonObject, listed: string | undefined): string | undefined =>
   [content["mimeType"], listed].find(
-    (given): given is string => typeof given === "string" && mimeGrammar.test(given)
+    (given): given is string => typeof given === "string" && mimeTypePattern.test(given)
   )
 
 const decodeBytes = Schema.decodeUnknownResult(Schema.Uint8ArrayFromBase64)
@@ -52,59 +54,62 @@ const decodeText = Schema.decodeUnknownResult(Schema.StringFromBase64)
 const hasBody = ({ blob, text }: JsonObject): boolean => typeof text === "string" || typeof blob === "string"
 
 /** The body of a content as text; a server may send its JSON as a blob too. */
-const textOf = ({ blob, text }: JsonObject): Result.Result<string, string> => {
+const bodyText = ({ blob, text }: JsonObject): Result.Result<string, string> => {
   if (typeof text === "string") return Result.succeed(text)
   return Result.mapError(decodeText(blob), () => "its blob is not base64")
 }
 
-const jsonOf = (content: JsonObject): Result.Result<unknown, string> =>
-  Result.flatMap(textOf(content), (text) =>
+const bodyJson = (content: JsonObject): Result.Result<unknown, string> =>
+  Result.flatMap(bodyText(content), (text) =>
     Result.try({ try: (): unknown => JSON.parse(text), catch: () => "its body is not JSON" })
   )
 
-const Location = decoder(
+const decodeLocation = makeDecoder(
   Schema.Struct({
-    uri: Text,
-    mimeType: optional(Schema.String),
-    size: optional(Schema.Natural)
+    uri: BoundedText,
+    mimeType: optionalField(Schema.String),
+    size: optionalField(Schema.Natural)
   }).pipe(Schema.encodeKeys({ mimeType: "mime_type" }))
 )
 
 /** Schemes no Agent can fetch: one leads back here, the other carries the content through the office. */
-const unfetchable: ReadonlySet<string> = new Set(["dpe", "data"])
+const unfetchableSchemes: ReadonlySet<string> = new Set(["dpe", "data"])
 
-const externalOf = (content: JsonObject): Result.Result<DocumentContents, string> =>
+const parseExternal = (content: JsonObject): Result.Result<DocumentContents, string> =>
   Result.gen(function* () {
     const location = yield* Result.mapError(
-      Result.flatMap(jsonOf(content), Location),
-      (fault) => `it says that it is elsewhere, but not where: ${fault}`
+      Result.flatMap(bodyJson(content), decodeLocation),
+      (error) => `it says that it is elsewhere, but not where: ${error}`
     )
     const scheme = /^([A-Za-z][A-Za-z0-9+.-]*):[^\s\p{Cc}]+$/u.exec(location.uri)?.[1]
     if (scheme === undefined) return yield* Result.fail("it says that it is elsewhere, at what is no URI")
-    if (unfetchable.has(scheme.toLowerCase())) {
+    if (unfetchableSchemes.has(scheme.toLowerCase())) {
       return yield* Result.fail(`it says that it is elsewhere, at a ${scheme} URI, which no Agent can fetch`)
     }
     return { kind: "external", ...location }
   })
 
-const inlineOf = (content: JsonObject): Result.Result<DocumentContents, string> =>
+const parseInline = (content: JsonObject): Result.Result<DocumentContents, string> =>
   Result.gen(function* () {
-    if (!isJsonObject(yield* jsonOf(content))) return yield* Result.fail("its body is no JSON object")
-    return { kind: "text", mimeType: "application/json", text: yield* textOf(content) }
+    if (!isJsonObject(yield* bodyJson(content))) return yield* Result.fail("its body is no JSON object")
+    return { kind: "text", mimeType: "application/json", text: yield* bodyText(content) }
   })
 
-const oneOf = (content: JsonObject, listed: string | undefined): Result.Result<DocumentContents, string> => {
+const parseSingle = (
+  content: JsonObject,
+  listed: string | undefined
+): Result.Result<DocumentContents, string> => {
   if (!hasBody(content)) return Result.fail("it has neither text nor blob")
   const mimeType = mimeTypeOf(content, listed)
   switch (mimeEssence(mimeType ?? "")) {
     case documentMimeTypes.external:
-      return externalOf(content)
+      return parseExternal(content)
     case documentMimeTypes.inline:
-      return inlineOf(content)
+      return parseInline(content)
   }
   const { blob, text } = content
   if (typeof text === "string") {
-    return Result.succeed({ kind: "text", mimeType: withoutCharset(mimeType ?? "text/plain"), text })
+    return Result.succeed({ kind: "text", mimeType: stripCharset(mimeType ?? "text/plain"), text })
   }
   return Result.mapBoth(decodeBytes(blob), {
     onFailure: () => "its blob is not base64",
@@ -112,12 +117,14 @@ const oneOf = (content: JsonObject, listed: string | undefined): Result.Result<D
   })
 }
 
-const severalOf = (contents: ReadonlyArray<JsonObject>): Result.Result<DocumentContents, string> => {
+const combineContents = (contents: ReadonlyArray<JsonObject>): Result.Result<DocumentContents, string> => {
   for (const [index, content] of contents.entries()) {
-    const which = `content ${index + 1} of ${contents.length}`
-    if (!hasBody(content)) return Result.fail(`${which} has neither text nor blob`)
+    const position = `content ${index + 1} of ${contents.length}`
+    if (!hasBody(content)) return Result.fail(`${position} has neither text nor blob`)
     if (mimeEssence(mimeTypeOf(content, undefined) ?? "") === documentMimeTypes.external) {
-      return Result.fail(`${which} says that the document is elsewhere, and such a content must stand alone`)
+      return Result.fail(
+        `${position} says that the document is elsewhere, and such a content must stand alone`
+      )
     }
   }
   return Result.try({
@@ -135,16 +142,16 @@ const severalOf = (contents: ReadonlyArray<JsonObject>): Result.Result<DocumentC
  * - one of {@link documentMimeTypes}`.external`: where the document is
  * - several: one JSON array of the contents as the MCP server gave them, blobs still in base64
  */
-export const readContents = (
+export const parseDocumentContents = (
   contents: ReadonlyArray<JsonObject>,
   listedMimeType?: string
-): Result.Result<DocumentContents, UnusableContents> => {
+): Result.Result<DocumentContents, InvalidDocumentContents> => {
   const [first, ...others] = contents
-  const found =
+  const parsed =
     first === undefined
       ? Result.fail("it has no contents")
       : others.length === 0
-        ? oneOf(first, listedMimeType)
-        : severalOf(contents)
-  return Result.mapError(found, (reason) => new UnusableContents({ reason }))
+        ? parseSingle(first, listedMimeType)
+        : combineContents(contents)
+  return Result.mapError(parsed, (reason) => new InvalidDocumentContents({ reason }))
 }

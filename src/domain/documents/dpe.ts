@@ -1,5 +1,5 @@
 import { Data, Result } from "effect"
-import { joinPath, splitUri } from "../uri.ts"
+import { formatUriPath, parseUri } from "../uri.ts"
 
 /** What a `dpe://` URI names: one document of the MCP server that owns the host (spec §10.1). */
 export interface DpeUri {
@@ -11,7 +11,7 @@ export interface DpeUri {
   /** The URI without query and fragment, otherwise as given: what the MCP server is asked for. */
   readonly uri: string
   /** True when there was a query or fragment: it means nothing and is dropped. */
-  readonly trimmed: boolean
+  readonly isTrimmed: boolean
 }
 
 /** A text that names no document, and why (4012). */
@@ -27,7 +27,7 @@ export class InvalidDpeUri extends Data.TaggedError("InvalidDpeUri")<{
 /** Reads a document URI as a Computer does: a query or fragment is dropped, not refused (spec §10.1, cases 279–283). */
 export const parseDpeUri = (uri: string): Result.Result<DpeUri, InvalidDpeUri> =>
   Result.gen(function* () {
-    const { fragment, host, path, query, scheme } = yield* splitUri(uri)
+    const { fragment, host, path, query, scheme } = yield* parseUri(uri)
     if (scheme !== "dpe") return yield* Result.fail("the scheme must be dpe")
     if (path.every((segment) => segment === "")) return yield* Result.fail("missing doc-ref")
     return {
@@ -35,7 +35,7 @@ export const parseDpeUri = (uri: string): Result.Result<DpeUri, InvalidDpeUri> =
       path,
       docRef: path.join("/"),
       uri: uri.replace(/[?#].*$/s, ""),
-      trimmed: query !== undefined || fragment !== undefined
+      isTrimmed: query !== undefined || fragment !== undefined
     }
   }).pipe(Result.mapError((reason) => new InvalidDpeUri({ uri, reason })))
 
@@ -44,24 +44,24 @@ export const buildDpeUri = (
   host: string,
   path: ReadonlyArray<string>
 ): Result.Result<string, InvalidDpeUri> => {
-  const uri = `dpe://${host}${joinPath(path)}`
+  const uri = `dpe://${host}${formatUriPath(path)}`
   if (!path.every((segment) => segment.isWellFormed())) {
     return Result.fail(new InvalidDpeUri({ uri, reason: "half of a surrogate pair" }))
   }
   return Result.flatMap(parseDpeUri(uri), (parsed) =>
-    parsed.trimmed
+    parsed.isTrimmed
       ? Result.fail(new InvalidDpeUri({ uri, reason: "the host holds a query or fragment" }))
       : Result.succeed(uri)
   )
 }
 
 /** Checks a document URI as an Agent does before it asks: a query or fragment is a mistake (spec §10.1, case 284). */
-export const checkDpeUri = (uri: string): Result.Result<DpeUri, InvalidDpeUri> =>
+export const parseStrictDpeUri = (uri: string): Result.Result<DpeUri, InvalidDpeUri> =>
   Result.flatMap(parseDpeUri(uri), (parsed) =>
-    parsed.trimmed
+    parsed.isTrimmed
       ? Result.fail(new InvalidDpeUri({ uri, reason: "query and fragment are not allowed" }))
       : Result.succeed(parsed)
   )
 
 /** Hosts of `dpe://` URIs are compared without regard to case. */
-export const hostKey = (host: string): string => host.toLowerCase()
+export const normalizeHost = (host: string): string => host.toLowerCase()

@@ -1,7 +1,7 @@
 import { Option, Order, Result } from "effect"
 import { isJsonObject, type JsonObject } from "../json.ts"
-import { serverOrder } from "../order.ts"
-import { type DocumentSummary, finderLimits } from "../protocol/v0_2/calls.ts"
+import { orderServers } from "../order.ts"
+import { type DocumentSummary, finderPageSizes } from "../protocol/v0_2/calls.ts"
 import { type DpeUri, parseDpeUri } from "./dpe.ts"
 
 /** What an Agent looks for; an empty list of keywords is no filter (spec §11.4). */
@@ -22,7 +22,7 @@ export interface FinderPage {
  * The document a listed resource is, or `undefined` when it is none: another scheme, an invalid URI, or a page or an
  * element of a document (spec §11.5, case 312).
  */
-export const documentUri = (uri: string): DpeUri | undefined => {
+export const parseDocumentUri = (uri: string): DpeUri | undefined => {
   const parsed = Result.getOrUndefined(parseDpeUri(uri))
   if (parsed === undefined) return undefined
   const [kind, id] = parsed.path.slice(-2)
@@ -32,40 +32,40 @@ export const documentUri = (uri: string): DpeUri | undefined => {
   return isPart ? undefined : parsed
 }
 
-const textOf = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
-const textsOf = (value: unknown): ReadonlyArray<string> | undefined =>
+const asString = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
+const asStrings = (value: unknown): ReadonlyArray<string> | undefined =>
   Array.isArray(value) && value.every((item): item is string => typeof item === "string") ? value : undefined
-const pagesOf = (value: unknown): number | undefined =>
+const asPageCount = (value: unknown): number | undefined =>
   typeof value === "number" && Number.isInteger(value) && value >= 1 ? value : undefined
-const objectOf = (value: unknown): JsonObject => (isJsonObject(value) ? value : {})
+const objectOrEmpty = (value: unknown): JsonObject => (isJsonObject(value) ? value : {})
 
 /** The page count a listed resource states; without one its body has to be read (spec §11.3). */
 export const listedPageCount = (resource: JsonObject): number | undefined =>
-  pagesOf(objectOf(resource["_meta"])["page_count"])
+  asPageCount(objectOrEmpty(resource["_meta"])["page_count"])
 
 /**
  * The summary of a document: from the listed resource, and from its body where the resource is silent. `undefined`
  * when neither states a page count (spec §11.3).
  */
-export const summarize = (
+export const summarizeDocument = (
   server: string,
   { docRef, uri }: DpeUri,
   resource: JsonObject,
   body: JsonObject = {}
 ): DocumentSummary | undefined => {
-  const meta = objectOf(resource["_meta"])
-  const pageCount = listedPageCount(resource) ?? pagesOf(body["page_count"])
+  const meta = objectOrEmpty(resource["_meta"])
+  const pageCount = listedPageCount(resource) ?? asPageCount(body["page_count"])
   if (pageCount === undefined) return undefined
-  const keywords = textsOf(meta["keywords"]) ?? textsOf(body["keywords"])
-  const summary = textOf(resource["description"]) ?? textOf(body["summary"])
+  const keywords = asStrings(meta["keywords"]) ?? asStrings(body["keywords"])
+  const summary = asString(resource["description"]) ?? asString(body["summary"])
   const lastModified =
-    textOf(objectOf(resource["annotations"])["lastModified"]) ?? textOf(body["last_modified"])
+    asString(objectOrEmpty(resource["annotations"])["lastModified"]) ?? asString(body["last_modified"])
   return {
     docRef,
     uri,
-    fileUri: textOf(meta["file_uri"]) ?? textOf(body["file_uri"]) ?? "",
-    fileType: textOf(meta["file_type"]) ?? textOf(body["file_type"]) ?? "",
-    title: textOf(resource["name"]) ?? textOf(body["title"]) ?? docRef,
+    fileUri: asString(meta["file_uri"]) ?? asString(body["file_uri"]) ?? "",
+    fileType: asString(meta["file_type"]) ?? asString(body["file_type"]) ?? "",
+    title: asString(resource["name"]) ?? asString(body["title"]) ?? docRef,
     pageCount,
     ...(keywords !== undefined && { keywords }),
     ...(summary !== undefined && { summary }),
@@ -74,7 +74,7 @@ export const summarize = (
   }
 }
 
-const matches = ({ fileType, keywords = [] }: FinderQuery) => {
+const makeDocumentFilter = ({ fileType, keywords = [] }: FinderQuery) => {
   const wanted = keywords.map((keyword) => keyword.toLowerCase())
   return (document: DocumentSummary): boolean => {
     const texts = [document.title, ...(document.keywords ?? []), document.summary ?? ""]
@@ -102,20 +102,20 @@ export const findDocuments = (
   query: FinderQuery,
   history: ReadonlyArray<string>
 ): FinderPage => {
-  const found = documents.filter(matches(query))
+  const found = documents.filter(makeDocumentFilter(query))
   const byServer = Map.groupBy(found, ({ server }) => server)
-  const ordered = serverOrder(byServer.keys(), history).flatMap((server) =>
+  const ordered = orderServers(byServer.keys(), history).flatMap((server) =>
     (byServer.get(server) ?? []).toSorted(newestFirst)
   )
-  const limit = Math.min(query.limit, finderLimits.most)
+  const limit = Math.min(query.limit, finderPageSizes.max)
   return { documents: ordered.slice(query.offset, query.offset + limit), totalCount: found.length }
 }
 
 /** The JSON object a document resource's text holds, if it holds one. */
-export const documentBody = (contents: ReadonlyArray<JsonObject>): Option.Option<JsonObject> =>
+export const parseDocumentBody = (contents: ReadonlyArray<JsonObject>): Option.Option<JsonObject> =>
   Option.firstSomeOf(
     contents.map((content) => {
-      const parsed = Result.try((): unknown => JSON.parse(textOf(content["text"]) ?? "null"))
+      const parsed = Result.try((): unknown => JSON.parse(asString(content["text"]) ?? "null"))
       return Result.isSuccess(parsed) && isJsonObject(parsed.success)
         ? Option.some(parsed.success)
         : Option.none()

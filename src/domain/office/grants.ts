@@ -1,21 +1,20 @@
 import type { Option } from "effect"
 import type { Role } from "../protocol/v0_2/office.ts"
 import type { Identity } from "./identity.ts"
-import type { Seat } from "./membership.ts"
+import type { Membership } from "./membership.ts"
 
 /**
  * Does a pattern cover a text? `*` stands for any characters, or none; everything else stands for itself. Takes no more
  * comparisons than the text is long times the pattern is long, whatever they hold.
  */
-export const covers = (pattern: string, text: string): boolean => {
-  const [first = "", ...others] = pattern.split("*")
-  const last = others.pop()
-  if (last === undefined) return text === first
-  if (text.length < first.length + last.length || !text.startsWith(first) || !text.endsWith(last))
-    return false
+export const matchesPattern = (pattern: string, text: string): boolean => {
+  const [head = "", ...others] = pattern.split("*")
+  const tail = others.pop()
+  if (tail === undefined) return text === head
+  if (text.length < head.length + tail.length || !text.startsWith(head) || !text.endsWith(tail)) return false
   // The earliest place of each piece leaves the most room for the others, so no other one has to be tried.
-  const end = text.length - last.length
-  let from = first.length
+  const end = text.length - tail.length
+  let from = head.length
   for (const piece of others) {
     const found = text.indexOf(piece, from)
     if (found < 0 || found + piece.length > end) return false
@@ -24,26 +23,34 @@ export const covers = (pattern: string, text: string): boolean => {
   return true
 }
 
-const anyCovers = (patterns: ReadonlyArray<string>, text: string): boolean =>
-  patterns.some((pattern) => covers(pattern, text))
+const matchesAnyPattern = (patterns: ReadonlyArray<string>, text: string): boolean =>
+  patterns.some((pattern) => matchesPattern(pattern, text))
 
-const memberRights: ReadonlyArray<Role> = ["agent", "computer"]
+const memberRoles: ReadonlyArray<Role> = ["agent", "computer"]
 
-const article = (role: Role): string => (role === "agent" ? "an Agent" : "a Computer")
+const roleWithArticle = (role: Role): string => (role === "agent" ? "an Agent" : "a Computer")
 
 /** Why this identity may not be a member of this role, or of any when it states none; `undefined` when it may. */
-export const mayConnect = ({ grants, subject }: Identity, role: Option.Option<Role>): string | undefined => {
+export const checkConnectRights = (
+  { grants, subject }: Identity,
+  role: Option.Option<Role>
+): string | undefined => {
   if (role._tag === "None") {
-    return memberRights.some((right) => grants.rights.includes(right))
+    return memberRoles.some((right) => grants.rights.includes(right))
       ? undefined
       : `'${subject}' may be neither an Agent nor a Computer`
   }
-  return grants.rights.includes(role.value) ? undefined : `'${subject}' may not be ${article(role.value)}`
+  return grants.rights.includes(role.value)
+    ? undefined
+    : `'${subject}' may not be ${roleWithArticle(role.value)}`
 }
 
 /** Why this identity may not take this seat; `undefined` when it may. */
-export const mayJoin = ({ grants, subject }: Identity, { name, office, role }: Seat): string | undefined => {
-  if (!grants.rights.includes(role)) return `'${subject}' may not be ${article(role)}`
-  if (!anyCovers(grants.offices, office)) return `'${subject}' may not join room '${office}'`
-  return anyCovers(grants.names, name) ? undefined : `'${subject}' may not go by the name '${name}'`
+export const checkJoinRights = (
+  { grants, subject }: Identity,
+  { name, office, role }: Membership
+): string | undefined => {
+  if (!grants.rights.includes(role)) return `'${subject}' may not be ${roleWithArticle(role)}`
+  if (!matchesAnyPattern(grants.offices, office)) return `'${subject}' may not join room '${office}'`
+  return matchesAnyPattern(grants.names, name) ? undefined : `'${subject}' may not go by the name '${name}'`
 }

@@ -22,4 +22,4 @@ export interface Identity {
 }
 
 /** All rights everywhere under any name. */
-export const everything: Grants = { rights: ["agent", "computer", "operator"], offices: ["*"], names: ["*"] }
+export const allGrants: Grants = { rights: ["agent", "computer", "operator"], offices: ["*"], names: ["*"] }

@@ -3,27 +3,32 @@ import {
   emptyOffice,
   type Member,
   type Office,
-  occupant,
-  occupants,
-  occupy,
-  type Seat,
-  vacate
+  memberAt,
+  allMembers,
+  addMember,
+  type Membership,
+  removeMember
 } from "./membership.ts"
 
 /** Somebody came or went. `replaced`: a new connection of the same member has put this one out. */
-export type Move =
+export type MembershipChange =
   | { readonly _tag: "Entered"; readonly member: Member }
-  | { readonly _tag: "Left"; readonly sid: string; readonly seat: Seat; readonly replaced: boolean }
+  | {
+      readonly _tag: "Left"
+      readonly sid: string
+      readonly membership: Membership
+      readonly replaced: boolean
+    }
 
 /** One change of an office: from the revision of its last change to its own. */
-export interface Step {
-  readonly from: number
-  readonly to: number
-  readonly move: Move
+export interface OfficeUpdate {
+  readonly fromRevision: number
+  readonly toRevision: number
+  readonly change: MembershipChange
 }
 
 /** Everybody in an office at one moment. */
-export interface Snapshot {
+export interface OfficeSnapshot {
   /** The revision of the office's last change. */
   readonly revision: number
   /** The revision of everything when it was taken: what is older is in it. */
@@ -32,58 +37,67 @@ export interface Snapshot {
 }
 
 /** What a Server of a cluster knows of an office. */
-export interface View {
+export interface OfficeReplica {
   readonly office: Office
   readonly revision: number
   readonly asOf: number
 }
 
 /** What is known of an office before anything is. */
-export const noView: View = { office: emptyOffice, revision: 0, asOf: 0 }
+export const emptyReplica: OfficeReplica = { office: emptyOffice, revision: 0, asOf: 0 }
 
-const isThere = (office: Office, seat: Seat, sid: string): boolean =>
-  Option.exists(occupant(office, seat), (member) => member.sid === sid)
+const hasMember = (office: Office, membership: Membership, sid: string): boolean =>
+  Option.exists(memberAt(office, membership), (member) => member.sid === sid)
 
 /** An office after a move. One that has been made already changes nothing: the office is the same object. */
-export const move = (office: Office, what: Move): Office => {
-  if (what._tag === "Entered") {
-    const { member } = what
-    return isThere(office, member.seat, member.sid) ? office : occupy(office, member)
+export const applyMembershipChange = (office: Office, change: MembershipChange): Office => {
+  if (change._tag === "Entered") {
+    const { member } = change
+    return hasMember(office, member.membership, member.sid) ? office : addMember(office, member)
   }
-  return isThere(office, what.seat, what.sid) ? vacate(office, what.seat) : office
+  return hasMember(office, change.membership, change.sid) ? removeMember(office, change.membership) : office
 }
 
 /**
  * A view one step later. A step that the view holds already is `"known"`; after one that does not follow on the view
  * something has been `"missed"`, and only a snapshot helps.
  */
-export const follow = (view: View, step: Step): View | "known" | "missed" => {
-  if (step.to <= view.asOf) return "known"
-  if (step.from !== view.revision) return "missed"
-  return { office: move(view.office, step.move), revision: step.to, asOf: step.to }
+export const advanceReplica = (
+  replica: OfficeReplica,
+  update: OfficeUpdate
+): OfficeReplica | "known" | "missed" => {
+  if (update.toRevision <= replica.asOf) return "known"
+  if (update.fromRevision !== replica.revision) return "missed"
+  return {
+    office: applyMembershipChange(replica.office, update.change),
+    revision: update.toRevision,
+    asOf: update.toRevision
+  }
 }
 
 /** The view that a snapshot shows. */
-export const viewOf = ({ asOf, members, revision }: Snapshot): View => ({
-  office: members.reduce(occupy, emptyOffice),
+export const replicaFromSnapshot = ({ asOf, members, revision }: OfficeSnapshot): OfficeReplica => ({
+  office: members.reduce(addMember, emptyOffice),
   revision,
   asOf
 })
 
-const byArrival = (one: Member, other: Member) => one.since - other.since
+const byJoinOrder = (one: Member, other: Member) => one.joinRevision - other.joinRevision
 
 /** The moves that lead from one office to another: first who has gone, then who has come, in the order of arrival. */
-export const difference = (before: Office, after: Office): ReadonlyArray<Move> => {
-  const gone = occupants(before).filter(({ seat, sid }) => !isThere(after, seat, sid))
-  const come = occupants(after).filter(({ seat, sid }) => !isThere(before, seat, sid))
+export const diffOffices = (before: Office, after: Office): ReadonlyArray<MembershipChange> => {
+  const left = allMembers(before).filter(({ membership, sid }) => !hasMember(after, membership, sid))
+  const joined = allMembers(after).filter(({ membership, sid }) => !hasMember(before, membership, sid))
   return [
-    ...gone.map(({ seat, sid }): Move => ({ _tag: "Left", sid, seat, replaced: false })),
-    ...come.toSorted(byArrival).map((member): Move => ({ _tag: "Entered", member }))
+    ...left.map(
+      ({ membership, sid }): MembershipChange => ({ _tag: "Left", sid, membership, replaced: false })
+    ),
+    ...joined.toSorted(byJoinOrder).map((member): MembershipChange => ({ _tag: "Entered", member }))
   ]
 }
 
 /** Everybody in an office: the Agent first, then the Computers in the order of their arrival. */
-export const listed = ({ agent, computers }: Office): ReadonlyArray<Member> => [
+export const sortedMembers = ({ agent, computers }: Office): ReadonlyArray<Member> => [
   ...Option.toArray(agent),
-  ...[...HashMap.values(computers)].sort(byArrival)
+  ...[...HashMap.values(computers)].sort(byJoinOrder)
 ]

@@ -1,9 +1,9 @@
 import type { JsonObject } from "../json.ts"
 
-const text = { type: "string" }
-const open = { type: "object" }
+const stringSchema = { type: "string" }
+const anyObjectSchema = { type: "object" }
 
-const object = (
+const objectSchema = (
   properties: JsonObject,
   required: ReadonlyArray<string> = Object.keys(properties)
 ): JsonObject => ({
@@ -12,8 +12,12 @@ const object = (
   ...(required.length > 0 && { required })
 })
 
-const block = (type: string, properties: JsonObject, required?: ReadonlyArray<string>): JsonObject => {
-  const { properties: own, ...rest } = object(properties, required)
+const contentBlockSchema = (
+  type: string,
+  properties: JsonObject,
+  required?: ReadonlyArray<string>
+): JsonObject => {
+  const { properties: own, ...rest } = objectSchema(properties, required)
   return {
     ...rest,
     properties: { type: { const: type }, ...(typeof own === "object" && own) },
@@ -21,65 +25,81 @@ const block = (type: string, properties: JsonObject, required?: ReadonlyArray<st
   }
 }
 
-const binary = { data: { type: "string", contentEncoding: "base64" }, mimeType: text }
+const binaryProperties = { data: { type: "string", contentEncoding: "base64" }, mimeType: stringSchema }
 
 /** A reference to a schema of the document. */
-export const schemaAt = (name: string): JsonObject => ({ $ref: `#/components/schemas/${name}` })
+export const schemaRef = (name: string): JsonObject => ({ $ref: `#/components/schemas/${name}` })
 
 /** What the host answers, as JSON Schemas by their names in the document. */
-export const answerSchemas: { readonly [name: string]: JsonObject } = {
-  TextContent: block("text", { text }),
-  ImageContent: block("image", binary),
-  AudioContent: block("audio", binary),
-  EmbeddedResource: block("resource", {
-    resource: object({ uri: text, mimeType: text, text, blob: binary.data }, ["uri"])
+export const responseSchemas: { readonly [name: string]: JsonObject } = {
+  TextContent: contentBlockSchema("text", { text: stringSchema }),
+  ImageContent: contentBlockSchema("image", binaryProperties),
+  AudioContent: contentBlockSchema("audio", binaryProperties),
+  EmbeddedResource: contentBlockSchema("resource", {
+    resource: objectSchema(
+      { uri: stringSchema, mimeType: stringSchema, text: stringSchema, blob: binaryProperties.data },
+      ["uri"]
+    )
   }),
-  ResourceLink: block("resource_link", { uri: text, name: text, mimeType: text }, ["uri", "name"]),
-  ToolResult: object(
+  ResourceLink: contentBlockSchema(
+    "resource_link",
+    { uri: stringSchema, name: stringSchema, mimeType: stringSchema },
+    ["uri", "name"]
+  ),
+  ToolResult: objectSchema(
     {
       content: {
         type: "array",
         description: "What the tool said, block by block, as MCP has it",
         items: {
           oneOf: ["TextContent", "ImageContent", "AudioContent", "EmbeddedResource", "ResourceLink"].map(
-            schemaAt
+            schemaRef
           )
         }
       },
-      structuredContent: { ...open, description: "The same as data, where the tool gives any" },
+      structuredContent: { ...anyObjectSchema, description: "The same as data, where the tool gives any" },
       isError: { type: "boolean", description: "True when the tool itself says that it failed" }
     },
     ["content"]
   ),
-  Failure: object({ detail: text }),
-  ParamsProblems: object({
+  Failure: objectSchema({ detail: stringSchema }),
+  ParamsProblems: objectSchema({
     detail: {
       type: "array",
-      items: object({
-        loc: { type: "array", items: { anyOf: [text, { type: "integer" }] } },
-        msg: text,
-        type: text
+      items: objectSchema({
+        loc: { type: "array", items: { anyOf: [stringSchema, { type: "integer" }] } },
+        msg: stringSchema,
+        type: stringSchema
       })
     }
   }),
-  Greeting: object({ message: text, version: text, tools_count: { type: "integer", minimum: 0 } }),
-  Health: object({ status: { const: "healthy" } }),
-  ToolList: object(
+  Greeting: objectSchema({
+    message: stringSchema,
+    version: stringSchema,
+    tools_count: { type: "integer", minimum: 0 }
+  }),
+  Health: objectSchema({ status: { const: "healthy" } }),
+  ToolList: objectSchema(
     {
-      tools: { type: "array", items: object({ name: text, description: text, inputSchema: open }, ["name"]) },
-      packs: { type: "array", items: object({ name: text, status: text }) }
+      tools: {
+        type: "array",
+        items: objectSchema({ name: stringSchema, description: stringSchema, inputSchema: anyObjectSchema }, [
+          "name"
+        ])
+      },
+      packs: { type: "array", items: objectSchema({ name: stringSchema, status: stringSchema }) }
     },
     ["tools"]
   )
 }
 
 /** A response of JSON. */
-export const answer = (description: string, schema: string): JsonObject => ({
+export const jsonResponse = (description: string, schema: string): JsonObject => ({
   description,
-  content: { "application/json": { schema: schemaAt(schema) } }
+  content: { "application/json": { schema: schemaRef(schema) } }
 })
 
-const failures: { readonly [status: string]: string } = {
+const errorDescriptions: { readonly [status: string]: string } = {
   401: "The key is missing or wrong",
   404: "There is no such tool any more",
   413: "The parameters are too large",
@@ -91,12 +111,14 @@ const failures: { readonly [status: string]: string } = {
 }
 
 /** The responses that say by status what went wrong, for such statuses as can occur. */
-export const failuresOf = (...statuses: ReadonlyArray<number>): JsonObject =>
-  Object.fromEntries(statuses.map((status) => [status, answer(failures[status] ?? "", "Failure")]))
+export const errorResponses = (...statuses: ReadonlyArray<number>): JsonObject =>
+  Object.fromEntries(
+    statuses.map((status) => [status, jsonResponse(errorDescriptions[status] ?? "", "Failure")])
+  )
 
 /** The responses of an endpoint that calls a tool. */
-export const toolAnswers = (isGuarded: boolean): JsonObject => ({
-  200: answer("What the tool gave", "ToolResult"),
-  422: answer("The parameters are wrong", "ParamsProblems"),
-  ...failuresOf(...(isGuarded ? [401] : []), 404, 413, 415, 500, 502, 503, 504)
+export const toolCallResponses = (requiresKey: boolean): JsonObject => ({
+  200: jsonResponse("What the tool gave", "ToolResult"),
+  422: jsonResponse("The parameters are wrong", "ParamsProblems"),
+  ...errorResponses(...(requiresKey ? [401] : []), 404, 413, 415, 500, 502, 503, 504)
 })

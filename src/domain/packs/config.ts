@@ -1,5 +1,5 @@
 import { Result, Schema } from "effect"
-import { decoder } from "../explain.ts"
+import { makeDecoder } from "../explain.ts"
 import { isJsonObject } from "../json.ts"
 
 /** What the `config.yaml` of a pack says; all of it may be left out (seed 004 §4). */
@@ -21,45 +21,45 @@ export interface PackConfig {
 }
 
 /** A configuration, and what is odd about it, in words. */
-export interface PackConfigReading {
+export interface DecodedPackConfig {
   readonly config: PackConfig
   readonly warnings: ReadonlyArray<string>
 }
 
 /** A day, in seconds: whoever waits longer has forgotten the call. */
-const longestTimeout = 86_400
+const maxTimeoutSeconds = 86_400
 
 /** Less than this, in MiB, and no worker starts; more is beyond what machines have. */
-const memoryRange = { minimum: 16, maximum: 1_048_576 }
+const memoryRangeMiB = { minimum: 16, maximum: 1_048_576 }
 
-const mostConcurrency = 1024
+const maxConcurrency = 1024
 
 /** YAML makes null of a key without a value; that is as good as no key. */
-const member = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
+const nullableKey = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 
-const members = {
-  enabled: member(Schema.Boolean),
-  description: member(Schema.String),
-  usage: member(Schema.String),
-  packages: member(Schema.Array(Schema.String)),
-  timeout: member(Schema.Finite.check(Schema.isBetween({ minimum: 0.001, maximum: longestTimeout }))),
-  isolation: member(Schema.Literal("worker")),
-  memory: member(Schema.Int.check(Schema.isBetween(memoryRange))),
-  concurrency: member(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: mostConcurrency })))
+const fields = {
+  enabled: nullableKey(Schema.Boolean),
+  description: nullableKey(Schema.String),
+  usage: nullableKey(Schema.String),
+  packages: nullableKey(Schema.Array(Schema.String)),
+  timeout: nullableKey(Schema.Finite.check(Schema.isBetween({ minimum: 0.001, maximum: maxTimeoutSeconds }))),
+  isolation: nullableKey(Schema.Literal("worker")),
+  memory: nullableKey(Schema.Int.check(Schema.isBetween(memoryRangeMiB))),
+  concurrency: nullableKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: maxConcurrency })))
 }
 
-const readMembers = decoder(Schema.Struct(members))
+const decodeFields = makeDecoder(Schema.Struct(fields))
 
 /**
  * Reads what the text of a `config.yaml` says, or says in one line what is wrong with it and where. Nothing at all is a
  * configuration, too. Keys that nobody knows are no fault: the pack may read them itself.
  */
-export const readPackConfig = (given: unknown): Result.Result<PackConfigReading, string> => {
-  const said = given ?? {}
-  if (!isJsonObject(said)) return Result.fail("it has to hold keys with values, such as 'enabled: true'")
-  return Result.map(readMembers(said), (read) => {
-    const { concurrency, description, enabled, isolation, memory, packages, timeout, usage } = read
-    const unknown = Object.keys(said).filter((key) => !Object.hasOwn(members, key))
+export const decodePackConfig = (input: unknown): Result.Result<DecodedPackConfig, string> => {
+  const values = input ?? {}
+  if (!isJsonObject(values)) return Result.fail("it has to hold keys with values, such as 'enabled: true'")
+  return Result.map(decodeFields(values), (decoded) => {
+    const { concurrency, description, enabled, isolation, memory, packages, timeout, usage } = decoded
+    const unknown = Object.keys(values).filter((key) => !Object.hasOwn(fields, key))
     return {
       config: {
         enabled: enabled ?? true,

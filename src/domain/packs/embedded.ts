@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import { isJsonObject, type JsonObject } from "../json.ts"
-import { fileParams } from "./schemas.ts"
+import { fileParamsOf } from "./schemas.ts"
 
 /** A file that stands in the arguments of a call, since MCP sends none beside them. */
 export interface EmbeddedFile {
@@ -12,23 +12,23 @@ export interface EmbeddedFile {
 }
 
 /** What a sender that says nothing means. */
-const usual = { filename: "file", contentType: "application/octet-stream" }
+const defaults = { filename: "file", contentType: "application/octet-stream" }
 
-const dataUrl = /^data:([^,;]*)((?:;[^,;]*)*),/
+const dataUrlPattern = /^data:([^,;]*)((?:;[^,;]*)*),/
 
 /** Only what follows a padding is looked at twice: of much white space every other way would be tried. */
 const isBase64 = (text: string): boolean => /^[A-Za-z0-9+/_\s-]*(?:={1,2}\s*)?$/.test(text)
 
 /** The value of a parameter of a data URL, as `notes.txt` in `;name=notes.txt`. */
-const parameter = (words: ReadonlyArray<string>, name: string): string | undefined => {
+const dataUrlParameter = (words: ReadonlyArray<string>, name: string): string | undefined => {
   const word = words.find((one) => one.startsWith(`${name}=`))
   return word === undefined
     ? undefined
     : Result.getOrUndefined(Result.try(() => decodeURIComponent(word.slice(name.length + 1))))
 }
 
-const readUrl = (text: string): Result.Result<EmbeddedFile, string> => {
-  const [head = "", type = "", rest = ""] = dataUrl.exec(text) ?? []
+const parseDataUrl = (text: string): Result.Result<EmbeddedFile, string> => {
+  const [head = "", type = "", rest = ""] = dataUrlPattern.exec(text) ?? []
   if (head === "") return Result.fail("a file is expected: a data URL, or {filename, contentType, data}")
   const words = rest.split(";")
   const data = text.slice(head.length)
@@ -36,28 +36,28 @@ const readUrl = (text: string): Result.Result<EmbeddedFile, string> => {
   return encoding === "base64" && !isBase64(data)
     ? Result.fail("what the data URL holds is not base64")
     : Result.succeed({
-        filename: parameter(words, "name") ?? parameter(words, "filename") ?? usual.filename,
-        contentType: type || usual.contentType,
+        filename: dataUrlParameter(words, "name") ?? dataUrlParameter(words, "filename") ?? defaults.filename,
+        contentType: type || defaults.contentType,
         data,
         encoding
       })
 }
 
 /** Reads a file in the arguments of a call: a data URL, or `{filename, contentType, data}` with data in base64. */
-export const readEmbedded = (value: unknown): Result.Result<EmbeddedFile, string> => {
-  if (typeof value === "string") return readUrl(value)
-  if (!isJsonObject(value)) return readUrl("")
+export const parseEmbeddedFile = (value: unknown): Result.Result<EmbeddedFile, string> => {
+  if (typeof value === "string") return parseDataUrl(value)
+  if (!isJsonObject(value)) return parseDataUrl("")
   const { contentType, data, filename } = value
   if (typeof data !== "string" || !isBase64(data)) return Result.fail("its data is not base64")
   return Result.succeed({
-    filename: typeof filename === "string" ? filename : usual.filename,
-    contentType: typeof contentType === "string" ? contentType : usual.contentType,
+    filename: typeof filename === "string" ? filename : defaults.filename,
+    contentType: typeof contentType === "string" ? contentType : defaults.contentType,
     data,
     encoding: "base64"
   })
 }
 
-const embedded: JsonObject = {
+const embeddedFileSchema: JsonObject = {
   anyOf: [
     {
       type: "string",
@@ -77,11 +77,11 @@ const embedded: JsonObject = {
 }
 
 /** The schema of a tool's parameters for those who can send no files beside them. */
-export const embedFiles = (schema: JsonObject): JsonObject => {
-  const files = fileParams(schema)
+export const embedFileParams = (schema: JsonObject): JsonObject => {
+  const files = fileParamsOf(schema)
   const { properties } = schema
   if (!isJsonObject(properties) || Object.keys(files).length === 0) return schema
-  const changed = Object.entries(properties).map(([name, given]) => {
+  const entries = Object.entries(properties).map(([name, given]) => {
     const file = Object.hasOwn(files, name) ? files[name] : undefined
     if (file === undefined) return [name, given] as const
     const description = isJsonObject(given) ? given["description"] : undefined
@@ -89,9 +89,9 @@ export const embedFiles = (schema: JsonObject): JsonObject => {
       name,
       {
         ...(typeof description === "string" && { description }),
-        ...(file.many ? { type: "array", items: embedded } : embedded)
+        ...(file.multiple ? { type: "array", items: embeddedFileSchema } : embeddedFileSchema)
       }
     ] as const
   })
-  return { ...schema, properties: Object.fromEntries(changed) }
+  return { ...schema, properties: Object.fromEntries(entries) }
 }

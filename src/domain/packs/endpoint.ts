@@ -11,21 +11,22 @@ export const reservedEndpoints: ReadonlySet<string> = new Set([
 ])
 
 /** Longest endpoint, in characters: more is no name but data. */
-const longestEndpoint = 256
+const maxEndpointLength = 256
 
 /** What is said along with most faults. */
-export const endpointAdvice = "an endpoint is a path such as '/tools/fetch'"
+export const endpointHint = "an endpoint is a path such as '/tools/fetch'"
 
 /** Why there can be no such endpoint, if so. */
-export const endpointFault = (endpoint: string): string | undefined => {
-  if (!endpoint.startsWith("/")) return `the endpoint has to begin with '/': ${endpointAdvice}`
+export const endpointError = (endpoint: string): string | undefined => {
+  if (!endpoint.startsWith("/")) return `the endpoint has to begin with '/': ${endpointHint}`
   if (reservedEndpoints.has(endpoint))
     return "this endpoint is the host's own; take another, such as one below '/tools/'"
-  if (endpoint.length > longestEndpoint) return `the endpoint is longer than ${longestEndpoint} characters`
+  if (endpoint.length > maxEndpointLength)
+    return `the endpoint is longer than ${maxEndpointLength} characters`
   if (endpoint.includes("//")) return "the endpoint holds '//': no part of it may be empty"
   if (endpoint.endsWith("/")) return "the endpoint ends with '/': leave that out"
   if (/[?#]/.test(endpoint))
-    return `the endpoint holds '?' or '#': ${endpointAdvice}, parameters are declared in 'params'`
+    return `the endpoint holds '?' or '#': ${endpointHint}, parameters are declared in 'params'`
   if (endpoint.split("/").some((part) => part === "." || part === "..")) {
     return "the endpoint holds '.' or '..' as a part: it has to say where it is by itself"
   }

@@ -1,7 +1,7 @@
 import { Result } from "effect"
 
 /** Extensions of modules that can be loaded as they are. */
-const extensions: ReadonlyArray<string> = ["ts", "mts", "js", "mjs"]
+const moduleExtensions: ReadonlyArray<string> = ["ts", "mts", "js", "mjs"]
 
 /** What follows from the name of a pack. */
 export interface PackName {
@@ -14,7 +14,7 @@ export interface PackName {
 }
 
 /** What lies where packs may lie: its name, and the names of the files directly inside, if it is a folder. */
-export interface Entry {
+export interface FolderEntry {
   readonly name: string
   readonly files: ReadonlyArray<string> | undefined
 }
@@ -31,14 +31,14 @@ export interface PackFiles {
 }
 
 /** Something that is meant to be a pack. */
-export interface Candidate {
+export interface PackCandidate {
   readonly name: string
   /** What to load, or in words why nothing can be loaded. */
   readonly outcome: Result.Result<PackFiles, string>
 }
 
 /** Is it a name that every MCP host takes for a tool? */
-export const isToolName = (name: string): boolean => /^[A-Za-z0-9_-]{1,64}$/.test(name)
+export const isValidToolName = (name: string): boolean => /^[A-Za-z0-9_-]{1,64}$/.test(name)
 
 /** Nobody means these as packs: what tools leave behind, and what is hidden. */
 const isIgnored = (name: string): boolean =>
@@ -50,25 +50,27 @@ const isIdentifier = (name: string): boolean =>
   /^[\p{ID_Start}$_][\p{ID_Continue}$\u200c\u200d]*$/u.test(name)
 
 /** As Python capitalises: the first letter up, all others down. */
-const capitalise = (word: string): string => {
+const capitalize = (word: string): string => {
   const [first = "", ...rest] = [...word]
   const [upper = "", ...more] = [...first.toUpperCase()]
   return upper + [...more, ...rest].join("").toLowerCase()
 }
 
-const quoted = (names: ReadonlyArray<string>): string => names.map((name) => `'${name}'`).join(", ")
+const formatQuotedList = (names: ReadonlyArray<string>): string => names.map((name) => `'${name}'`).join(", ")
 
 /** `a, b or c`. */
-const anyOf = (names: ReadonlyArray<string>): string =>
-  [quoted(names.slice(0, -1)), quoted(names.slice(-1))].filter((part) => part !== "").join(" or ")
+const formatAlternatives = (names: ReadonlyArray<string>): string =>
+  [formatQuotedList(names.slice(0, -1)), formatQuotedList(names.slice(-1))]
+    .filter((part) => part !== "")
+    .join(" or ")
 
 /**
  * What follows from the name of a pack (seed 004, naming): the words between underscores, each with a capital, and
  * `Tool` make the class. Fails for names that make no class.
  */
-export const readPackName = (name: string): Result.Result<PackName, string> => {
+export const parsePackName = (name: string): Result.Result<PackName, string> => {
   if (isIgnored(name)) return Result.fail(`'${name}' is no name for a pack: such folders are passed over`)
-  const className = `${name.split("_").map(capitalise).join("")}Tool`
+  const className = `${name.split("_").map(capitalize).join("")}Tool`
   if (!isIdentifier(className)) {
     return Result.fail(
       `'${name}' is no name for a pack: its class would be ${className}, and no class can have that name. ` +
@@ -77,7 +79,7 @@ export const readPackName = (name: string): Result.Result<PackName, string> => {
   }
   return Result.succeed({
     className,
-    files: extensions.map((extension) => `${name}_tool.${extension}`),
+    files: moduleExtensions.map((extension) => `${name}_tool.${extension}`),
     warnings: isSnakeCase(name)
       ? []
       : [
@@ -93,7 +95,7 @@ const splitToolFile = (file: string): readonly [name: string, extension: string]
 }
 
 /** A file with such an extension was meant to be loaded, and cannot be. */
-const foreign: { readonly [extension: string]: string } = {
+const unsupportedExtensions: { readonly [extension: string]: string } = {
   py: "Python is not run here; port it to TypeScript or JavaScript",
   tsx: "write it without JSX, as .ts",
   jsx: "write it without JSX, as .js",
@@ -101,51 +103,57 @@ const foreign: { readonly [extension: string]: string } = {
   cjs: "only ES modules are loaded: name it .js or .mjs"
 }
 
-const adviceFor = (extension: string): string | undefined =>
-  Object.hasOwn(foreign, extension) ? foreign[extension] : undefined
+const unsupportedExtensionHint = (extension: string): string | undefined =>
+  Object.hasOwn(unsupportedExtensions, extension) ? unsupportedExtensions[extension] : undefined
 
 /** What makes a folder without the right file look as if it were meant to be a pack. */
-const isSign = (file: string): boolean =>
+const isPackIndicator = (file: string): boolean =>
   splitToolFile(file) !== undefined || /^(index\.[cm]?[jt]s|config\.ya?ml|__init__\.py)$/.test(file)
 
 /** Says which file is missing, and what may have been meant to be it. */
-const missingFile = (name: string, files: ReadonlyArray<string>, present: ReadonlyArray<string>): string => {
-  const missing = `there is no ${anyOf(files)} in it`
+const missingFileError = (
+  name: string,
+  files: ReadonlyArray<string>,
+  present: ReadonlyArray<string>
+): string => {
+  const missing = `there is no ${formatAlternatives(files)} in it`
   for (const file of present) {
     const [owner, extension = ""] = splitToolFile(file) ?? []
-    const advice = adviceFor(extension)
+    const advice = unsupportedExtensionHint(extension)
     if (owner === name && advice !== undefined) return `${missing}, only '${file}': ${advice}`
-    if (owner !== undefined && owner !== name && extensions.includes(extension)) {
+    if (owner !== undefined && owner !== name && moduleExtensions.includes(extension)) {
       return `${missing}; '${file}' would belong to a folder '${owner}': the two names have to agree`
     }
-    if (extensions.some((one) => file === `${name}.${one}`)) {
+    if (moduleExtensions.some((one) => file === `${name}.${one}`)) {
       return `${missing}; '${file}' is to be called '${name}_tool${file.slice(name.length)}'`
     }
   }
   return missing
 }
 
-const readFolder = (name: string, present: ReadonlyArray<string>): Result.Result<PackFiles, string> =>
-  Result.flatMap(readPackName(name), ({ className, files, warnings }) => {
+const packFromFolder = (name: string, present: ReadonlyArray<string>): Result.Result<PackFiles, string> =>
+  Result.flatMap(parsePackName(name), ({ className, files, warnings }) => {
     const found = files.filter((file) => present.includes(file))
     const [file] = found
-    const indexes = extensions.map((one) => `index.${one}`).filter((one) => present.includes(one))
-    if (file === undefined) return Result.fail(missingFile(name, files, present))
+    const indexes = moduleExtensions.map((one) => `index.${one}`).filter((one) => present.includes(one))
+    if (file === undefined) return Result.fail(missingFileError(name, files, present))
     for (const several of [found, indexes]) {
       if (several.length > 1) {
-        return Result.fail(`there are ${quoted(several)}: keep one of them, none of them is chosen for you`)
+        return Result.fail(
+          `there are ${formatQuotedList(several)}: keep one of them, none of them is chosen for you`
+        )
       }
     }
     return Result.succeed({ className, file, index: indexes[0], warnings })
   })
 
-const readFile = (file: string): Candidate | undefined => {
+const packFromFile = (file: string): PackCandidate | undefined => {
   const [name = "", extension = ""] = splitToolFile(file) ?? []
   if (isIgnored(name)) return undefined
-  const advice = adviceFor(extension)
+  const advice = unsupportedExtensionHint(extension)
   if (advice !== undefined) return { name, outcome: Result.fail(`'${file}' cannot be loaded: ${advice}`) }
-  if (!extensions.includes(extension)) return undefined
-  const outcome = Result.map(readPackName(name), ({ className, warnings }) => ({
+  if (!moduleExtensions.includes(extension)) return undefined
+  const outcome = Result.map(parsePackName(name), ({ className, warnings }) => ({
     className,
     file,
     index: undefined,
@@ -158,24 +166,24 @@ const readFile = (file: string): Candidate | undefined => {
  * Reads what lies in a folder with packs: a folder `name` with a file `name_tool.ts`, or that file alone. Nothing for
  * what nobody can have meant as a pack: hidden things, other files, folders without a trace of one.
  */
-export const readCandidate = ({ files, name }: Entry): Candidate | undefined => {
+export const detectPack = ({ files, name }: FolderEntry): PackCandidate | undefined => {
   if (isIgnored(name)) return undefined
-  if (files === undefined) return readFile(name)
+  if (files === undefined) return packFromFile(name)
   const present = files.toSorted()
-  return present.some(isSign) || extensions.some((one) => present.includes(`${name}.${one}`))
-    ? { name, outcome: readFolder(name, present) }
+  return present.some(isPackIndicator) || moduleExtensions.some((one) => present.includes(`${name}.${one}`))
+    ? { name, outcome: packFromFolder(name, present) }
     : undefined
 }
 
 /** Says why what a module exports is no pack (seed 004, FAQ 1): the class is missing. */
-export const missingClass = (className: string, exported: ReadonlyArray<string>): string => {
+export const missingClassError = (className: string, exported: ReadonlyArray<string>): string => {
   const near = exported.find((name) => name.toLowerCase() === className.toLowerCase())
   if (near !== undefined) return `it exports '${near}', but the class has to be called ${className}`
-  const seen = exported.length === 0 ? "it exports nothing" : `it exports ${quoted(exported)}`
+  const seen = exported.length === 0 ? "it exports nothing" : `it exports ${formatQuotedList(exported)}`
   return `it exports no class ${className} and no tool by default; ${seen}`
 }
 
 /** Says what a class lacks to be a pack (seed 004, FAQ 1). It need not extend anything. */
-export const missingMethods = (className: string, methods: ReadonlyArray<string>): string =>
+export const missingMethodsError = (className: string, methods: ReadonlyArray<string>): string =>
   `${className} lacks ${methods.map((method) => `${method}()`).join(", ")}: ` +
   "a pack has getRouteConfig(), listTools() and callTool(), and may extend the base class for that"

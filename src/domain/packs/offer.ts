@@ -11,11 +11,11 @@ export interface PackRoute {
   /** JSON Schema of the parameters, an object. */
   readonly params: JsonObject
   /** Names of the parameters that are files, and whether each takes many. */
-  readonly files: { readonly [name: string]: { readonly many: boolean } }
+  readonly files: { readonly [name: string]: { readonly multiple: boolean } }
 }
 
 /** What a loaded pack offers. */
-export interface PackOffer {
+export interface PackManifest {
   readonly routes: ReadonlyArray<PackRoute>
   /** Its tools as MCP lists them; each has a name. */
   readonly tools: ReadonlyArray<JsonObject>

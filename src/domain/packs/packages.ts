@@ -10,65 +10,70 @@ export interface PackageSpec {
 }
 
 /** What is to be installed. */
-export interface Packages {
+export interface ParsedPackages {
   /** `name` or `name@range` each, in order, without repetitions. */
   readonly specs: ReadonlyArray<string>
   readonly hints: ReadonlyArray<string>
 }
 
 /** npm's own limit, in characters. */
-const longestName = 214
+const maxNameLength = 214
 
 /** More than a range needs, in characters. */
-const longestRange = 128
+const maxRangeLength = 128
 
 /** More packages of one pack are a mistake. */
-const mostPackages = 256
+const maxPackages = 256
 
-const plainPart = /^[A-Za-z0-9][A-Za-z0-9._-]*$/
+const namePattern = /^[A-Za-z0-9][A-Za-z0-9._-]*$/
 
 /** `1.2.3`, `^1.2`, `~1`, `1.x`, `*`; with what may follow a version. */
-const version = /^[~^=]?v?(\d+|[xX*])(\.(\d+|[xX*])){0,2}(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$/
-const tag = /^[A-Za-z][A-Za-z0-9._-]*$/
+const versionPattern = /^[~^=]?v?(\d+|[xX*])(\.(\d+|[xX*])){0,2}(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$/
+const tagPattern = /^[A-Za-z][A-Za-z0-9._-]*$/
 
-const advice = "write 'name', 'name@1.2.3' or '@scope/name@^1.2.3'"
+const usageHint = "write 'name', 'name@1.2.3' or '@scope/name@^1.2.3'"
 
 /** What no package of the registry has in its name or version, and why it is refused. */
-const signs: ReadonlyArray<readonly [sign: RegExp, why: string]> = [
-  [/^$/, `it is empty: ${advice}`],
-  [/\s/, `it holds a space: ${advice}`],
-  [/^-/, `it begins with '-', as options of npm do: ${advice}`],
+const forbiddenPatterns: ReadonlyArray<readonly [pattern: RegExp, error: string]> = [
+  [/^$/, `it is empty: ${usageHint}`],
+  [/\s/, `it holds a space: ${usageHint}`],
+  [/^-/, `it begins with '-', as options of npm do: ${usageHint}`],
   [
     /:/,
-    `it holds ':'; addresses, files and aliases are not installed, only packages of the registry: ${advice}`
+    `it holds ':'; addresses, files and aliases are not installed, only packages of the registry: ${usageHint}`
   ],
   [/\.\./, "it holds '..', which no name and no version does"],
   [/[<>~!]=|[<>]/, "it compares versions; write a range such as 'name@^1.2.3' or 'name@1.x'"],
-  [/[[\]]/, `it holds brackets: there are no extras here; ${advice}`],
-  [/[^A-Za-z0-9@/._~^*=+-]/, `it holds a character that has a meaning to shells, or none to npm: ${advice}`]
+  [/[[\]]/, `it holds brackets: there are no extras here; ${usageHint}`],
+  [
+    /[^A-Za-z0-9@/._~^*=+-]/,
+    `it holds a character that has a meaning to shells, or none to npm: ${usageHint}`
+  ]
 ]
 
-const readName = (name: string): string | undefined => {
-  const [, scope, plain = ""] = /^(?:@([^/]*)\/)?(.*)$/.exec(name) ?? []
-  if (plain.includes("/"))
-    return `it holds '/' other than after a scope, as paths and repositories do: ${advice}`
-  if (name.startsWith("@") && scope === undefined) return `it has a scope and no name: ${advice}`
-  if (!plainPart.test(plain) || (scope !== undefined && !plainPart.test(scope))) {
-    return `'${name}' is no name of a package: ${advice}`
+const nameError = (name: string): string | undefined => {
+  const [, scope, unscopedName = ""] = /^(?:@([^/]*)\/)?(.*)$/.exec(name) ?? []
+  if (unscopedName.includes("/"))
+    return `it holds '/' other than after a scope, as paths and repositories do: ${usageHint}`
+  if (name.startsWith("@") && scope === undefined) return `it has a scope and no name: ${usageHint}`
+  if (!namePattern.test(unscopedName) || (scope !== undefined && !namePattern.test(scope))) {
+    return `'${name}' is no name of a package: ${usageHint}`
   }
-  if (name.length > longestName) return `its name is longer than ${longestName} characters`
-  return /^(node_modules|favicon\.ico)$/i.test(plain) ? `no package may be called '${plain}'` : undefined
+  if (name.length > maxNameLength) return `its name is longer than ${maxNameLength} characters`
+  return /^(node_modules|favicon\.ico)$/i.test(unscopedName)
+    ? `no package may be called '${unscopedName}'`
+    : undefined
 }
 
-const readRange = (range: string): string | undefined => {
-  if (range.length > longestRange) return `its version is longer than ${longestRange} characters`
-  return version.test(range) || tag.test(range)
+const rangeError = (range: string): string | undefined => {
+  if (range.length > maxRangeLength) return `its version is longer than ${maxRangeLength} characters`
+  return versionPattern.test(range) || tagPattern.test(range)
     ? undefined
-    : `'${range}' is no version, range or tag: ${advice}`
+    : `'${range}' is no version, range or tag: ${usageHint}`
 }
 
 /** Splits `name==1.2.3`, as Python writes it, or `name@1.2.3`; the scope's `@` is part of the name. */
-const split = (
+const splitSpec = (
   text: string
 ): { readonly name: string; readonly range?: string; readonly isPython: boolean } => {
   const python = text.indexOf("==")
@@ -79,21 +84,21 @@ const split = (
     : { name: text.slice(0, at), range: text.slice(at + 1), isPython: false }
 }
 
-const spell = ({ name, range }: Pick<PackageSpec, "name" | "range">): string =>
+const formatSpec = ({ name, range }: Pick<PackageSpec, "name" | "range">): string =>
   range === undefined ? name : `${name}@${range}`
 
 /**
  * Reads one package that a pack depends on, or says in words why it is refused. Only what the registry has under a name
  * is accepted, and nothing that npm or a shell could take for anything else.
  */
-export const readPackage = (given: string): Result.Result<PackageSpec, string> => {
+export const parsePackage = (given: string): Result.Result<PackageSpec, string> => {
   const text = given.trim()
-  const sign = signs.find(([pattern]) => pattern.test(text))
-  if (sign !== undefined) return Result.fail(sign[1])
-  const { isPython, name, range } = split(text)
-  const fault = readName(name) ?? (range === undefined ? undefined : readRange(range))
-  if (fault !== undefined) return Result.fail(fault)
-  const spec = spell({ name, range })
+  const forbidden = forbiddenPatterns.find(([pattern]) => pattern.test(text))
+  if (forbidden !== undefined) return Result.fail(forbidden[1])
+  const { isPython, name, range } = splitSpec(text)
+  const error = nameError(name) ?? (range === undefined ? undefined : rangeError(range))
+  if (error !== undefined) return Result.fail(error)
+  const spec = formatSpec({ name, range })
   const hint = isPython
     ? `'${text}' is read as '${spec}': packages come from npm here, not from PyPI`
     : undefined
@@ -101,29 +106,29 @@ export const readPackage = (given: string): Result.Result<PackageSpec, string> =
 }
 
 /** So much of a package is said in a fault, in characters. */
-const longestSpelling = 64
+const maxQuotedLength = 64
 
 /** Reads all packages of a pack, or says in one line everything that is wrong with them. */
-export const readPackages = (given: ReadonlyArray<string>): Result.Result<Packages, string> => {
+export const parsePackages = (given: ReadonlyArray<string>): Result.Result<ParsedPackages, string> => {
   const specs = new Map<string, PackageSpec>()
-  const faults: Array<string> = []
-  if (given.length > mostPackages) faults.push(`there are more than ${mostPackages}`)
-  for (const text of given.slice(0, mostPackages)) {
-    const refuse = (why: string) => faults.push(`'${text.slice(0, longestSpelling)}': ${why}`)
-    const read = readPackage(text)
-    if (Result.isFailure(read)) {
-      refuse(read.failure)
+  const errors: Array<string> = []
+  if (given.length > maxPackages) errors.push(`there are more than ${maxPackages}`)
+  for (const text of given.slice(0, maxPackages)) {
+    const addError = (error: string) => errors.push(`'${text.slice(0, maxQuotedLength)}': ${error}`)
+    const parsed = parsePackage(text)
+    if (Result.isFailure(parsed)) {
+      addError(parsed.failure)
       continue
     }
-    const before = specs.get(read.success.name)
-    if (before === undefined) specs.set(read.success.name, read.success)
-    else if (before.range !== read.success.range)
-      refuse(`'${spell(before)}' is asked for, too: keep one of them`)
+    const before = specs.get(parsed.success.name)
+    if (before === undefined) specs.set(parsed.success.name, parsed.success)
+    else if (before.range !== parsed.success.range)
+      addError(`'${formatSpec(before)}' is asked for, too: keep one of them`)
   }
-  if (faults.length > 0) return Result.fail(faults.join("; "))
+  if (errors.length > 0) return Result.fail(errors.join("; "))
   const all = [...specs.values()]
   return Result.succeed({
-    specs: all.map(spell).toSorted(),
+    specs: all.map(formatSpec).toSorted(),
     hints: all.flatMap(({ hint }) => hint ?? [])
   })
 }

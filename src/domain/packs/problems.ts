@@ -18,10 +18,13 @@ export interface KeywordIssue {
 }
 
 /** So many problems are told at most: nobody reads more, and each item of a long list may have its own. */
-const mostProblems = 100
+const maxProblems = 100
 
 /** A place as a path in the parameters: what counts items is a number. */
-const locate = (keys: ReadonlyArray<string | number>, params: unknown): ReadonlyArray<string | number> => {
+const toLocation = (
+  keys: ReadonlyArray<string | number>,
+  params: unknown
+): ReadonlyArray<string | number> => {
   let node = params
   return keys.map((key) => {
     const place = Array.isArray(node) && /^\d+$/.test(String(key)) ? Number(key) : key
@@ -31,7 +34,7 @@ const locate = (keys: ReadonlyArray<string | number>, params: unknown): Readonly
 }
 
 /** Is there nothing where something should be? */
-const isAbsent = (keys: ReadonlyArray<string | number>, params: unknown): boolean => {
+const isMissingAt = (keys: ReadonlyArray<string | number>, params: unknown): boolean => {
   if (keys.length === 0) return false
   let node = params
   for (const key of keys) {
@@ -42,29 +45,29 @@ const isAbsent = (keys: ReadonlyArray<string | number>, params: unknown): boolea
 }
 
 /** A parameter that has to be there and is not, by its path. */
-const missingParam = (path: ReadonlyArray<string | number>): ParamsProblem => ({
+const missingParamProblem = (path: ReadonlyArray<string | number>): ParamsProblem => ({
   loc: ["body", ...path],
   msg: "Field required",
   type: "missing"
 })
 
 /** Problems of parameters from what a Standard Schema says about them. */
-export const standardProblems = (
+export const problemsFromStandardIssues = (
   issues: ReadonlyArray<StandardIssue>,
   params: unknown
 ): ReadonlyArray<ParamsProblem> =>
-  issues.slice(0, mostProblems).map(({ message, path = [] }) => {
+  issues.slice(0, maxProblems).map(({ message, path = [] }) => {
     const keys = path.map((part) => {
       const key = typeof part === "object" ? part.key : part
       return typeof key === "symbol" ? String(key) : key
     })
-    return isAbsent(keys, params)
-      ? missingParam(keys)
-      : { loc: ["body", ...locate(keys, params)], msg: message, type: "value_error" }
+    return isMissingAt(keys, params)
+      ? missingParamProblem(keys)
+      : { loc: ["body", ...toLocation(keys, params)], msg: message, type: "value_error" }
   })
 
 /** Kinds of problems by the type that was wanted, in pydantic's words. */
-const typeKinds: { readonly [type: string]: string } = {
+const typeErrorCodes: { readonly [type: string]: string } = {
   string: "string_type",
   integer: "int_type",
   number: "float_type",
@@ -75,7 +78,7 @@ const typeKinds: { readonly [type: string]: string } = {
 }
 
 /** Kinds of problems by the keyword that was broken, in pydantic's words. */
-const keywordKinds: { readonly [keyword: string]: string } = {
+const keywordErrorCodes: { readonly [keyword: string]: string } = {
   minimum: "greater_than_equal",
   exclusiveMinimum: "greater_than",
   maximum: "less_than_equal",
@@ -92,35 +95,35 @@ const keywordKinds: { readonly [keyword: string]: string } = {
   unevaluatedProperties: "extra_forbidden"
 }
 
-const kindOf = ({ keyword, params }: KeywordIssue): string => {
-  const kinds = keyword === "type" ? typeKinds : keywordKinds
+const errorCodeOf = ({ keyword, params }: KeywordIssue): string => {
+  const codes = keyword === "type" ? typeErrorCodes : keywordErrorCodes
   const key = keyword === "type" ? String(params["type"]) : keyword
-  return Object.hasOwn(kinds, key) ? (kinds[key] ?? "value_error") : "value_error"
+  return Object.hasOwn(codes, key) ? (codes[key] ?? "value_error") : "value_error"
 }
 
 /** Values that a schema allows, as JSON; a schema made by a program may hold what JSON cannot say. */
-const spell = (values: unknown): string =>
+const formatValues = (values: unknown): string =>
   Result.getOrElse(
     Result.try(() => JSON.stringify(values)),
     () => "others"
   )
 
-const messageOf = ({ keyword, message = "does not fit", params }: KeywordIssue): string => {
+const formatMessage = ({ keyword, message = "does not fit", params }: KeywordIssue): string => {
   switch (keyword) {
     case "additionalProperties":
     case "unevaluatedProperties":
       return "there is no such parameter"
     case "enum":
-      return `${message}: ${spell(params["allowedValues"])}`
+      return `${message}: ${formatValues(params["allowedValues"])}`
     case "const":
-      return `${message}: ${spell(params["allowedValue"])}`
+      return `${message}: ${formatValues(params["allowedValue"])}`
     default:
       return message
   }
 }
 
 /** The member that an issue is about, where its pointer leads to the object around it. */
-const memberOf = ({ params }: KeywordIssue): ReadonlyArray<string> => {
+const memberNameOf = ({ params }: KeywordIssue): ReadonlyArray<string> => {
   for (const name of ["missingProperty", "additionalProperty", "unevaluatedProperty"]) {
     const member = params[name]
     if (typeof member === "string") return [member]
@@ -129,17 +132,17 @@ const memberOf = ({ params }: KeywordIssue): ReadonlyArray<string> => {
 }
 
 /** Problems of parameters from what a JSON Schema validator says about them. */
-export const keywordProblems = (
+export const problemsFromKeywordIssues = (
   issues: ReadonlyArray<KeywordIssue>,
   params: unknown
 ): ReadonlyArray<ParamsProblem> =>
-  issues.slice(0, mostProblems).map((issue) => {
+  issues.slice(0, maxProblems).map((issue) => {
     const keys = issue.instancePath
       .split("/")
       .slice(1)
       .map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"))
-    const path = locate([...keys, ...memberOf(issue)], params)
+    const path = toLocation([...keys, ...memberNameOf(issue)], params)
     return typeof issue.params["missingProperty"] === "string"
-      ? missingParam(path)
-      : { loc: ["body", ...path], msg: messageOf(issue), type: kindOf(issue) }
+      ? missingParamProblem(path)
+      : { loc: ["body", ...path], msg: formatMessage(issue), type: errorCodeOf(issue) }
   })

@@ -3,10 +3,10 @@ import { isJsonObject, type JsonObject } from "../json.ts"
 import type { PackRoute } from "./offer.ts"
 
 /** So many parts of one schema are looked at; more alternatives than that are no parameters any more. */
-const mostParts = 64
+const maxSubschemas = 64
 
 /** A part of a pointer as the name it stands for: pointers in URIs are escaped twice. */
-export const decodePart = (part: string): string =>
+export const decodePointerSegment = (part: string): string =>
   part
     .replaceAll(/(?:%[0-9A-Fa-f]{2})+/g, (codes) =>
       // What is no UTF-8 is a name that holds percent signs itself.
@@ -19,42 +19,47 @@ export const decodePart = (part: string): string =>
     .replaceAll("~0", "~")
 
 /** Follows a pointer such as `#/$defs/Level` through a document; nothing when it leads nowhere, or elsewhere. */
-export const follow = (root: unknown, reference: string): unknown => {
+export const resolveRef = (root: unknown, reference: string): unknown => {
   if (reference !== "#" && !reference.startsWith("#/")) return undefined
   let node: unknown = root
   for (const part of reference.split("/").slice(1)) {
-    const key = decodePart(part)
+    const key = decodePointerSegment(part)
     if (Array.isArray(node)) node = /^\d+$/.test(key) ? node[Number(key)] : undefined
     else node = isJsonObject(node) && Object.hasOwn(node, key) ? node[key] : undefined
   }
   return node
 }
 
-const listOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
+const asArray = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 
 /** The types that a schema names, or that it means without naming them. */
-export const typesOf = ({ items, prefixItems, properties, type }: JsonObject): ReadonlyArray<unknown> => {
+export const declaredTypes = ({
+  items,
+  prefixItems,
+  properties,
+  type
+}: JsonObject): ReadonlyArray<unknown> => {
   if (type !== undefined) return Array.isArray(type) ? type : [type]
   if (properties !== undefined) return ["object"]
   return items !== undefined || prefixItems !== undefined ? ["array"] : []
 }
 
 /** The values that a schema lists one by one. */
-export const literalsOf = (schema: JsonObject): ReadonlyArray<unknown> => [
-  ...listOf(schema["enum"]),
+export const literalValues = (schema: JsonObject): ReadonlyArray<unknown> => [
+  ...asArray(schema["enum"]),
   ...(Object.hasOwn(schema, "const") ? [schema["const"]] : [])
 ]
 
-const isNull = (schema: unknown): boolean =>
+const isNullSchema = (schema: unknown): boolean =>
   isJsonObject(schema) && (schema["type"] === "null" || schema["const"] === null)
 
 /** The branches of `anyOf` and `oneOf` to look at: all of them, the only one beside null, or none. */
-export type Branches = "all" | "sole" | "none"
+export type BranchSelection = "all" | "sole" | "none"
 
-const branchesOf = (schema: JsonObject, branches: Branches): ReadonlyArray<unknown> => {
-  const given = [...listOf(schema["anyOf"]), ...listOf(schema["oneOf"])]
+const selectBranches = (schema: JsonObject, branches: BranchSelection): ReadonlyArray<unknown> => {
+  const given = [...asArray(schema["anyOf"]), ...asArray(schema["oneOf"])]
   if (branches === "all") return given
-  const real = given.filter((branch) => !isNull(branch))
+  const real = given.filter((branch) => !isNullSchema(branch))
   return branches === "sole" && real.length === 1 ? real : []
 }
 
@@ -62,22 +67,26 @@ const branchesOf = (schema: JsonObject, branches: Branches): ReadonlyArray<unkno
  * A schema and everything it says elsewhere: behind `$ref`, in `allOf`, and in branches. What stands nearest comes first;
  * references that lead in circles end.
  */
-export const partsOf = (root: JsonObject, schema: unknown, branches: Branches): ReadonlyArray<JsonObject> => {
+export const collectSubschemas = (
+  root: JsonObject,
+  schema: unknown,
+  branches: BranchSelection
+): ReadonlyArray<JsonObject> => {
   const parts = new Set<JsonObject>()
-  const open = [schema]
-  for (let index = 0; index < open.length && parts.size < mostParts; index++) {
-    const part = open[index]
+  const pending = [schema]
+  for (let index = 0; index < pending.length && parts.size < maxSubschemas; index++) {
+    const part = pending[index]
     if (!isJsonObject(part) || parts.has(part)) continue
     parts.add(part)
     const reference = part["$ref"]
-    if (typeof reference === "string") open.push(follow(root, reference))
-    open.push(...[...listOf(part["allOf"]), ...branchesOf(part, branches)].slice(0, mostParts))
+    if (typeof reference === "string") pending.push(resolveRef(root, reference))
+    pending.push(...[...asArray(part["allOf"]), ...selectBranches(part, branches)].slice(0, maxSubschemas))
   }
   return [...parts]
 }
 
 /** The schemas of the members of an object, by name; several for one name are alternatives. */
-export const membersOf = (parts: ReadonlyArray<JsonObject>): ReadonlyMap<string, unknown> => {
+export const propertySchemas = (parts: ReadonlyArray<JsonObject>): ReadonlyMap<string, unknown> => {
   const members = new Map<string, unknown>()
   for (const { properties } of parts) {
     if (!isJsonObject(properties)) continue
@@ -89,9 +98,9 @@ export const membersOf = (parts: ReadonlyArray<JsonObject>): ReadonlyMap<string,
 }
 
 /** The schema of the item at a place of an array; nothing where any item will do. */
-export const itemOf = (parts: ReadonlyArray<JsonObject>, index: number): unknown => {
+export const itemSchema = (parts: ReadonlyArray<JsonObject>, index: number): unknown => {
   for (const { items, prefixItems } of parts) {
-    const schema = listOf(prefixItems)[index] ?? items
+    const schema = asArray(prefixItems)[index] ?? items
     if (isJsonObject(schema)) return schema
   }
   return undefined
@@ -100,9 +109,9 @@ export const itemOf = (parts: ReadonlyArray<JsonObject>, index: number): unknown
 /** Text in a file is text, but JSON in a text is a parameter like any other. */
 const isBinaryType = (type: unknown): boolean => typeof type === "string" && !/[/+]json$/.test(type)
 
-const isFile = (schema: JsonObject): boolean => {
+const isFileSchema = (schema: JsonObject): boolean => {
   const { contentEncoding, contentMediaType, contentSchema, format } = schema
-  if (!typesOf(schema).includes("string")) return false
+  if (!declaredTypes(schema).includes("string")) return false
   if (format === "binary" || contentEncoding === "binary") return true
   return isBinaryType(contentMediaType) && contentEncoding === undefined && contentSchema === undefined
 }
@@ -111,13 +120,13 @@ const isFile = (schema: JsonObject): boolean => {
  * Which parameters are files, by name, and whether each takes many: texts with `format: "binary"` or a
  * `contentMediaType`, as pydantic, zod and OpenAPI write them, and arrays of these.
  */
-export const fileParams = (schema: JsonObject): PackRoute["files"] => {
-  const filesIn = (given: unknown) => partsOf(schema, given, "all")
+export const fileParamsOf = (schema: JsonObject): PackRoute["files"] => {
+  const subschemasOf = (given: unknown) => collectSubschemas(schema, given, "all")
   return Object.fromEntries(
-    [...membersOf(filesIn(schema))].flatMap(([name, member]) => {
-      const parts = filesIn(member)
-      const many = filesIn(itemOf(parts, 0)).some(isFile)
-      return many || parts.some(isFile) ? [[name, { many }]] : []
+    [...propertySchemas(subschemasOf(schema))].flatMap(([name, member]) => {
+      const parts = subschemasOf(member)
+      const multiple = subschemasOf(itemSchema(parts, 0)).some(isFileSchema)
+      return multiple || parts.some(isFileSchema) ? [[name, { multiple }]] : []
     })
   )
 }

@@ -4,7 +4,7 @@ import { Result } from "effect"
 export const PROTOCOL_VERSION = "0.2.0"
 
 /** Name of the URL query parameter that carries the version (spec §2). */
-export const versionParameter = "a2c_version"
+export const versionQueryParameter = "a2c_version"
 
 /** `MAJOR.MINOR.PATCH`, each a number without sign or leading zeros. */
 export interface Version {
@@ -13,7 +13,7 @@ export interface Version {
   readonly patch: number
 }
 
-const grammar = /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)$/
+const versionPattern = /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)$/
 
 /** Longer texts than this are no version; the bound keeps a stranger's text out of our answers. */
 const maxVersionLength = 32
@@ -21,7 +21,7 @@ const maxVersionLength = 32
 /** Reads a version, or says what is wrong with the text (spec §2.1). */
 export const parseVersion = (text: string): Result.Result<Version, string> => {
   if (text.length > maxVersionLength) return Result.fail(`longer than ${maxVersionLength} characters`)
-  const match = grammar.exec(text)
+  const match = versionPattern.exec(text)
   return match === null
     ? Result.fail(`expected MAJOR.MINOR.PATCH, got ${JSON.stringify(text)}`)
     : Result.succeed({ major: Number(match[1]), minor: Number(match[2]), patch: Number(match[3]) })
@@ -34,7 +34,7 @@ export const formatVersion = ({ major, minor, patch }: Version): string => `${ma
  * May a client of this version talk to a server of that one? Before 1.0 the minors must be equal, from 1.0 on a
  * client may be older than the server; the patch never matters (spec §2.2).
  */
-export const compatible = (client: Version, server: Version): boolean =>
+export const isCompatible = (client: Version, server: Version): boolean =>
   client.major === server.major &&
   (client.major === 0 ? client.minor === server.minor : client.minor <= server.minor)
 
@@ -49,19 +49,19 @@ export interface VersionMismatch {
 }
 
 /** The HTTP answer that refuses a handshake: always status 400, a JSON body, sometimes a header (spec §2.1). */
-export interface GateRefusal {
+export interface VersionRejection {
   readonly status: 400
   readonly headers: { readonly [name: string]: string }
   readonly body: { readonly code: 400; readonly message: string } | VersionMismatch
 }
 
-const badRequest = (message: string): GateRefusal => ({
+const rejectBadRequest = (message: string): VersionRejection => ({
   status: 400,
   headers: {},
   body: { code: 400, message }
 })
 
-const mismatch = (client: Version, server: Version): GateRefusal => ({
+const rejectMismatch = (client: Version, server: Version): VersionRejection => ({
   status: 400,
   headers: { "X-A2C-Error-Code": "4008" },
   body: {
@@ -80,15 +80,19 @@ const mismatch = (client: Version, server: Version): GateRefusal => ({
  * The version gate: what to do with a handshake that carries these values of `a2c_version`. Total and without
  * side effects, so that nothing behind it can weaken it (spec §2.1, cases 001–016).
  */
-export const gate = (values: ReadonlyArray<string>, server: Version): Result.Result<Version, GateRefusal> => {
+export const versionGate = (
+  values: ReadonlyArray<string>,
+  server: Version
+): Result.Result<Version, VersionRejection> => {
   const [text, ...others] = values
   if (text === undefined || (text === "" && others.length === 0)) {
-    return Result.fail(badRequest(`Missing ${versionParameter} query parameter`))
+    return Result.fail(rejectBadRequest(`Missing ${versionQueryParameter} query parameter`))
   }
-  if (others.length > 0) return Result.fail(badRequest(`Invalid ${versionParameter}: given more than once`))
+  if (others.length > 0)
+    return Result.fail(rejectBadRequest(`Invalid ${versionQueryParameter}: given more than once`))
   return Result.match(parseVersion(text), {
-    onFailure: (reason) => Result.fail(badRequest(`Invalid ${versionParameter}: ${reason}`)),
+    onFailure: (reason) => Result.fail(rejectBadRequest(`Invalid ${versionQueryParameter}: ${reason}`)),
     onSuccess: (client) =>
-      compatible(client, server) ? Result.succeed(client) : Result.fail(mismatch(client, server))
+      isCompatible(client, server) ? Result.succeed(client) : Result.fail(rejectMismatch(client, server))
   })
 }

@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject } from "../json.ts"
 import type { ServerConfig } from "../protocol/v0_2/config.ts"
-import type { SmcpTool } from "../protocol/v0_2/tools.ts"
-import { mergeToolMeta, serializeToolMeta } from "./meta.ts"
+import type { Tool } from "../protocol/v0_2/tools.ts"
+import { mergeToolMeta, formatToolMeta } from "./meta.ts"
 
 /** The tools one running MCP server listed, untouched, with its configuration. */
 export interface ServerTools {
@@ -11,11 +11,11 @@ export interface ServerTools {
 
 /** A tool the office can call. */
 export interface CatalogueEntry {
-  readonly tool: SmcpTool
+  readonly tool: Tool
   /** Name of the MCP server that has it. */
   readonly server: string
   /** Its name there. */
-  readonly original: string
+  readonly originalName: string
   /** True when no confirmation is needed. */
   readonly autoApply: boolean
 }
@@ -23,7 +23,7 @@ export interface CatalogueEntry {
 /** A tool that exists and is not offered, and why. */
 export interface HiddenTool {
   readonly server: string
-  readonly original: string
+  readonly originalName: string
   readonly reason: "forbidden" | "name taken" | "no name"
   /** The name it would have had. */
   readonly name: string
@@ -37,25 +37,25 @@ export interface Catalogue {
   readonly hidden: ReadonlyArray<HiddenTool>
 }
 
-const textOf = (value: unknown): string => (typeof value === "string" ? value : "")
-const objectOf = (value: unknown): JsonObject | undefined => (isJsonObject(value) ? value : undefined)
+const stringOrEmpty = (value: unknown): string => (typeof value === "string" ? value : "")
+const asObject = (value: unknown): JsonObject | undefined => (isJsonObject(value) ? value : undefined)
 
-const toEntry = (config: ServerConfig, tool: JsonObject): CatalogueEntry => {
-  const original = textOf(tool["name"])
+const toCatalogueEntry = (config: ServerConfig, tool: JsonObject): CatalogueEntry => {
+  const originalName = stringOrEmpty(tool["name"])
   const meta = mergeToolMeta(
     config.defaultToolMeta,
-    Object.hasOwn(config.toolMeta, original) ? config.toolMeta[original] : undefined
+    Object.hasOwn(config.toolMeta, originalName) ? config.toolMeta[originalName] : undefined
   )
   return {
     tool: {
-      name: meta?.alias ?? original,
-      description: textOf(tool["description"]),
-      paramsSchema: objectOf(tool["inputSchema"]) ?? {},
-      returnSchema: objectOf(tool["outputSchema"]) ?? null,
-      meta: serializeToolMeta(objectOf(tool["_meta"]), objectOf(tool["annotations"]), meta)
+      name: meta?.alias ?? originalName,
+      description: stringOrEmpty(tool["description"]),
+      paramsSchema: asObject(tool["inputSchema"]) ?? {},
+      returnSchema: asObject(tool["outputSchema"]) ?? null,
+      meta: formatToolMeta(asObject(tool["_meta"]), asObject(tool["annotations"]), meta)
     },
     server: config.name,
-    original,
+    originalName,
     autoApply: meta?.autoApply === true
   }
 }
@@ -70,15 +70,15 @@ export const buildCatalogue = (servers: ReadonlyArray<ServerTools>): Catalogue =
   const forbidden = new Set<string>(servers.flatMap(({ config }) => config.forbiddenTools))
   const hidden: Array<HiddenTool> = []
   for (const { config, tools } of servers) {
-    const banned = new Set(config.forbiddenTools)
+    const forbiddenHere = new Set(config.forbiddenTools)
     for (const listed of tools) {
-      const entry = toEntry(config, listed)
-      const { original, server, tool } = entry
+      const entry = toCatalogueEntry(config, listed)
+      const { originalName, server, tool } = entry
       const hide = (reason: HiddenTool["reason"]) =>
-        hidden.push({ server, original, name: tool.name, reason })
-      if (original === "") hide("no name")
-      else if (banned.has(original) || banned.has(tool.name)) {
-        forbidden.add(original).add(tool.name)
+        hidden.push({ server, originalName, name: tool.name, reason })
+      if (originalName === "") hide("no name")
+      else if (forbiddenHere.has(originalName) || forbiddenHere.has(tool.name)) {
+        forbidden.add(originalName).add(tool.name)
         hide("forbidden")
       } else if (entries.has(tool.name)) hide("name taken")
       else entries.set(tool.name, entry)

@@ -1,14 +1,14 @@
 import type { JsonObject } from "../json.ts"
-import type { SmcpTool } from "../protocol/v0_2/tools.ts"
-import { readAnnotations } from "./meta.ts"
+import type { Tool } from "../protocol/v0_2/tools.ts"
+import { parseAnnotations } from "./meta.ts"
 
 /** A tool of the office as MCP lists it: under this name, its annotations real again, with `origin` in its `_meta`. */
 export const toMcpTool = (
   name: string,
-  { description, meta, paramsSchema, returnSchema }: SmcpTool,
+  { description, meta, paramsSchema, returnSchema }: Tool,
   origin: JsonObject = {}
 ): JsonObject => {
-  const annotations = readAnnotations(meta ?? undefined)
+  const annotations = parseAnnotations(meta ?? undefined)
   return {
     name,
     description,

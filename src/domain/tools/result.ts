@@ -1,11 +1,11 @@
 import { Result } from "effect"
 import type { JsonObject } from "../json.ts"
-import { readToolResult, type ToolResult } from "../protocol/v0_2/tools.ts"
-import { codes } from "../refusal.ts"
+import { parseToolResult, type ToolResult } from "../protocol/v0_2/tools.ts"
+import { errorCodes } from "../refusal.ts"
 
 /** What an MCP server answered, as the office gets it: untouched, but `_meta` stands under `meta` (spec §6.4). */
-export const fromMcpResult = (answer: JsonObject): Result.Result<ToolResult, string> =>
-  Result.map(readToolResult(answer), (result) => {
+export const fromMcpResult = (mcpResult: JsonObject): Result.Result<ToolResult, string> =>
+  Result.map(parseToolResult(mcpResult), (result) => {
     if (result.meta === undefined) return result
     const kept = Object.entries(result.meta).filter(([key]) => !key.startsWith("a2c_"))
     return { ...result, meta: Object.fromEntries(kept) }
@@ -17,7 +17,7 @@ export const toMcpResult = ({ meta, ...rest }: ToolResult): JsonObject => ({
   ...(meta !== undefined && { _meta: meta })
 })
 
-const failed = (text: string, meta: JsonObject): ToolResult => ({
+const errorResult = (text: string, meta: JsonObject): ToolResult => ({
   content: [{ type: "text", text }],
   isError: true,
   meta
@@ -25,34 +25,35 @@ const failed = (text: string, meta: JsonObject): ToolResult => ({
 
 /** A call that failed before or instead of a tool's own answer; `code` is one of the 4001…4007. */
 export const toolError = (code: number, text: string, meta: JsonObject = {}): ToolResult =>
-  failed(text, { error_code: code, ...meta })
+  errorResult(text, { error_code: code, ...meta })
 
 /** No such tool on this Computer (4001). */
 export const toolNotFound = (name: string): ToolResult =>
-  toolError(codes.toolNotFound, `Tool '${name}' not found on this Computer`)
+  toolError(errorCodes.toolNotFound, `Tool '${name}' not found on this Computer`)
 
 /** The Computer's owner forbids the tool (4002). */
 export const toolDisabled = (name: string): ToolResult =>
-  toolError(codes.toolDisabled, `Tool '${name}' is disabled on this Computer`)
+  toolError(errorCodes.toolDisabled, `Tool '${name}' is disabled on this Computer`)
 
 /** The MCP server failed to answer (4003). */
-export const toolFailed = (why: string, details: JsonObject = {}): ToolResult =>
-  toolError(codes.toolFailed, why, details)
+export const toolFailed = (message: string, details: JsonObject = {}): ToolResult =>
+  toolError(errorCodes.toolFailed, message, details)
 
 /** A person must agree first, and nobody did (4005, spec §6.5). */
-export const confirmationRequired = (why: string): ToolResult => toolError(codes.confirmationRequired, why)
+export const confirmationRequired = (message: string): ToolResult =>
+  toolError(errorCodes.confirmationRequired, message)
 
 /** The call took longer than it may (4004): the same words on every side, both markers (spec §6.4). */
 export const toolTimedOut = (side: "agent" | "computer"): ToolResult =>
-  failed("Tool call timeout", {
-    ...(side === "computer" && { error_code: codes.toolTimeout }),
+  errorResult("Tool call timeout", {
+    ...(side === "computer" && { error_code: errorCodes.toolTimeout }),
     timeout: true,
     a2c_timeout: true
   })
 
 /** The call was given up (spec §6.3). */
 export const toolCancelled = (reason = "agent_requested"): ToolResult =>
-  failed("Tool call cancelled", { a2c_cancelled: true, a2c_cancel_reason: reason })
+  errorResult("Tool call cancelled", { a2c_cancelled: true, a2c_cancel_reason: reason })
 
 /** The protocol's code in a failed result, if it carries one. */
 export const errorCodeOf = (result: ToolResult): number | undefined => {

@@ -1,42 +1,46 @@
 import { Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { mostTimeoutSeconds } from "../../domain/protocol/v0_2/fields.ts"
+import { maxTimeoutSeconds } from "../../domain/protocol/v0_2/fields.ts"
 import type * as agentModule from "../commands/agent.ts"
-import type { AgentPlace } from "../commands/agent.ts"
-import { agentPlace } from "./agentPlace.ts"
-import { computer } from "./flags.ts"
-import { mcp } from "./mcp.ts"
-import { observed } from "./observing.ts"
+import type { AgentSharedOptions } from "../commands/agent.ts"
+import { agentBaseCommand } from "./agentPlace.ts"
+import { computerFlag } from "./flags.ts"
+import { mcpCommand } from "./mcp.ts"
+import { withTelemetry } from "./observing.ts"
 
-type AgentCommands = typeof agentModule
+type AgentActions = typeof agentModule
 
 /** A command of the Agent, patient or not; its implementation is loaded only when it runs. */
-const acting = <A>(
-  act: (commands: AgentCommands, place: AgentPlace, given: A) => Parameters<AgentCommands["asAgent"]>[1],
-  patient = false
+const runAction = <A>(
+  action: (
+    actions: AgentActions,
+    shared: AgentSharedOptions,
+    options: A
+  ) => Parameters<AgentActions["runAsAgent"]>[1],
+  retryInitialConnect = false
 ) =>
-  Effect.fn(function* (given: A) {
-    const place = yield* agentPlace
-    const commands = yield* Effect.promise(() => import("../commands/agent.ts"))
-    yield* commands.asAgent(place, act(commands, place, given), patient)
+  Effect.fn(function* (options: A) {
+    const shared = yield* agentBaseCommand
+    const actions = yield* Effect.promise(() => import("../commands/agent.ts"))
+    yield* actions.runAsAgent(shared, action(actions, shared, options), retryInitialConnect)
   })
 
-const commands = [
+const subcommands = [
   Command.make(
     "members",
     {},
-    acting((run, place) => run.members(place))
+    runAction((actions, shared) => actions.listMembers(shared))
   ).pipe(Command.withDescription("List everybody in the office")),
   Command.make(
     "tools",
-    { computer },
-    acting((run, place, given) => run.tools(place, given.computer))
+    { computer: computerFlag },
+    runAction((actions, shared, options) => actions.listTools(shared, options.computer))
   ).pipe(Command.withDescription("List the tools of the Computers")),
   Command.make(
     "call",
     {
       tool: Argument.String("tool").pipe(Argument.withDescription("name of the tool")),
-      computer,
+      computer: computerFlag,
       args: Flag.String("args").pipe(
         Flag.withMetavar("JSON"),
         Flag.withDescription("arguments, a JSON object"),
@@ -44,20 +48,20 @@ const commands = [
       ),
       timeout: Flag.Int("timeout").pipe(
         Flag.withMetavar("SECONDS"),
-        Flag.withDescription(`how long the call may take, 1 to ${mostTimeoutSeconds} [default: 60]`),
+        Flag.withDescription(`how long the call may take, 1 to ${maxTimeoutSeconds} [default: 60]`),
         Flag.filter(
-          (time) => time >= 1 && time <= mostTimeoutSeconds,
-          () => `a number from 1 to ${mostTimeoutSeconds}`
+          (time) => time >= 1 && time <= maxTimeoutSeconds,
+          () => `a number from 1 to ${maxTimeoutSeconds}`
         ),
         Flag.withDefault(60)
       )
     },
-    Effect.fn(function* ({ args, ...given }) {
-      const place = yield* agentPlace
-      const run = yield* Effect.promise(() => import("../commands/agent.ts"))
+    Effect.fn(function* ({ args, ...options }) {
+      const shared = yield* agentBaseCommand
+      const actions = yield* Effect.promise(() => import("../commands/agent.ts"))
       // Before anything is connected: what is wrong with them needs no Server to say.
-      const params = yield* run.readArgs(args)
-      yield* run.asAgent(place, run.call(place, { ...given, params }))
+      const params = yield* actions.parseToolArguments(args)
+      yield* actions.runAsAgent(shared, actions.callTool(shared, { ...options, params }))
     })
   ).pipe(
     Command.withDescription("Call a tool; exits with 2 when the tool itself failed. Ctrl-C cancels the call"),
@@ -71,7 +75,7 @@ const commands = [
   Command.make(
     "desktop",
     {
-      computer,
+      computer: computerFlag,
       size: Flag.Int("size").pipe(
         Flag.withDescription("at most so many windows"),
         Flag.filter(
@@ -86,32 +90,32 @@ const commands = [
         Flag.optional
       )
     },
-    acting((run, place, given) => run.desktop(place, given))
+    runAction((actions, shared, options) => actions.showDesktop(shared, options))
   ).pipe(Command.withDescription("Show the windows of the Computers")),
   Command.make(
     "config",
-    { computer },
-    acting((run, _place, given) => run.config(given.computer))
+    { computer: computerFlag },
+    runAction((actions, _shared, options) => actions.showConfig(options.computer))
   ).pipe(Command.withDescription("Show the configuration of the Computers, without secrets")),
   Command.make(
     "resources",
     {
-      computer,
+      computer: computerFlag,
       mcpServer: Flag.String("mcp-server").pipe(
         Flag.withMetavar("NAME"),
         Flag.withDescription("only those of this MCP server"),
         Flag.optional
       )
     },
-    acting((run, place, given) => run.resources(place, given))
+    runAction((actions, shared, options) => actions.listResources(shared, options))
   ).pipe(Command.withDescription("List the resources of the Computers' MCP servers")),
   Command.make(
     "dpe",
     {
       uri: Argument.String("uri").pipe(Argument.withDescription("dpe:// URI of a document")),
-      computer
+      computer: computerFlag
     },
-    acting((run, place, given) => run.dpe(place, given))
+    runAction((actions, shared, options) => actions.resolveDpe(shared, options))
   ).pipe(Command.withDescription("Turn a document's URI into one that can be fetched")),
   Command.make(
     "find",
@@ -120,7 +124,7 @@ const commands = [
         Argument.withDescription("documents that hold any of these words"),
         Argument.variadic()
       ),
-      computer,
+      computer: computerFlag,
       fileType: Flag.String("file-type").pipe(Flag.withDescription("only files of this type"), Flag.optional),
       limit: Flag.Int("limit").pipe(
         Flag.withDescription("at most so many [default: 20]"),
@@ -128,15 +132,18 @@ const commands = [
       ),
       offset: Flag.Int("offset").pipe(Flag.withDescription("leave out so many"), Flag.withDefault(0))
     },
-    acting((run, place, given) => run.find(place, given))
+    runAction((actions, shared, options) => actions.findDocuments(shared, options))
   ).pipe(Command.withDescription("Find documents")),
   Command.make(
     "watch",
     {},
-    acting((run, place) => run.watch(place), true)
+    runAction((actions, shared) => actions.watchEvents(shared), true)
   ).pipe(Command.withDescription("Print what happens in the office until Ctrl-C")),
-  mcp
+  mcpCommand
 ] as const
 
 /** `a2c agent`. */
-export const agent = agentPlace.pipe(Command.withSubcommands(commands), observed("a2c-agent"))
+export const agentCommand = agentBaseCommand.pipe(
+  Command.withSubcommands(subcommands),
+  withTelemetry("a2c-agent")
+)

@@ -2,7 +2,7 @@ import { Command, Flag } from "effect/cli"
 import { agentName, office, serverUrl, tokenFile } from "./flags.ts"
 
 /** `a2c agent` without its commands: who the Agent is and where, which all of them take. */
-export const agentPlace = Command.make("agent").pipe(
+export const agentBaseCommand = Command.make("agent").pipe(
   Command.withSharedFlags({
     server: serverUrl,
     office,

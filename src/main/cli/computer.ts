@@ -10,16 +10,16 @@ import {
   tokenFile,
   watch
 } from "./flags.ts"
-import { observed } from "./observing.ts"
+import { withTelemetry } from "./observing.ts"
 
-const check = Command.make(
+const checkCommand = Command.make(
   "check",
   {
     files: Argument.String("file").pipe(
       Argument.withDescription("configuration, in any of the dialects"),
       Argument.variadic({ min: 1 })
     ),
-    given: inputValues,
+    inputs: inputValues,
     json: Flag.Boolean("json").pipe(Flag.withDescription("print JSON"), Flag.withDefault(false))
   },
   Effect.fn(function* (options) {
@@ -36,15 +36,15 @@ const check = Command.make(
 )
 
 /** `a2c computer`. */
-export const computer = Command.make(
+export const computerCommand = Command.make(
   "computer",
   {
     server: serverUrl,
     tokenFile,
     office: Flag.optional(office),
     name: computerName,
-    config: configFiles,
-    input: inputValues,
+    configFiles,
+    inputs: inputValues,
     watch,
     interactive: Flag.Boolean("interactive").pipe(
       Flag.withAlias("i"),
@@ -99,6 +99,6 @@ export const computer = Command.make(
       description: "Start the servers, run commands, and end; no office is needed"
     }
   ]),
-  observed("a2c-computer"),
-  Command.withSubcommands([check])
+  withTelemetry("a2c-computer"),
+  Command.withSubcommands([checkCommand])
 )

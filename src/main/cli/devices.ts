@@ -1,37 +1,37 @@
 import { Config, Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
-import { usualGatewayLimits } from "../../application/devices/DeviceLimits.ts"
+import { defaultGatewayLimits } from "../../application/devices/DeviceLimits.ts"
 import {
   approve,
   computerName,
   configFiles,
-  count,
+  positiveIntFlag,
   inputValues,
   listenHost,
-  listenPort,
-  mcpToken,
-  seconds,
+  portFlag,
+  mcpTokenFlag,
+  secondsFlag,
   watch
 } from "./flags.ts"
 
 /** Where devices are expected unless told otherwise. */
-const usualPort = 7071
+const defaultPort = 7071
 
-const token = Flag.Redacted("token").pipe(
+const deviceTokenFlag = Flag.Redacted("token").pipe(
   Flag.withDescription("what a device must show; better by [env A2C_DEVICES_TOKEN]"),
   Flag.withFallbackConfig(Config.Redacted("A2C_DEVICES_TOKEN")),
   Flag.optional
 )
 
-const gateway = Command.make(
+const gatewayCommand = Command.make(
   "gateway",
   {
-    tcp: listenPort(
+    tcp: portFlag(
       "tcp",
-      `port on which devices connect, 0 for a free one [env A2C_DEVICES_TCP; default: ${usualPort}]`
-    ).pipe(Flag.withFallbackConfig(Config.Int("A2C_DEVICES_TCP")), Flag.withDefault(usualPort)),
+      `port on which devices connect, 0 for a free one [env A2C_DEVICES_TCP; default: ${defaultPort}]`
+    ).pipe(Flag.withFallbackConfig(Config.Int("A2C_DEVICES_TCP")), Flag.withDefault(defaultPort)),
     host: listenHost,
-    token,
+    token: deviceTokenFlag,
     tokens: Flag.String("tokens").pipe(
       Flag.withMetavar("FILE"),
       Flag.withDescription('a token for each device: {"lamp": "…"} names each and lets nobody else in'),
@@ -42,21 +42,41 @@ const gateway = Command.make(
       Flag.withDefault(false)
     ),
     http: Flag.optional(
-      listenPort("http", "publish the devices as an MCP server over Streamable HTTP, 0 for a free port")
+      portFlag("http", "publish the devices as an MCP server over Streamable HTTP, 0 for a free port")
     ),
-    mcpToken: mcpToken("mcp-token"),
+    mcpToken: mcpTokenFlag("mcp-token"),
     acknowledge: Flag.Boolean("acknowledge").pipe(
       Flag.withDescription("tell devices what became of their registration; they must know such a message"),
       Flag.withDefault(false)
     ),
-    mostDevices: count("max-devices", 65_535, usualGatewayLimits.mostDevices, "connections at once"),
-    mostServices: count("max-services", 10_000, usualGatewayLimits.mostServices, "services of one device"),
-    mostCalls: count("max-calls", 10_000, usualGatewayLimits.mostCalls, "calls of one device at once"),
-    largest: count("max-payload", 64 * 1024 * 1024, usualGatewayLimits.largest, "bytes of one message"),
-    callTimeout: seconds("timeout", usualGatewayLimits.callTimeout, "how long a call may take"),
-    idleTime: seconds(
+    maxDevices: positiveIntFlag(
+      "max-devices",
+      65_535,
+      defaultGatewayLimits.maxDevices,
+      "connections at once"
+    ),
+    maxServices: positiveIntFlag(
+      "max-services",
+      10_000,
+      defaultGatewayLimits.maxServices,
+      "services of one device"
+    ),
+    maxCalls: positiveIntFlag(
+      "max-calls",
+      10_000,
+      defaultGatewayLimits.maxCalls,
+      "calls of one device at once"
+    ),
+    maxPayloadBytes: positiveIntFlag(
+      "max-payload",
+      64 * 1024 * 1024,
+      defaultGatewayLimits.maxPayloadBytes,
+      "bytes of one message"
+    ),
+    callTimeout: secondsFlag("timeout", defaultGatewayLimits.callTimeout, "how long a call may take"),
+    idleTimeout: secondsFlag(
       "idle",
-      usualGatewayLimits.idleTime,
+      defaultGatewayLimits.idleTimeout,
       "a device that is silent for so long is gone; `a2c devices connect` speaks once a minute"
     )
   },
@@ -79,28 +99,28 @@ const gateway = Command.make(
 )
 
 /** `HOST:PORT`, where the host may be an IPv6 address in brackets. */
-const readPlace = (text: string): Option.Option<{ readonly host: string; readonly port: number }> => {
+const parseHostPort = (text: string): Option.Option<{ readonly host: string; readonly port: number }> => {
   const [, bracketed, plain, digits = ""] = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(text) ?? []
   const host = bracketed ?? plain
   const port = Number(digits)
   return host === undefined || port < 1 || port > 65_535 ? Option.none() : Option.some({ host, port })
 }
 
-const connect = Command.make(
+const connectCommand = Command.make(
   "connect",
   {
-    to: Flag.String("to").pipe(
+    address: Flag.String("to").pipe(
       Flag.withMetavar("HOST:PORT"),
       Flag.withDescription("where the device server is [env A2C_DEVICES_TO]"),
       Flag.withFallbackConfig(Config.String("A2C_DEVICES_TO")),
-      Flag.filterMap(readPlace, () => "a place like 127.0.0.1:7071")
+      Flag.filterMap(parseHostPort, () => "a place like 127.0.0.1:7071")
     ),
     name: computerName.pipe(
       Flag.withDescription("name to go by at the device server [env A2C_NAME; default: the host's name]")
     ),
-    token,
-    config: configFiles,
-    input: inputValues,
+    token: deviceTokenFlag,
+    configFiles,
+    inputs: inputValues,
     watch,
     approve
   },
@@ -119,7 +139,7 @@ const connect = Command.make(
 )
 
 /** `a2c devices`. */
-export const devices = Command.make("devices").pipe(
+export const devicesCommand = Command.make("devices").pipe(
   Command.withDescription("Devices of the AI降临派 TCP protocol: take them in, or be one"),
-  Command.withSubcommands([gateway, connect])
+  Command.withSubcommands([gatewayCommand, connectCommand])
 )

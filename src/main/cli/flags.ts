@@ -4,7 +4,10 @@ import { Flag } from "effect/cli"
 import { Identifier } from "../../domain/protocol/v0_2/fields.ts"
 
 /** Offices and members are named by texts that the protocol takes. */
-const named = Flag.filter(Schema.is(Identifier), () => "a text that is not empty, of at most 256 characters")
+const requireIdentifier = Flag.filter(
+  Schema.is(Identifier),
+  () => "a text that is not empty, of at most 256 characters"
+)
 
 /** Where the Server is. */
 export const serverUrl = Flag.String("server").pipe(
@@ -33,7 +36,7 @@ export const office = Flag.String("office").pipe(
   Flag.withMetavar("ID"),
   Flag.withDescription("office to join [env A2C_OFFICE]"),
   Flag.withFallbackConfig(Config.String("A2C_OFFICE")),
-  named
+  requireIdentifier
 )
 
 /** The name of a member; an Agent at a terminal seldom needs one of its own. */
@@ -42,7 +45,7 @@ export const agentName = Flag.String("name").pipe(
   Flag.withDescription("name of this Agent [env A2C_NAME; default: a2c-agent]"),
   Flag.withFallbackConfig(Config.String("A2C_NAME")),
   Flag.withDefault("a2c-agent"),
-  named
+  requireIdentifier
 )
 
 /** The name under which a Computer is called. */
@@ -53,11 +56,11 @@ export const computerName = Flag.String("name").pipe(
   ),
   Flag.withFallbackConfig(Config.String("A2C_NAME")),
   Flag.withDefault(hostname()),
-  named
+  requireIdentifier
 )
 
 /** Which Computer is meant; all of them, or the one that fits, when it is left out. */
-export const computer = Flag.String("computer").pipe(
+export const computerFlag = Flag.String("computer").pipe(
   Flag.withMetavar("NAME"),
   Flag.withDescription("which Computer is meant"),
   Flag.optional
@@ -108,7 +111,7 @@ export const listenHost = Flag.String("host").pipe(
 )
 
 /** A port a service of ours listens on. */
-export const listenPort = (name: string, description: string) =>
+export const portFlag = (name: string, description: string) =>
   Flag.Int(name).pipe(
     Flag.withMetavar("PORT"),
     Flag.withDescription(description),
@@ -119,7 +122,7 @@ export const listenPort = (name: string, description: string) =>
   )
 
 /** What clients of a published MCP server must show. */
-export const mcpToken = (name: string) =>
+export const mcpTokenFlag = (name: string) =>
   Flag.Redacted(name).pipe(
     Flag.withDescription("what clients over HTTP must show as bearer token; better by [env A2C_MCP_TOKEN]"),
     Flag.withFallbackConfig(Config.Redacted("A2C_MCP_TOKEN")),
@@ -127,10 +130,10 @@ export const mcpToken = (name: string) =>
   )
 
 /** A flag that may be repeated. */
-export const repeated = <A>(flag: Flag.Flag<A>, description: string): Flag.Flag<ReadonlyArray<A>> =>
+export const repeatable = <A>(flag: Flag.Flag<A>, description: string): Flag.Flag<ReadonlyArray<A>> =>
   flag.pipe(Flag.withDescription(`${description}; may be repeated`), Flag.atLeast(0))
 
-const withCommas = <A extends string>(value: Schema.Codec<A, string>) =>
+const commaSeparatedSchema = <A extends string>(value: Schema.Codec<A, string>) =>
   Schema.String.pipe(
     Schema.decodeTo(Schema.Array(Schema.Trim.pipe(Schema.decodeTo(value))), {
       decode: SchemaGetter.split(),
@@ -139,7 +142,7 @@ const withCommas = <A extends string>(value: Schema.Codec<A, string>) =>
   )
 
 /** A flag that may be repeated, and whose variable holds as many values with commas between them. */
-export const listed = <A extends string>(
+export const repeatableOrCommaSeparated = <A extends string>(
   flag: Flag.Flag<A>,
   value: Schema.Codec<A, string>,
   variable: string,
@@ -148,31 +151,31 @@ export const listed = <A extends string>(
   flag.pipe(
     Flag.withDescription(`${description}; may be repeated [env ${variable}, with commas]`),
     Flag.atLeast(1),
-    Flag.withFallbackConfig(Config.schema(withCommas(value), variable)),
+    Flag.withFallbackConfig(Config.schema(commaSeparatedSchema(value), variable)),
     Flag.withDefault<ReadonlyArray<A>>([])
   )
 
 /** A number of something, at least one. */
-export const count = (name: string, most: number, usual: number, what: string) =>
+export const positiveIntFlag = (name: string, max: number, defaultValue: number, description: string) =>
   Flag.Int(name).pipe(
     Flag.withMetavar("NUMBER"),
-    Flag.withDescription(`${what} [default: ${usual}]`),
+    Flag.withDescription(`${description} [default: ${defaultValue}]`),
     Flag.filter(
-      (number) => number >= 1 && number <= most,
-      () => `a number from 1 to ${most}`
+      (number) => number >= 1 && number <= max,
+      () => `a number from 1 to ${max}`
     ),
-    Flag.withDefault(usual)
+    Flag.withDefault(defaultValue)
   )
 
 /** A time in whole seconds, up to a day. */
-export const seconds = (name: string, usual: Duration.Duration, what: string) =>
+export const secondsFlag = (name: string, defaultValue: Duration.Duration, description: string) =>
   Flag.Int(name).pipe(
     Flag.withMetavar("SECONDS"),
-    Flag.withDescription(`${what} [default: ${Duration.toSeconds(usual)}]`),
+    Flag.withDescription(`${description} [default: ${Duration.toSeconds(defaultValue)}]`),
     Flag.filter(
       (number) => number >= 1 && number <= 86_400,
       () => "a number from 1 to 86400"
     ),
     Flag.map(Duration.seconds),
-    Flag.withDefault(usual)
+    Flag.withDefault(defaultValue)
   )

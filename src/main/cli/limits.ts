@@ -1,171 +1,173 @@
 import { Config, Duration, Record } from "effect"
 import { Flag } from "effect/cli"
 import { Limits } from "../../application/server/Limits.ts"
-import { mostIdentifierLength } from "../../domain/protocol/v0_2/fields.ts"
+import { maxIdentifierLength } from "../../domain/protocol/v0_2/fields.ts"
 
 /** A limit as operators set it: counts and bytes as they are, times in seconds. */
 interface LimitRow {
   readonly flag: string
   readonly metavar: "NUMBER" | "BYTES" | "SECONDS"
-  readonly least: number
-  readonly most: number
-  readonly meaning: string
+  readonly min: number
+  readonly max: number
+  readonly description: string
   /** What whoever exceeds it is told. */
-  readonly answer: string
+  readonly consequence: string
 }
 
 /** 0 stands for no limit. */
-const count = { metavar: "NUMBER", least: 0, most: 1_000_000_000 } as const
-const bytes = { metavar: "BYTES", least: 0, most: 2 ** 40 } as const
-const seconds = { metavar: "SECONDS", least: 0, most: 604_800 } as const
-const length = { metavar: "NUMBER", least: 1, most: mostIdentifierLength } as const
+const countRange = { metavar: "NUMBER", min: 0, max: 1_000_000_000 } as const
+const byteRange = { metavar: "BYTES", min: 0, max: 2 ** 40 } as const
+const secondsRange = { metavar: "SECONDS", min: 0, max: 604_800 } as const
+const lengthRange = { metavar: "NUMBER", min: 1, max: maxIdentifierLength } as const
 
 /** Every limit of a Server: flags, variables and docs/limits.md come from here. */
-const rows = {
+const limitRows = {
   messagesPerSecond: {
-    ...count,
+    ...countRange,
     flag: "max-messages-per-second",
-    meaning: "messages of one member in a second on average, answers not counted",
-    answer:
+    description: "messages of one member in a second on average, answers not counted",
+    consequence:
       "429 with `retry_after`; reports and cancellations are dropped; closed when it goes on at more than twice the rate"
   },
   messageBurst: {
-    ...count,
+    ...countRange,
     flag: "max-message-burst",
-    meaning: "messages of one member at once",
-    answer: "as above"
+    description: "messages of one member at once",
+    consequence: "as above"
   },
   callsPerAgent: {
-    ...count,
+    ...countRange,
     flag: "max-calls-per-agent",
-    meaning: "calls of one Agent that wait for their answer",
-    answer: "429"
+    description: "calls of one Agent that wait for their answer",
+    consequence: "429"
   },
   callsPerComputer: {
-    ...count,
+    ...countRange,
     flag: "max-calls-per-computer",
-    meaning: "calls to one Computer that wait for its answer",
-    answer: "429 to the Agent"
+    description: "calls to one Computer that wait for its answer",
+    consequence: "429 to the Agent"
   },
   connections: {
-    ...count,
+    ...countRange,
     flag: "max-connections",
-    meaning: "connections to this Server",
-    answer: "`connect_error` with 503 and reason `too_many_connections`"
+    description: "connections to this Server",
+    consequence: "`connect_error` with 503 and reason `too_many_connections`"
   },
   offices: {
-    ...count,
+    ...countRange,
     flag: "max-offices",
-    meaning: "offices at once",
-    answer: "the join is answered `[false, reason]`"
+    description: "offices at once",
+    consequence: "the join is answered `[false, reason]`"
   },
   membersPerOffice: {
-    ...count,
+    ...countRange,
     flag: "max-members-per-office",
-    meaning: "members of one office",
-    answer: "the join is answered `[false, reason]`"
+    description: "members of one office",
+    consequence: "the join is answered `[false, reason]`"
   },
   nameLength: {
-    ...length,
+    ...lengthRange,
     flag: "max-name-length",
-    meaning: "characters of the name of a member",
-    answer: "the join is answered `[false, reason]`"
+    description: "characters of the name of a member",
+    consequence: "the join is answered `[false, reason]`"
   },
   officeLength: {
-    ...length,
+    ...lengthRange,
     flag: "max-office-length",
-    meaning: "characters of an office id",
-    answer: "the join is answered `[false, reason]`"
+    description: "characters of an office id",
+    consequence: "the join is answered `[false, reason]`"
   },
   requestIdLength: {
-    ...length,
+    ...lengthRange,
     flag: "max-request-id-length",
-    meaning: "characters of a request id",
-    answer: "400; a cancellation is dropped"
+    description: "characters of a request id",
+    consequence: "400; a cancellation is dropped"
   },
-  joinTime: {
-    ...seconds,
+  joinTimeout: {
+    ...secondsRange,
     flag: "join-time",
-    meaning: "how long a connection may sit in no office",
-    answer: "closed"
+    description: "how long a connection may sit in no office",
+    consequence: "closed"
   },
-  idleTime: {
-    ...seconds,
+  idleTimeout: {
+    ...secondsRange,
     flag: "idle-time",
-    meaning: "how long a member may neither send nor be sent anything",
-    answer: "closed"
+    description: "how long a member may neither send nor be sent anything",
+    consequence: "closed"
   },
-  backlogNotices: {
-    ...bytes,
+  notificationBacklogBytes: {
+    ...byteRange,
     flag: "max-notice-backlog",
-    meaning: "bytes that wait for a member before notifications to it are put off",
-    answer: "told later, and only what still matters; closed when that is more than 8192 notifications"
+    description: "bytes that wait for a member before notifications to it are put off",
+    consequence: "told later, and only what still matters; closed when that is more than 8192 notifications"
   },
   backlogBytes: {
-    ...bytes,
+    ...byteRange,
     flag: "max-backlog",
-    meaning: "bytes that wait for a member",
-    answer: "closed; from half of it on new calls of an Agent are answered with 429"
+    description: "bytes that wait for a member",
+    consequence: "closed; from half of it on new calls of an Agent are answered with 429"
   }
 } satisfies { readonly [L in keyof Limits]: LimitRow }
 
-type Settings = { readonly [L in keyof Limits]: number }
+type LimitSettings = { readonly [L in keyof Limits]: number }
 
-const openEnd = (number: number): number => (number === 0 ? Number.POSITIVE_INFINITY : number)
+const zeroToInfinity = (number: number): number => (number === 0 ? Number.POSITIVE_INFINITY : number)
 
 /** The limits that an operator has set. */
-export const limitsOf = ({ idleTime, joinTime, ...counts }: Settings): Limits => ({
-  ...Record.map(counts, openEnd),
-  idleTime: Duration.seconds(openEnd(idleTime)),
-  joinTime: Duration.seconds(openEnd(joinTime))
+export const toLimits = ({ idleTimeout, joinTimeout, ...counts }: LimitSettings): Limits => ({
+  ...Record.map(counts, zeroToInfinity),
+  idleTimeout: Duration.seconds(zeroToInfinity(idleTimeout)),
+  joinTimeout: Duration.seconds(zeroToInfinity(joinTimeout))
 })
 
 /** The other way round. */
-const settingsOf = ({ idleTime, joinTime, ...counts }: Limits): Settings => {
-  const number = (limit: number) => (limit === Number.POSITIVE_INFINITY ? 0 : limit)
+const toLimitSettings = ({ idleTimeout, joinTimeout, ...counts }: Limits): LimitSettings => {
+  const infinityToZero = (limit: number) => (limit === Number.POSITIVE_INFINITY ? 0 : limit)
   return {
-    ...Record.map(counts, number),
-    idleTime: number(Duration.toSeconds(idleTime)),
-    joinTime: number(Duration.toSeconds(joinTime))
+    ...Record.map(counts, infinityToZero),
+    idleTimeout: infinityToZero(Duration.toSeconds(idleTimeout)),
+    joinTimeout: infinityToZero(Duration.toSeconds(joinTimeout))
   }
 }
 
-const usual = settingsOf(Limits.defaultValue())
+const defaultSettings = toLimitSettings(Limits.defaultValue())
 
-const variableOf = ({ flag }: LimitRow): string => `A2C_${flag.toUpperCase().replaceAll("-", "_")}`
+const envVariableOf = ({ flag }: LimitRow): string => `A2C_${flag.toUpperCase().replaceAll("-", "_")}`
 
-const range = ({ least, most }: LimitRow): string =>
-  least === 0 ? `a number up to ${most}, or 0 for no limit` : `a number from ${least} to ${most}`
+const formatRange = ({ min, max }: LimitRow): string =>
+  min === 0 ? `a number up to ${max}, or 0 for no limit` : `a number from ${min} to ${max}`
 
-const none = ({ least }: LimitRow): string => (least === 0 ? ", 0 for no limit" : "")
+const formatUnlimited = ({ min }: LimitRow): string => (min === 0 ? ", 0 for no limit" : "")
 
 /** A flag for every limit. */
-export const limitFlags = Record.map(rows, (row: LimitRow, name) =>
+export const limitFlags = Record.map(limitRows, (row: LimitRow, name) =>
   Flag.Int(row.flag).pipe(
     Flag.withMetavar(row.metavar),
-    Flag.withDescription(`${row.meaning}${none(row)} [env ${variableOf(row)}; default: ${usual[name]}]`),
-    Flag.withFallbackConfig(Config.Int(variableOf(row))),
-    Flag.withDefault(usual[name]),
+    Flag.withDescription(
+      `${row.description}${formatUnlimited(row)} [env ${envVariableOf(row)}; default: ${defaultSettings[name]}]`
+    ),
+    Flag.withFallbackConfig(Config.Int(envVariableOf(row))),
+    Flag.withDefault(defaultSettings[name]),
     Flag.filter(
-      (number) => number >= row.least && number <= row.most,
-      () => range(row)
+      (number) => number >= row.min && number <= row.max,
+      () => formatRange(row)
     )
   )
 )
 
-const line = (...cells: ReadonlyArray<string>): string => `| ${cells.join(" | ")} |`
+const tableRow = (...cells: ReadonlyArray<string>): string => `| ${cells.join(" | ")} |`
 
 /** What docs/limits.md says about every limit. */
 export const limitsTable: string = [
-  line("limit", "flag", "variable", "default", "what happens beyond it"),
-  line("---", "---", "---", "---", "---"),
-  ...Record.toEntries<keyof Limits, LimitRow>(rows).map(([name, row]) =>
-    line(
-      row.meaning,
+  tableRow("limit", "flag", "variable", "default", "what happens beyond it"),
+  tableRow("---", "---", "---", "---", "---"),
+  ...Record.toEntries<keyof Limits, LimitRow>(limitRows).map(([name, row]) =>
+    tableRow(
+      row.description,
       `\`--${row.flag} ${row.metavar}\``,
-      `\`${variableOf(row)}\``,
-      usual[name] === 0 ? "0, none" : String(usual[name]),
-      row.answer
+      `\`${envVariableOf(row)}\``,
+      defaultSettings[name] === 0 ? "0, none" : String(defaultSettings[name]),
+      row.consequence
     )
   )
 ].join("\n")

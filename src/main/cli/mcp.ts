@@ -1,10 +1,10 @@
 import { Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { leastNameBudget, usualNameBudget } from "../../domain/bridge/names.ts"
-import { agentPlace } from "./agentPlace.ts"
-import { listenHost, listenPort, mcpToken } from "./flags.ts"
+import { lowestMaxNameLength, defaultMaxNameLength } from "../../domain/bridge/names.ts"
+import { agentBaseCommand } from "./agentPlace.ts"
+import { listenHost, portFlag, mcpTokenFlag } from "./flags.ts"
 
-const hostConfig = Command.make(
+const hostConfigCommand = Command.make(
   "config",
   {
     host: Argument.String("host").pipe(
@@ -19,9 +19,9 @@ const hostConfig = Command.make(
     )
   },
   Effect.fn(function* ({ host, url }) {
-    const place = yield* agentPlace
+    const shared = yield* agentBaseCommand
     const { printHostConfig } = yield* Effect.promise(() => import("../commands/hostConfig.ts"))
-    yield* printHostConfig({ ...place, host, url: Option.getOrUndefined(url) })
+    yield* printHostConfig({ ...shared, host, url: Option.getOrUndefined(url) })
   })
 ).pipe(
   Command.withDescription("Print what an MCP host's configuration needs to use the office"),
@@ -35,31 +35,31 @@ const hostConfig = Command.make(
 )
 
 /** `a2c agent mcp`. */
-export const mcp = Command.make(
+export const mcpCommand = Command.make(
   "mcp",
   {
     http: Flag.optional(
-      listenPort("http", "serve Streamable HTTP on this port, 0 for a free one; stdio without it")
+      portFlag("http", "serve Streamable HTTP on this port, 0 for a free one; stdio without it")
     ),
     host: listenHost,
-    token: mcpToken("token"),
+    token: mcpTokenFlag("token"),
     tools: Flag.Literals("tools", ["auto", "all", "search"]).pipe(
       Flag.withDescription("list all tools, or three to find and call them; auto searches above 60 tools"),
       Flag.withDefault("auto")
     ),
-    pin: Flag.String("pin").pipe(
+    pinnedTools: Flag.String("pin").pipe(
       Flag.withMetavar("PATTERN"),
       Flag.withDescription("list these tools even when others are searched: 'desk/read*'; may be repeated"),
       Flag.atLeast(0)
     ),
-    nameBudget: Flag.Int("name-budget").pipe(
+    maxNameLength: Flag.Int("name-budget").pipe(
       Flag.withMetavar("CHARACTERS"),
       Flag.withDescription("longest name of a tool, 24 to 128 [default: 45]"),
       Flag.filter(
-        (budget) => budget >= leastNameBudget && budget <= 128,
+        (budget) => budget >= lowestMaxNameLength && budget <= 128,
         () => "a number from 24 to 128"
       ),
-      Flag.withDefault(usualNameBudget)
+      Flag.withDefault(defaultMaxNameLength)
     ),
     timeout: Flag.Int("timeout").pipe(
       Flag.withMetavar("SECONDS"),
@@ -72,11 +72,11 @@ export const mcp = Command.make(
     )
   },
   Effect.fn(function* (options) {
-    const place = yield* agentPlace
-    const { asAgent } = yield* Effect.promise(() => import("../commands/agent.ts"))
+    const shared = yield* agentBaseCommand
+    const { runAsAgent } = yield* Effect.promise(() => import("../commands/agent.ts"))
     const { publishOffice } = yield* Effect.promise(() => import("../commands/officeServer.ts"))
     // A host that starts us waits for its answers, and says what went wrong; over HTTP nobody is there to start us again.
-    yield* asAgent(place, publishOffice(place, options), Option.isSome(options.http))
+    yield* runAsAgent(shared, publishOffice(shared, options), Option.isSome(options.http))
   })
 ).pipe(
   Command.withDescription(
@@ -86,5 +86,5 @@ export const mcp = Command.make(
     { command: "a2c agent --office team mcp", description: "Over stdio: what a host starts" },
     { command: "a2c agent --office team mcp --http 7080", description: "At http://127.0.0.1:7080/mcp" }
   ]),
-  Command.withSubcommands([hostConfig])
+  Command.withSubcommands([hostConfigCommand])
 )

@@ -3,7 +3,7 @@ import { Command, Flag, GlobalFlag } from "effect/cli"
 import { LogFormat } from "../../adapters/node/TerminalLog.ts"
 import { CommandFailed } from "../failure.ts"
 
-const logFormat = GlobalFlag.Setting("log-format")({
+const logFormatFlag = GlobalFlag.Setting("log-format")({
   flag: Flag.Literals("log-format", ["human", "json"]).pipe(
     Flag.withDescription("write the log for people, or as a JSON object per line [env A2C_LOG_FORMAT]"),
     Flag.withFallbackConfig(Config.Literals(["human", "json"], "A2C_LOG_FORMAT")),
@@ -11,7 +11,7 @@ const logFormat = GlobalFlag.Setting("log-format")({
   )
 })
 
-const otlp = GlobalFlag.Setting("otlp")({
+const otlpFlag = GlobalFlag.Setting("otlp")({
   flag: Flag.String("otlp").pipe(
     Flag.withMetavar("URL"),
     Flag.withDescription(
@@ -27,7 +27,7 @@ const otlp = GlobalFlag.Setting("otlp")({
 })
 
 /** Levels as the flag `--log-level` spells them. */
-const levels = {
+const logLevels = {
   all: "All",
   trace: "Trace",
   debug: "Debug",
@@ -39,55 +39,57 @@ const levels = {
   none: "None"
 } as const
 
-const isLevel = (text: string): text is keyof typeof levels => Object.hasOwn(levels, text)
+const isLogLevel = (text: string): text is keyof typeof logLevels => Object.hasOwn(logLevels, text)
 
 /** The level of the environment counts where the command line names none. */
-const level = Layer.unwrap(
+const logLevelLayer = Layer.unwrap(
   Effect.gen(function* () {
     const given = yield* GlobalFlag.LogLevel
     const wanted = yield* Effect.orDie(Config.option(Config.String("A2C_LOG_LEVEL")))
     if (Option.isSome(given) || Option.isNone(wanted)) return Layer.empty
     const text = wanted.value.toLowerCase()
-    return isLevel(text)
-      ? Layer.succeed(References.MinimumLogLevel, levels[text])
+    return isLogLevel(text)
+      ? Layer.succeed(References.MinimumLogLevel, logLevels[text])
       : yield* new CommandFailed({
-          message: `A2C_LOG_LEVEL: expected ${Object.keys(levels).join("|")}, got ${JSON.stringify(wanted.value)}`
+          message: `A2C_LOG_LEVEL: expected ${Object.keys(logLevels).join("|")}, got ${JSON.stringify(wanted.value)}`
         })
   })
 )
 
-const format = Layer.effect(
+const logFormatLayer = Layer.effect(
   LogFormat,
-  Effect.map(logFormat, (wanted) => wanted)
+  Effect.map(logFormatFlag, (wanted) => wanted)
 )
 
 /** The same commands with a log as `--log-format`, `--log-level` and the environment want it. */
-export const logging = <Name extends string, Input, E, R, Context>(
+export const withLogging = <Name extends string, Input, E, R, Context>(
   command: Command.Command<Name, Input, Context, E, R>
 ) =>
   command.pipe(
-    Command.provide(Layer.merge(level, format)),
-    Command.withGlobalFlags([logFormat, GlobalFlag.LogLevel])
+    Command.provide(Layer.merge(logLevelLayer, logFormatLayer)),
+    Command.withGlobalFlags([logFormatFlag, GlobalFlag.LogLevel])
   )
 
 /** Where a collector is, by the flag or by what the OpenTelemetry specification calls the variables. */
-const endpoints = [
+const otlpEndpointVariables = [
   "OTEL_EXPORTER_OTLP_ENDPOINT",
   "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
   "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"
 ]
 
 /** Traces and metrics of a program of this name, if anybody wants them. Its modules are loaded only then. */
-const telemetry = (service: string) =>
+const telemetryLayer = (service: string) =>
   Layer.unwrap(
     Effect.gen(function* () {
-      const given = yield* otlp
-      const set = yield* Effect.forEach(endpoints, (name) => Effect.orDie(Config.option(Config.String(name))))
+      const given = yield* otlpFlag
+      const set = yield* Effect.forEach(otlpEndpointVariables, (name) =>
+        Effect.orDie(Config.option(Config.String(name)))
+      )
       if (Option.isNone(given) && set.every((one) => Option.isNone(one) || one.value === "")) {
         return Layer.empty
       }
-      const { exporting } = yield* Effect.promise(() => import("../telemetry.ts"))
-      const exporter = exporting(service)
+      const { otlpLayer } = yield* Effect.promise(() => import("../telemetry.ts"))
+      const exporter = otlpLayer(service)
       return Option.isNone(given)
         ? exporter
         : Layer.provide(
@@ -101,7 +103,7 @@ const telemetry = (service: string) =>
   )
 
 /** The same command with `--otlp`: it exports traces and metrics as a program of this name. */
-export const observed =
+export const withTelemetry =
   (service: string) =>
   <Name extends string, Input, E, R, Context>(command: Command.Command<Name, Input, Context, E, R>) =>
-    command.pipe(Command.provide(telemetry(service)), Command.withGlobalFlags([otlp]))
+    command.pipe(Command.provide(telemetryLayer(service)), Command.withGlobalFlags([otlpFlag]))

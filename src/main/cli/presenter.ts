@@ -2,15 +2,18 @@ import { Console, Effect } from "effect"
 import { CliError, CliOutput } from "effect/cli"
 
 /** How Effect words a variable that cannot be read: as if its flag had been given with the value "config". */
-const misread = { value: "config", expected: /^SchemaError\((.*)\n {2}at \["(\w+)"\](?:\[\d+\])?\)$/su }
+const invalidVariable = {
+  value: "config",
+  expected: /^SchemaError\((.*)\n {2}at \["(\w+)"\](?:\[\d+\])?\)$/su
+}
 
 /** Names the variable where that is what was wrong, and not the flag that it stands for. */
-const inWords = (error: CliError.NonShowHelpErrors): CliError.NonShowHelpErrors => {
-  if (error._tag !== "InvalidValue" || error.value !== misread.value) return error
-  const [, fault, variable] = misread.expected.exec(error.expected) ?? []
-  return fault === undefined || variable === undefined
+const explainInvalidVariable = (error: CliError.NonShowHelpErrors): CliError.NonShowHelpErrors => {
+  if (error._tag !== "InvalidValue" || error.value !== invalidVariable.value) return error
+  const [, issue, variable] = invalidVariable.expected.exec(error.expected) ?? []
+  return issue === undefined || variable === undefined
     ? error
-    : new CliError.UserError({ cause: error, userMessage: `Invalid value of ${variable}. ${fault}` })
+    : new CliError.UserError({ cause: error, userMessage: `Invalid value of ${variable}. ${issue}` })
 }
 
 /** Help that nobody asked for goes to stderr: scripts read results from stdout. */
@@ -18,7 +21,7 @@ export const layer = CliOutput.layerPresenter({
   present: (event) =>
     event._tag === "InvalidInvocation"
       ? Effect.provideService(
-          CliOutput.defaultPresenter.present({ ...event, errors: event.errors.map(inWords) }),
+          CliOutput.defaultPresenter.present({ ...event, errors: event.errors.map(explainInvalidVariable) }),
           Console.Console,
           { ...globalThis.console, log: (...words) => globalThis.console.error(...words) }
         )

@@ -1,13 +1,13 @@
 import { Effect } from "effect"
 import { Command } from "effect/cli"
-import { agent } from "./agent.ts"
-import { computer } from "./computer.ts"
-import { devices } from "./devices.ts"
-import { logging } from "./observing.ts"
-import { server } from "./server.ts"
-import { tools } from "./tools.ts"
+import { agentCommand } from "./agent.ts"
+import { computerCommand } from "./computer.ts"
+import { devicesCommand } from "./devices.ts"
+import { withLogging } from "./observing.ts"
+import { serverCommand } from "./server.ts"
+import { toolsCommand } from "./tools.ts"
 
-const demo = Command.make(
+const demoCommand = Command.make(
   "demo",
   {},
   Effect.fn(function* () {
@@ -17,8 +17,15 @@ const demo = Command.make(
 ).pipe(Command.withDescription("See it all work: Server, two Computers with real MCP servers, and an Agent"))
 
 /** The whole command line. */
-export const root = Command.make("a2c").pipe(
+export const rootCommand = Command.make("a2c").pipe(
   Command.withDescription("A2C-SMCP: an Agent works through a Server with many Computers"),
-  Command.withSubcommands([demo, server, computer, agent, devices, tools]),
-  logging
+  Command.withSubcommands([
+    demoCommand,
+    serverCommand,
+    computerCommand,
+    agentCommand,
+    devicesCommand,
+    toolsCommand
+  ]),
+  withLogging
 )

@@ -1,50 +1,50 @@
 import { Config, Duration, Effect, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
-import { usualRotation } from "../../adapters/node/auditRotation.ts"
+import { defaultAuditRotation } from "../../adapters/node/auditRotation.ts"
 import {
   defaultMaxMessageBytes,
   defaultPath,
   defaultPingInterval,
   defaultPingTimeout,
   defaultValidateBytes,
-  mostMessageBytes
+  maxConfigurableMessageBytes
 } from "../../adapters/socketio/limits.ts"
-import { admission, key } from "./admission.ts"
-import { listed } from "./flags.ts"
-import { limitFlags, limitsOf } from "./limits.ts"
-import { observed } from "./observing.ts"
-import { status } from "./serverStatus.ts"
+import { authenticationFlags, keyCommand } from "./admission.ts"
+import { repeatableOrCommaSeparated } from "./flags.ts"
+import { limitFlags, toLimits } from "./limits.ts"
+import { withTelemetry } from "./observing.ts"
+import { statusCommand } from "./serverStatus.ts"
 
 /** Is this what a browser sends as the origin of a page? Anything else would never match. */
 const isOrigin = (text: string): boolean =>
   text === "*" || text === "null" || (URL.canParse(text) && new URL(text).origin === text)
 
-const origin = "an origin like https://example.org, or *"
-const Origin = Schema.String.check(Schema.makeFilter((text) => isOrigin(text) || `Expected ${origin}`))
+const originHint = "an origin like https://example.org, or *"
+const Origin = Schema.String.check(Schema.makeFilter((text) => isOrigin(text) || `Expected ${originHint}`))
 
 /** The longest time that may pass between or after signs of life, in seconds. */
-const mostPingTime = 300
+const maxPingSeconds = 300
 
-const mostAuditFiles = 1000
+const maxAuditFiles = 1000
 
 /** A time that belongs to signs of life: whole seconds for operators, milliseconds for the Server. */
-const pingTime = (name: "ping-interval" | "ping-timeout", usual: number, what: string) => {
+const pingFlag = (name: "ping-interval" | "ping-timeout", defaultMillis: number, description: string) => {
   const variable = `A2C_${name.toUpperCase().replace("-", "_")}`
   return Flag.Int(name).pipe(
     Flag.withMetavar("SECONDS"),
-    Flag.withDescription(`${what} [env ${variable}; default: ${usual / 1000}]`),
+    Flag.withDescription(`${description} [env ${variable}; default: ${defaultMillis / 1000}]`),
     Flag.withFallbackConfig(Config.Int(variable)),
-    Flag.withDefault(usual / 1000),
+    Flag.withDefault(defaultMillis / 1000),
     Flag.filter(
-      (time) => time >= 1 && time <= mostPingTime,
-      () => `a number from 1 to ${mostPingTime}`
+      (time) => time >= 1 && time <= maxPingSeconds,
+      () => `a number from 1 to ${maxPingSeconds}`
     ),
     Flag.map((time) => time * 1000)
   )
 }
 
 /** `a2c server`. */
-export const server = Command.make(
+export const serverCommand = Command.make(
   "server",
   {
     host: Flag.String("host").pipe(
@@ -77,24 +77,24 @@ export const server = Command.make(
       Flag.withFallbackConfig(Config.Int("A2C_MAX_MESSAGE_BYTES")),
       Flag.withDefault(defaultMaxMessageBytes),
       Flag.filter(
-        (bytes) => bytes >= 1024 && bytes <= mostMessageBytes,
-        () => `a size from 1024 to ${mostMessageBytes}`
+        (bytes) => bytes >= 1024 && bytes <= maxConfigurableMessageBytes,
+        () => `a size from 1024 to ${maxConfigurableMessageBytes}`
       )
     ),
-    pingInterval: pingTime(
+    pingInterval: pingFlag(
       "ping-interval",
       defaultPingInterval,
       "how often a member is asked for a sign of life"
     ),
-    pingTimeout: pingTime(
+    pingTimeout: pingFlag(
       "ping-timeout",
       defaultPingTimeout,
       "how long it has to give one; receiving one message may take clients of others as long"
     ),
-    allowedOrigins: listed(
+    allowedOrigins: repeatableOrCommaSeparated(
       Flag.String("allow-origin").pipe(
         Flag.withMetavar("ORIGIN"),
-        Flag.filter(isOrigin, () => origin)
+        Flag.filter(isOrigin, () => originHint)
       ),
       Origin,
       "A2C_ALLOW_ORIGIN",
@@ -130,7 +130,7 @@ export const server = Command.make(
       Flag.withFallbackConfig(Config.String("A2C_REDIS_PREFIX")),
       Flag.withDefault("{a2c}")
     ),
-    grace: Flag.Int("grace").pipe(
+    drainSeconds: Flag.Int("grace").pipe(
       Flag.withMetavar("SECONDS"),
       Flag.withDescription(
         "how long calls under way may take to end when it is told to stop; a second signal ends it at once " +
@@ -144,7 +144,7 @@ export const server = Command.make(
       )
     ),
     limits: limitFlags,
-    ...admission,
+    ...authenticationFlags,
     audit: Flag.String("audit").pipe(
       Flag.withMetavar("FILE"),
       Flag.withDescription(
@@ -156,31 +156,35 @@ export const server = Command.make(
     auditMaxBytes: Flag.Int("audit-max-bytes").pipe(
       Flag.withMetavar("BYTES"),
       Flag.withDescription(
-        `begin a new file when one is as large [env A2C_AUDIT_MAX_BYTES; default: ${usualRotation.maxBytes}]`
+        `begin a new file when one is as large [env A2C_AUDIT_MAX_BYTES; default: ${defaultAuditRotation.maxBytes}]`
       ),
       Flag.withFallbackConfig(Config.Int("A2C_AUDIT_MAX_BYTES")),
       Flag.filter(
         (bytes) => bytes >= 4096,
         () => "a size of at least 4096"
       ),
-      Flag.withDefault(usualRotation.maxBytes)
+      Flag.withDefault(defaultAuditRotation.maxBytes)
     ),
     auditKeep: Flag.Int("audit-keep").pipe(
       Flag.withMetavar("NUMBER"),
       Flag.withDescription(
-        `full files of the audit that are kept [env A2C_AUDIT_KEEP; default: ${usualRotation.keep}]`
+        `full files of the audit that are kept [env A2C_AUDIT_KEEP; default: ${defaultAuditRotation.keep}]`
       ),
       Flag.withFallbackConfig(Config.Int("A2C_AUDIT_KEEP")),
       Flag.filter(
-        (files) => files >= 1 && files <= mostAuditFiles,
-        () => `a number from 1 to ${mostAuditFiles}`
+        (files) => files >= 1 && files <= maxAuditFiles,
+        () => `a number from 1 to ${maxAuditFiles}`
       ),
-      Flag.withDefault(usualRotation.keep)
+      Flag.withDefault(defaultAuditRotation.keep)
     )
   },
-  Effect.fn(function* ({ grace, limits, ...options }) {
+  Effect.fn(function* ({ drainSeconds, limits, ...options }) {
     const { runServer } = yield* Effect.promise(() => import("../commands/server.ts"))
-    return yield* runServer({ ...options, limits: limitsOf(limits), drainTime: Duration.seconds(grace) })
+    return yield* runServer({
+      ...options,
+      limits: toLimits(limits),
+      drainTimeout: Duration.seconds(drainSeconds)
+    })
   })
 ).pipe(
   Command.withDescription("Run a Server: the place where Agents and Computers meet"),
@@ -196,6 +200,6 @@ export const server = Command.make(
       description: "Listen for everybody, let in who has a key, and encrypt what they say"
     }
   ]),
-  observed("a2c-server"),
-  Command.withSubcommands([key, status])
+  withTelemetry("a2c-server"),
+  Command.withSubcommands([keyCommand, statusCommand])
 )

@@ -2,7 +2,7 @@ import { Config, Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 
 /** `a2c server status`. */
-export const status = Command.make(
+export const statusCommand = Command.make(
   "status",
   {
     url: Argument.String("url").pipe(
@@ -16,7 +16,7 @@ export const status = Command.make(
       Flag.withFallbackConfig(Config.String("A2C_TOKEN_FILE")),
       Flag.optional
     ),
-    offices: Flag.Boolean("offices").pipe(
+    listOffices: Flag.Boolean("offices").pipe(
       Flag.withDescription("list the offices by name"),
       Flag.withDefault(false)
     ),

@@ -1,6 +1,6 @@
 import { Config, Duration, Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { count, listenPort, seconds } from "./flags.ts"
+import { positiveIntFlag, portFlag, secondsFlag } from "./flags.ts"
 
 /** Where packs are. */
 const folders = Argument.String("dir").pipe(
@@ -33,10 +33,10 @@ const isolate = Flag.Boolean("isolate").pipe(
   Flag.withDefault(false)
 )
 
-const memory = count("memory", 65_536, 256, "MiB of memory of an isolated pack")
-const timeout = seconds("timeout", Duration.seconds(120), "how long a call may take")
+const memory = positiveIntFlag("memory", 65_536, 256, "MiB of memory of an isolated pack")
+const timeout = secondsFlag("timeout", Duration.seconds(120), "how long a call may take")
 
-const serve = Command.make(
+const serveCommand = Command.make(
   "serve",
   {
     folders,
@@ -45,7 +45,7 @@ const serve = Command.make(
       Flag.withFallbackConfig(Config.String("HOST")),
       Flag.withDefault("127.0.0.1")
     ),
-    port: listenPort("port", "port to listen on, 0 for a free one [env PORT; default: 8000]").pipe(
+    port: portFlag("port", "port to listen on, 0 for a free one [env PORT; default: 8000]").pipe(
       Flag.withFallbackConfig(Config.Int("PORT")),
       Flag.withDefault(8000)
     ),
@@ -81,8 +81,8 @@ const serve = Command.make(
       Flag.withDescription("name under which clients address this server; may be repeated"),
       Flag.atLeast(0)
     ),
-    largestBody: count("max-body", 1024 * 1024 * 1024, 1024 * 1024, "bytes of JSON of one call"),
-    largestFile: count(
+    maxBodyBytes: positiveIntFlag("max-body", 1024 * 1024 * 1024, 1024 * 1024, "bytes of JSON of one call"),
+    maxFileBytes: positiveIntFlag(
       "max-upload",
       64 * 1024 * 1024 * 1024,
       100 * 1024 * 1024,
@@ -103,7 +103,7 @@ const serve = Command.make(
 
 const json = Flag.Boolean("json").pipe(Flag.withDescription("print JSON"), Flag.withDefault(false))
 
-const list = Command.make(
+const listCommand = Command.make(
   "list",
   { folders, install, allowScripts, isolate, memory, json },
   Effect.fn(function* (options) {
@@ -112,7 +112,7 @@ const list = Command.make(
   })
 ).pipe(Command.withDescription("List packs and their tools, and say what is wrong with them"))
 
-const call = Command.make(
+const callCommand = Command.make(
   "call",
   {
     tool: Argument.String("tool").pipe(Argument.withDescription("name of the tool")),
@@ -143,7 +143,7 @@ const call = Command.make(
   ])
 )
 
-const create = Command.make(
+const newCommand = Command.make(
   "new",
   {
     name: Argument.String("name").pipe(Argument.withDescription("name of the pack, as text_counter")),
@@ -159,7 +159,7 @@ const create = Command.make(
 )
 
 /** `a2c tools`. */
-export const tools = Command.make("tools").pipe(
+export const toolsCommand = Command.make("tools").pipe(
   Command.withDescription("Packs of tools: folders that become HTTP endpoints and MCP tools"),
-  Command.withSubcommands([serve, list, call, create])
+  Command.withSubcommands([serveCommand, listCommand, callCommand, newCommand])
 )

@@ -1,16 +1,16 @@
 import { Console, Effect, Layer, Option, type Scope, Stream } from "effect"
 import { Agent, type AgentEvent } from "../../application/agent/Agent.ts"
 import type { AgentError } from "../../application/agent/AgentRequests.ts"
-import type { OwnerUnclear } from "../../application/agent/ToolOwner.ts"
+import type { AmbiguousTool } from "../../application/agent/ToolOwner.ts"
 import type { OfficeView } from "../../application/agent/OfficeView.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json.ts"
-import { CommandFailed, failed, refuse, untilEnded } from "../failure.ts"
+import { CommandFailed, toCommandFailed, failCommand, untilMembershipEnds } from "../failure.ts"
 import { agentLayer } from "../layers.ts"
 import { memberToken } from "./memberToken.ts"
-import { brief, columns, json, showResult } from "./show.ts"
+import { truncateLine, formatColumns, formatJson, formatToolResult } from "./show.ts"
 
 /** What every command of an Agent is told. */
-export interface AgentPlace {
+export interface AgentSharedOptions {
   readonly server: string
   readonly office: string
   readonly name: string
@@ -19,9 +19,9 @@ export interface AgentPlace {
 }
 
 /** A command of an Agent: what it does once it sits in the office. */
-type Act<R = never> = Effect.Effect<void, AgentError | OwnerUnclear | CommandFailed, Agent | R>
+type AgentAction<R = never> = Effect.Effect<void, AgentError | AmbiguousTool | CommandFailed, Agent | R>
 
-const explain = (error: AgentError | OwnerUnclear | CommandFailed): CommandFailed => {
+const explainAgentError = (error: AgentError | AmbiguousTool | CommandFailed): CommandFailed => {
   if (error._tag === "CommandFailed") return error
   if (error._tag === "OwnerUnclear" && error.owners.length > 0) {
     const choice = `choose one by --computer ${error.owners.join("|")}`
@@ -36,24 +36,27 @@ const explain = (error: AgentError | OwnerUnclear | CommandFailed): CommandFaile
  * Joins, acts, and leaves. A command that somebody waits for fails when it cannot join; one that runs until it is told
  * to stop is `patient` and goes on trying.
  */
-export const asAgent = (
-  place: AgentPlace,
-  act: Act<Scope.Scope>,
-  patient = false
+export const runAsAgent = (
+  shared: AgentSharedOptions,
+  action: AgentAction<Scope.Scope>,
+  retryInitialConnect = false
 ): Effect.Effect<void, CommandFailed> =>
-  Effect.scoped(Effect.provide(Effect.mapError(act, explain), agentIn(place, patient))).pipe(
-    Effect.mapError((error) => (error._tag === "CommandFailed" ? error : failed(error)))
-  )
+  Effect.scoped(
+    Effect.provide(Effect.mapError(action, explainAgentError), agentLayerFor(shared, retryInitialConnect))
+  ).pipe(Effect.mapError((error) => (error._tag === "CommandFailed" ? error : toCommandFailed(error))))
 
-const agentIn = ({ name, office, server, tokenFile }: AgentPlace, patient: boolean) =>
+const agentLayerFor = (
+  { name, office, server, tokenFile }: AgentSharedOptions,
+  retryInitialConnect: boolean
+) =>
   Layer.unwrap(
     Effect.map(memberToken(tokenFile), (token) =>
-      agentLayer({ url: server, office, name, patient, ...token })
+      agentLayer({ url: server, office, name, retryInitialConnect, ...token })
     )
   )
 
-const print = (place: AgentPlace, value: unknown, text: string) =>
-  Console.log(place.json ? json(value) : text)
+const print = (shared: AgentSharedOptions, value: unknown, text: string) =>
+  Console.log(shared.json ? formatJson(value) : text)
 
 /** The view once everything about the Computers that are here has been fetched. */
 const settledView = Effect.gen(function* () {
@@ -63,114 +66,116 @@ const settledView = Effect.gen(function* () {
 })
 
 /** The Computers of the office, or the one that was asked for. */
-const computers = Effect.fnUntraced(function* (wanted: Option.Option<string>) {
-  const { computers: all } = yield* settledView
-  if (Option.isNone(wanted)) {
-    return all.size === 0 ? yield* refuse("No Computer is in this office") : [...all.keys()]
+const targetComputers = Effect.fnUntraced(function* (requested: Option.Option<string>) {
+  const { computers: allComputers } = yield* settledView
+  if (Option.isNone(requested)) {
+    return allComputers.size === 0
+      ? yield* failCommand("No Computer is in this office")
+      : [...allComputers.keys()]
   }
-  return all.has(wanted.value)
-    ? [wanted.value]
-    : yield* refuse(`No Computer '${wanted.value}' is in this office${present(all)}`)
+  return allComputers.has(requested.value)
+    ? [requested.value]
+    : yield* failCommand(`No Computer '${requested.value}' is in this office${formatPresent(allComputers)}`)
 })
 
-const present = (all: OfficeView["computers"]): string =>
-  all.size === 0 ? "" : `; there are ${[...all.keys()].join(", ")}`
+const formatPresent = (allComputers: OfficeView["computers"]): string =>
+  allComputers.size === 0 ? "" : `; there are ${[...allComputers.keys()].join(", ")}`
 
-export const members = (place: AgentPlace): Act =>
+export const listMembers = (shared: AgentSharedOptions): AgentAction =>
   Effect.gen(function* () {
     const list = yield* (yield* Agent).members
     const rows = list.map(({ name, role, version = "" }) => [role, name, version])
-    yield* print(place, list, columns(rows))
+    yield* print(shared, list, formatColumns(rows))
   })
 
-export const tools = (place: AgentPlace, computer: Option.Option<string>): Act =>
+export const listTools = (shared: AgentSharedOptions, computer: Option.Option<string>): AgentAction =>
   Effect.gen(function* () {
     const agent = yield* Agent
-    const found = yield* Effect.forEach(yield* computers(computer), (name) =>
+    const found = yield* Effect.forEach(yield* targetComputers(computer), (name) =>
       Effect.map(agent.getTools(name), (list) => list.map((tool) => ({ computer: name, ...tool })))
     )
     const rows = found
       .flat()
-      .map(({ computer: name, description, name: tool }) => [name, tool, brief(description)])
-    yield* print(place, found.flat(), rows.length === 0 ? "no tools" : columns(rows))
+      .map(({ computer: name, description, name: tool }) => [name, tool, truncateLine(description)])
+    yield* print(shared, found.flat(), rows.length === 0 ? "no tools" : formatColumns(rows))
   })
 
 /** The arguments of a tool: a JSON object. */
-export const readArgs = (text: string): Effect.Effect<JsonObject, CommandFailed> =>
+export const parseToolArguments = (text: string): Effect.Effect<JsonObject, CommandFailed> =>
   Effect.try({
     try: (): unknown => JSON.parse(text),
     catch: () => new CommandFailed({ message: "--args is not JSON" })
   }).pipe(Effect.filterOrFail(isJsonObject, () => new CommandFailed({ message: "--args is no JSON object" })))
 
 /** What the process exits with when the tool itself failed. */
-const toolFailedCode = 2
+const toolFailedExitCode = 2
 
-export const call = (
-  place: AgentPlace,
+export const callTool = (
+  shared: AgentSharedOptions,
   request: {
     readonly tool: string
     readonly computer: Option.Option<string>
     readonly params: JsonObject
     readonly timeout: number
   }
-): Act =>
+): AgentAction =>
   Effect.gen(function* () {
     const { params, timeout, tool } = request
     const agent = yield* Agent
     const computer = Option.getOrUndefined(request.computer)
     const result = yield* agent.callTool({ computer, tool, params, timeout })
-    if (place.json) yield* Console.log(json(result))
+    if (shared.json) yield* Console.log(formatJson(result))
     if (result.isError) {
       return yield* new CommandFailed({
-        message: showResult(result) || "The tool failed",
-        exitCode: toolFailedCode
+        message: formatToolResult(result) || "The tool failed",
+        exitCode: toolFailedExitCode
       })
     }
-    if (!place.json) yield* Console.log(showResult(result))
+    if (!shared.json) yield* Console.log(formatToolResult(result))
   })
 
-export const desktop = (
-  place: AgentPlace,
+export const showDesktop = (
+  shared: AgentSharedOptions,
   request: {
     readonly computer: Option.Option<string>
     readonly size: Option.Option<number>
     readonly window: Option.Option<string>
   }
-): Act =>
+): AgentAction =>
   Effect.gen(function* () {
     const agent = yield* Agent
     const options = {
       ...(Option.isSome(request.size) && { size: request.size.value }),
       ...(Option.isSome(request.window) && { window: request.window.value })
     }
-    const found = yield* Effect.forEach(yield* computers(request.computer), (computer) =>
+    const found = yield* Effect.forEach(yield* targetComputers(request.computer), (computer) =>
       Effect.map(agent.getDesktop(computer, options), (entries) => ({ computer, desktop: entries }))
     )
     const text = found.flatMap(({ computer, desktop: entries }) => [
       `# ${computer}${entries.length === 0 ? " (no windows)" : ""}`,
       ...entries
     ])
-    yield* print(place, found, text.join("\n\n"))
+    yield* print(shared, found, text.join("\n\n"))
   })
 
 /** Prints configurations as they stand on the wire: in the words people know from their files. */
-export const config = (computer: Option.Option<string>): Act =>
+export const showConfig = (computer: Option.Option<string>): AgentAction =>
   Effect.gen(function* () {
     const agent = yield* Agent
     const { encode } = agent.member.line.calls.getConfig.reply
-    const found = yield* Effect.forEach(yield* computers(computer), (name) =>
+    const found = yield* Effect.forEach(yield* targetComputers(computer), (name) =>
       Effect.map(agent.getConfig(name), (given) => [name, encode(given)] as const)
     )
-    yield* Console.log(json(Object.fromEntries(found)))
+    yield* Console.log(formatJson(Object.fromEntries(found)))
   })
 
-export const resources = (
-  place: AgentPlace,
+export const listResources = (
+  shared: AgentSharedOptions,
   request: { readonly computer: Option.Option<string>; readonly mcpServer: Option.Option<string> }
-): Act =>
+): AgentAction =>
   Effect.gen(function* () {
     const agent = yield* Agent
-    const found = yield* Effect.forEach(yield* computers(request.computer), (computer) =>
+    const found = yield* Effect.forEach(yield* targetComputers(request.computer), (computer) =>
       Effect.gen(function* () {
         const configured = (yield* agent.getConfig(computer)).servers
         const names = Option.match(request.mcpServer, {
@@ -179,8 +184,8 @@ export const resources = (
         })
         return yield* Effect.forEach(names, (mcpServer) =>
           Effect.map(
-            Effect.catchTag(agent.allResources(computer, mcpServer), "Refusal", (refusal) =>
-              Option.isSome(request.mcpServer) ? Effect.fail(refusal) : Effect.succeed([])
+            Effect.catchTag(agent.allResources(computer, mcpServer), "Refusal", (error) =>
+              Option.isSome(request.mcpServer) ? Effect.fail(error) : Effect.succeed([])
             ),
             (list) => list.map((resource) => ({ computer, mcpServer, resource }))
           )
@@ -193,27 +198,27 @@ export const resources = (
         computer,
         mcpServer,
         String(resource["uri"]),
-        brief(typeof resource["name"] === "string" ? resource["name"] : "")
+        truncateLine(typeof resource["name"] === "string" ? resource["name"] : "")
       ])
-    yield* print(place, found.flat(2), rows.length === 0 ? "no resources" : columns(rows))
+    yield* print(shared, found.flat(2), rows.length === 0 ? "no resources" : formatColumns(rows))
   })
 
-export const dpe = (
-  place: AgentPlace,
+export const resolveDpe = (
+  shared: AgentSharedOptions,
   request: { readonly uri: string; readonly computer: Option.Option<string> }
-): Act =>
+): AgentAction =>
   Effect.gen(function* () {
     const agent = yield* Agent
-    const [computer, ...others] = yield* computers(request.computer)
+    const [computer, ...others] = yield* targetComputers(request.computer)
     if (computer === undefined || others.length > 0) {
-      return yield* refuse("Several Computers are in this office: choose one by --computer")
+      return yield* failCommand("Several Computers are in this office: choose one by --computer")
     }
     const found = yield* agent.getDpe(computer, request.uri)
-    yield* print(place, found, found.uri)
+    yield* print(shared, found, found.uri)
   })
 
-export const find = (
-  place: AgentPlace,
+export const findDocuments = (
+  shared: AgentSharedOptions,
   request: {
     readonly keywords: ReadonlyArray<string>
     readonly computer: Option.Option<string>
@@ -221,11 +226,11 @@ export const find = (
     readonly limit: number
     readonly offset: number
   }
-): Act =>
+): AgentAction =>
   Effect.gen(function* () {
     const agent = yield* Agent
     const { keywords, limit, offset } = request
-    const found = yield* Effect.forEach(yield* computers(request.computer), (computer) =>
+    const found = yield* Effect.forEach(yield* targetComputers(request.computer), (computer) =>
       Effect.map(
         agent.findDocuments(computer, {
           keywords,
@@ -237,16 +242,16 @@ export const find = (
       )
     )
     const rows = found.flatMap(({ computer, documents }) =>
-      documents.map(({ pageCount, title, uri }) => [computer, uri, `${pageCount} pages`, brief(title)])
+      documents.map(({ pageCount, title, uri }) => [computer, uri, `${pageCount} pages`, truncateLine(title)])
     )
-    yield* print(place, found, rows.length === 0 ? "no documents" : columns(rows))
+    yield* print(shared, found, rows.length === 0 ? "no documents" : formatColumns(rows))
   })
 
-const describe = (event: AgentEvent): string => {
+const describeEvent = (event: AgentEvent): string => {
   switch (event._tag) {
     case "Entered":
     case "Left":
-      return `${event.seat.role} ${event.seat.name} ${event._tag === "Entered" ? "entered" : "left"}`
+      return `${event.membership.role} ${event.membership.name} ${event._tag === "Entered" ? "entered" : "left"}`
     case "Updated":
       return `computer ${event.computer} updated its ${event.part === "toolList" ? "tools" : event.part}`
     case "Cancelled":
@@ -259,10 +264,12 @@ const describe = (event: AgentEvent): string => {
 }
 
 /** Prints what happens in the office, a line each, until it is told to stop. */
-export const watch = (place: AgentPlace): Act =>
+export const watchEvents = (shared: AgentSharedOptions): AgentAction =>
   Effect.flatMap(Agent, ({ events, status }) =>
     Effect.raceFirst(
-      Stream.runForEach(events, (event) => Console.log(place.json ? JSON.stringify(event) : describe(event))),
-      untilEnded(status)
+      Stream.runForEach(events, (event) =>
+        Console.log(shared.json ? JSON.stringify(event) : describeEvent(event))
+      ),
+      untilMembershipEnds(status)
     )
   )

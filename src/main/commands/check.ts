@@ -2,25 +2,25 @@ import { Console, Effect, Layer, Option, Result } from "effect"
 import * as VerelEngine from "../../adapters/vrl/VerelEngine.ts"
 import { Inputs } from "../../application/computer/Inputs.ts"
 import { VrlEngine } from "../../application/ports/VrlEngine.ts"
-import { variableFor } from "../../domain/config/inputs.ts"
-import { parseReference, placeholders } from "../../domain/config/placeholders.ts"
-import { type Setup, usersOf, variableOf } from "../../domain/config/setup.ts"
+import { inputVariableName } from "../../domain/config/inputs.ts"
+import { parsePlaceholder, findPlaceholders } from "../../domain/config/placeholders.ts"
+import { type Setup, serversUsingInput, findVariable } from "../../domain/config/setup.ts"
 import type { ComputerConfig, Input, ServerConfig } from "../../domain/protocol/v0_2/config.ts"
-import { scriptOf } from "../../domain/tools/vrl.ts"
-import { type ConfigFile, type Finding, readConfigFiles, spellFinding } from "../config/files.ts"
-import { placeOf } from "../config/placeOf.ts"
-import { strayInputs } from "../config/strayInputs.ts"
+import { vrlScript } from "../../domain/tools/vrl.ts"
+import { type ConfigFile, type ConfigDiagnostic, readConfigFiles, formatDiagnostic } from "../config/files.ts"
+import { formatServerLocation } from "../config/placeOf.ts"
+import { unknownInputWarnings } from "../config/strayInputs.ts"
 import { CommandFailed } from "../failure.ts"
 
 /** What the command line says about the check. */
-export interface CheckCommand {
+export interface CheckCommandOptions {
   readonly files: ReadonlyArray<string>
-  readonly given: { readonly [id: string]: string }
+  readonly inputs: { readonly [id: string]: string }
   readonly json: boolean
 }
 
 /** One server, as far as everybody may see it. */
-interface ServerLine {
+interface ServerSummary {
   readonly name: string
   readonly type: ServerConfig["type"]
   /** Its command, or where it is. */
@@ -29,7 +29,7 @@ interface ServerLine {
 }
 
 /** One input, and where its value would come from. */
-interface InputLine {
+interface InputSummary {
   readonly id: string
   readonly type: Input["type"]
   readonly value: string
@@ -39,14 +39,14 @@ interface InputLine {
 const isHttpUrl = (url: string): boolean =>
   URL.canParse(url) && ["http:", "https:"].includes(new URL(url).protocol)
 
-const serverLine = (server: ServerConfig): ServerLine => ({
+const serverSummary = (server: ServerConfig): ServerSummary => ({
   name: server.name,
   type: server.type,
-  target: placeOf(server),
+  target: formatServerLocation(server),
   disabled: server.disabled
 })
 
-const sources = {
+const sourceTexts = {
   given: "given on the command line",
   environment: "from the environment",
   person: "asked for",
@@ -54,41 +54,45 @@ const sources = {
   default: "its default"
 } as const
 
-const inputLine = Effect.fnUntraced(function* (config: ComputerConfig, input: Input) {
+const inputSummary = Effect.fnUntraced(function* (config: ComputerConfig, input: Input) {
   const { id, type } = input
-  const users = usersOf(config, id)
-  const line = (value: string): InputLine => ({ id, type, value })
+  const users = serversUsingInput(config, id)
+  const line = (value: string): InputSummary => ({ id, type, value })
   if (users.length === 0) return line("not used")
   const found = yield* Effect.result(Inputs.use(({ peek }) => peek(input, users[0] ?? "")))
   if (Result.isFailure(found)) return line(found.failure.message)
-  if (Option.isSome(found.success)) return line(sources[found.success.value.source])
+  if (Option.isSome(found.success)) return line(sourceTexts[found.success.value.source])
   if (type === "command") return line("from its command")
   const preset = input.default === undefined ? "" : ", or its default"
-  return line(`from ${variableFor(id)}, or asked for at a terminal${preset}`)
+  return line(`from ${inputVariableName(id)}, or asked for at a terminal${preset}`)
 })
 
 /** Placeholders that nobody will fill in, and scripts that do not compile. */
-const deepFindings = Effect.fnUntraced(function* (
+const checkReferencesAndScripts = Effect.fnUntraced(function* (
   setup: Setup,
   { config, dialect, file, locate }: ConfigFile
 ) {
   const root = dialect === "mcpServers" ? "mcpServers" : "servers"
-  const findings: Array<Finding> = []
+  const diagnostics: Array<ConfigDiagnostic> = []
   for (const [name, server] of Object.entries(config?.servers ?? {})) {
-    const found = (severity: Finding["severity"], issue: string, ...below: ReadonlyArray<string>) => {
+    const addDiagnostic = (
+      severity: ConfigDiagnostic["severity"],
+      issue: string,
+      ...below: ReadonlyArray<string>
+    ) => {
       const path = [root, name, ...below]
-      findings.push({ severity, file, path, issue, ...locate(path) })
+      diagnostics.push({ severity, file, path, issue, ...locate(path) })
     }
-    for (const text of placeholders(server.parameters)) {
-      const reference = parseReference(text)
+    for (const text of findPlaceholders(server.parameters)) {
+      const reference = parsePlaceholder(text)
       const isKnown =
         reference._tag === "Environment"
           ? reference.fallback !== undefined || process.env[reference.name] !== undefined
           : reference._tag === "Input"
             ? setup.config.inputs.some(({ id }) => id === reference.id)
-            : variableOf(setup.variables, name, reference.name) !== undefined
+            : findVariable(setup.variables, name, reference.name) !== undefined
       if (isKnown) continue
-      found(
+      addDiagnostic(
         "warning",
         reference._tag === "Environment"
           ? `the environment variable ${reference.name} is not set`
@@ -96,54 +100,61 @@ const deepFindings = Effect.fnUntraced(function* (
       )
     }
     const url = String(server.parameters["url"])
-    if (server.type !== "stdio" && placeholders(url).length === 0 && !isHttpUrl(url)) {
-      found("error", "no http or https URL", ...(dialect === "A2C" ? ["server_parameters"] : []), "url")
+    if (server.type !== "stdio" && findPlaceholders(url).length === 0 && !isHttpUrl(url)) {
+      addDiagnostic(
+        "error",
+        "no http or https URL",
+        ...(dialect === "A2C" ? ["server_parameters"] : []),
+        "url"
+      )
     }
-    const script = scriptOf(server.vrl)
+    const script = vrlScript(server.vrl)
     if (script === undefined) continue
-    const faults = yield* Effect.match(
+    const errors = yield* Effect.match(
       VrlEngine.use(({ check }) => check(script)),
-      { onFailure: ({ message }) => message, onSuccess: (faults) => faults }
+      { onFailure: ({ message }) => message, onSuccess: (errors) => errors }
     )
-    if (faults !== undefined) found("error", faults, "vrl")
+    if (errors !== undefined) addDiagnostic("error", errors, "vrl")
   }
-  return findings
+  return diagnostics
 })
 
-const spellServer = ({ disabled, name, target, type }: ServerLine) =>
+const formatServer = ({ disabled, name, target, type }: ServerSummary) =>
   `  server ${name}: ${type}, ${target}${disabled ? " (disabled)" : ""}`
 
 /** Explains the configuration of a Computer and everything that is wrong with it; fails when something is. */
-export const runCheck = Effect.fnUntraced(function* ({ files, given, json }: CheckCommand) {
-  const reading = yield* readConfigFiles(files)
-  const { setup } = reading
-  const tools = Layer.merge(Inputs.layer({ given }), VerelEngine.layer())
-  const { findings, inputs } = yield* Effect.gen(function* () {
-    if (setup === undefined) return { findings: reading.findings, inputs: [] }
-    const stray = strayInputs(setup.config, given).map(
-      (issue): Finding => ({ severity: "warning", file: "command line", path: [], issue })
+export const runCheck = Effect.fnUntraced(function* ({ files, inputs: values, json }: CheckCommandOptions) {
+  const loaded = yield* readConfigFiles(files)
+  const { setup } = loaded
+  const services = Layer.merge(Inputs.layer({ values }), VerelEngine.layer())
+  const { diagnostics, inputs } = yield* Effect.gen(function* () {
+    if (setup === undefined) return { diagnostics: loaded.diagnostics, inputs: [] }
+    const unknownInputs = unknownInputWarnings(setup.config, values).map(
+      (issue): ConfigDiagnostic => ({ severity: "warning", file: "command line", path: [], issue })
     )
-    const deep = yield* Effect.forEach(reading.files, (file) => deepFindings(setup, file))
+    const deep = yield* Effect.forEach(loaded.files, (file) => checkReferencesAndScripts(setup, file))
     return {
-      findings: [...reading.findings, ...deep.flat(), ...stray],
-      inputs: yield* Effect.forEach(setup.config.inputs, (input) => inputLine(setup.config, input))
+      diagnostics: [...loaded.diagnostics, ...deep.flat(), ...unknownInputs],
+      inputs: yield* Effect.forEach(setup.config.inputs, (input) => inputSummary(setup.config, input))
     }
-  }).pipe(Effect.provide(tools))
-  const errors = findings.filter(({ severity }) => severity === "error").length
-  const report = reading.files.map(({ config, dialect, file }) => ({
+  }).pipe(Effect.provide(services))
+  const errors = diagnostics.filter(({ severity }) => severity === "error").length
+  const report = loaded.files.map(({ config, dialect, file }) => ({
     file,
     dialect: dialect ?? null,
-    servers: Object.values(config?.servers ?? {}).map(serverLine)
+    servers: Object.values(config?.servers ?? {}).map(serverSummary)
   }))
   if (json) {
-    yield* Console.log(JSON.stringify({ ok: errors === 0, files: report, inputs, findings }, null, 2))
+    yield* Console.log(
+      JSON.stringify({ ok: errors === 0, files: report, inputs, findings: diagnostics }, null, 2)
+    )
   } else {
     for (const { dialect, file, servers } of report) {
       yield* Console.log(`${file}: ${dialect === null ? "not usable" : `in the ${dialect} dialect`}`)
-      for (const server of servers) yield* Console.log(spellServer(server))
+      for (const server of servers) yield* Console.log(formatServer(server))
     }
     for (const { id, type, value } of inputs) yield* Console.log(`input ${id}: ${type}, ${value}`)
-    for (const finding of findings) yield* Console.log(spellFinding(finding))
+    for (const diagnostic of diagnostics) yield* Console.log(formatDiagnostic(diagnostic))
   }
   if (errors > 0) {
     return yield* new CommandFailed({ message: errors === 1 ? "1 error" : `${errors} errors` })

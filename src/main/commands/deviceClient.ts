@@ -1,75 +1,78 @@
 import { Effect, Option, Redacted, Stream } from "effect"
 import * as TcpConnector from "../../adapters/tcp/TcpConnector.ts"
 import { Computer } from "../../application/computer/Computer.ts"
-import { computerSession } from "../../application/computer/ComputerSession.ts"
+import { makeComputerMcpSession } from "../../application/computer/ComputerSession.ts"
 import { connectDevice } from "../../application/devices/DeviceClient.ts"
-import { isToken, isWritable } from "../../domain/devices/session.ts"
-import { failed, refuse } from "../failure.ts"
-import { type Front, quietFront } from "../front.ts"
-import { type ConfiguredComputer, withComputer } from "./configuredComputer.ts"
+import { isValidDeviceToken, isValidAuthField } from "../../domain/devices/session.ts"
+import { toCommandFailed, failCommand } from "../failure.ts"
+import { type TerminalIO, makeTerminalIO } from "../front.ts"
+import { type ConfiguredComputerOptions, withComputer } from "./configuredComputer.ts"
 
 /** What the command line says about a device. */
-export interface DeviceCommand
-  extends Pick<ConfiguredComputer, "name" | "config" | "input" | "approve" | "watch"> {
-  readonly to: { readonly host: string; readonly port: number }
+export interface ConnectCommandOptions
+  extends Pick<ConfiguredComputerOptions, "name" | "configFiles" | "inputs" | "approve" | "watch"> {
+  readonly address: { readonly host: string; readonly port: number }
   readonly token: Option.Option<Redacted.Redacted>
 }
 
 /** The Computer inside of a device sits in no office. */
-const noServer = "http://127.0.0.1:7070"
+const unusedServerUrl = "http://127.0.0.1:7070"
 
 /** How long the device waits for its MCP servers before it connects; late ones are registered when they come. */
-const startupPatience = "5 seconds"
+const startupTimeout = "5 seconds"
 
-const started = Effect.gen(function* () {
+const awaitServersStarted = Effect.gen(function* () {
   const { changes } = yield* Computer
   yield* changes.pipe(
     Stream.filter((states) => [...states.values()].every(({ _tag }) => _tag !== "Starting")),
     Stream.runHead,
-    Effect.timeoutOption(startupPatience)
+    Effect.timeoutOption(startupTimeout)
   )
 })
 
 /** Is a device until it is told to stop; says on stdout what is registered. */
-const stay = Effect.fnUntraced(function* ({ name, to, token }: DeviceCommand, { say }: Front) {
-  const place = `${to.host}:${to.port}`
-  yield* started
-  const status = yield* connectDevice(yield* computerSession(place), {
-    ...to,
+const stayConnected = Effect.fnUntraced(function* (
+  { name, address, token }: ConnectCommandOptions,
+  { print }: TerminalIO
+) {
+  const addressText = `${address.host}:${address.port}`
+  yield* awaitServersStarted
+  const status = yield* connectDevice(yield* makeComputerMcpSession(addressText), {
+    ...address,
     name,
     ...(Option.isSome(token) && { token: token.value })
   })
-  yield* Stream.runForEach(status, (standing) => {
-    if (standing._tag === "Registered") {
-      return say(`registered ${standing.services} services at ${place}`)
+  yield* Stream.runForEach(status, (deviceStatus) => {
+    if (deviceStatus._tag === "Registered") {
+      return print(`registered ${deviceStatus.services} services at ${addressText}`)
     }
-    return standing._tag === "Ended" ? Effect.fail(failed(standing.error)) : Effect.void
+    return deviceStatus._tag === "Ended" ? Effect.fail(toCommandFailed(deviceStatus.error)) : Effect.void
   })
 })
 
 /** Runs a device: MCP servers whose tools are services of a device server. */
 export const runDevice = Effect.fnUntraced(
-  function* (command: DeviceCommand) {
-    const { config, name, token } = command
-    if (config.length === 0) return yield* refuse("Which MCP servers? Give --config FILE")
-    if (!isWritable(name)) return yield* refuse("The name of a device may not hold '##'")
-    if (Option.exists(token, (one) => !isToken(Redacted.value(one)))) {
-      return yield* refuse("The token of a device may not be empty, hold '##', or have spaces around it")
+  function* (options: ConnectCommandOptions) {
+    const { configFiles, name, token } = options
+    if (configFiles.length === 0) return yield* failCommand("Which MCP servers? Give --config FILE")
+    if (!isValidAuthField(name)) return yield* failCommand("The name of a device may not hold '##'")
+    if (Option.exists(token, (one) => !isValidDeviceToken(Redacted.value(one)))) {
+      return yield* failCommand("The token of a device may not be empty, hold '##', or have spaces around it")
     }
-    const front = yield* quietFront
-    const nothing = {
+    const terminal = yield* makeTerminalIO
+    const unusedOptions = {
       allWindows: false,
       dpe: Option.none(),
       dpeUrl: Option.none(),
-      server: noServer,
+      server: unusedServerUrl,
       tokenFile: Option.none()
     }
-    const use = Effect.provide(stay(command, front), TcpConnector.layer)
+    const use = Effect.provide(stayConnected(options, terminal), TcpConnector.layer)
     return yield* Effect.provide(
-      withComputer({ ...command, ...nothing }, front, { patient: false }, use),
-      front.log
+      withComputer({ ...options, ...unusedOptions }, terminal, { retryInitialConnect: false }, use),
+      terminal.log
     )
   },
   Effect.scoped,
-  Effect.mapError(failed)
+  Effect.mapError(toCommandFailed)
 )

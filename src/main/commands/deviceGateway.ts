@@ -1,21 +1,21 @@
 import { Console, Effect, FileSystem, Layer, Option, Redacted, Schema } from "effect"
 import { publishStdio } from "../../adapters/mcp/publish/Stdio.ts"
-import { byToken, byTokens } from "../../adapters/node/deviceTokens.ts"
+import { authenticateByToken, authenticateByTokens } from "../../adapters/node/deviceTokens.ts"
 import type { AuthenticateDevice } from "../../application/devices/Authentication.ts"
-import { isGoodName } from "../../application/devices/DeviceConnection.ts"
+import { isValidDeviceName } from "../../application/devices/DeviceConnection.ts"
 import { DeviceGateway } from "../../application/devices/DeviceGateway.ts"
 import type { GatewayLimits } from "../../application/devices/DeviceLimits.ts"
-import { isToken } from "../../domain/devices/session.ts"
-import { decoder } from "../../domain/explain.ts"
-import { failed, refuse } from "../failure.ts"
+import { isValidDeviceToken } from "../../domain/devices/session.ts"
+import { makeDecoder } from "../../domain/explain.ts"
+import { toCommandFailed, failCommand } from "../failure.ts"
 import { gatewayLayer } from "../layers.ts"
-import { isLoopback, publishAt } from "./publish.ts"
+import { isLoopbackName, publishOverHttp } from "./publish.ts"
 
 /** What the command line says about a gateway. */
-export interface GatewayCommand
+export interface GatewayCommandOptions
   extends Pick<
     GatewayLimits,
-    "mostDevices" | "mostServices" | "mostCalls" | "largest" | "callTimeout" | "idleTime"
+    "maxDevices" | "maxServices" | "maxCalls" | "maxPayloadBytes" | "callTimeout" | "idleTimeout"
   > {
   readonly tcp: number
   readonly host: string
@@ -28,68 +28,70 @@ export interface GatewayCommand
   readonly acknowledge: boolean
 }
 
-const readTokens = decoder(Schema.Record(Schema.String, Schema.String).check(Schema.isMinProperties(1)))
+const decodeTokens = makeDecoder(Schema.Record(Schema.String, Schema.String).check(Schema.isMinProperties(1)))
 
 /** What is wrong with a token that no device could show. */
-const unshowable = "may not be empty, hold '##', or have spaces around it"
+const tokenRule = "may not be empty, hold '##', or have spaces around it"
 
 /** What keeps these tokens from telling who a device is, if anything does. */
-const tokensFault = (tokens: { readonly [name: string]: string }): string | undefined => {
+const tokensError = (tokens: { readonly [name: string]: string }): string | undefined => {
   const names = Object.keys(tokens)
-  const unnamed = names.find((name) => !isGoodName(name))
-  if (unnamed !== undefined) return `${JSON.stringify(unnamed)} cannot be the name of a device`
-  const unshown = names.find((name) => !isToken(tokens[name] ?? ""))
-  if (unshown !== undefined) return `the token of '${unshown}' ${unshowable}`
+  const badName = names.find((name) => !isValidDeviceName(name))
+  if (badName !== undefined) return `${JSON.stringify(badName)} cannot be the name of a device`
+  const badToken = names.find((name) => !isValidDeviceToken(tokens[name] ?? ""))
+  if (badToken !== undefined) return `the token of '${badToken}' ${tokenRule}`
   return new Set(Object.values(tokens)).size < names.length ? "two devices have the same token" : undefined
 }
 
 /** Reads the file of tokens; no token is ever said. */
-const tokensOf = Effect.fnUntraced(function* (file: string) {
+const readTokensFile = Effect.fnUntraced(function* (file: string) {
   const { readFileString } = yield* FileSystem.FileSystem
   const text = yield* Effect.catch(readFileString(file), ({ message, reason }) =>
-    refuse(`The tokens cannot be read: ${reason._tag === "NotFound" ? `there is no file ${file}` : message}`)
+    failCommand(
+      `The tokens cannot be read: ${reason._tag === "NotFound" ? `there is no file ${file}` : message}`
+    )
   )
   const json = yield* Effect.try({
     try: (): unknown => JSON.parse(text),
     // The parser's own words may quote what stands there.
     catch: () => undefined
-  }).pipe(Effect.catch(() => refuse(`The tokens in ${file} are not JSON`)))
-  const tokens = yield* Effect.catch(Effect.fromResult(readTokens(json)), (why) =>
-    refuse(`${file} must be like {"lamp": "a token"}: ${why}`)
+  }).pipe(Effect.catch(() => failCommand(`The tokens in ${file} are not JSON`)))
+  const tokens = yield* Effect.catch(Effect.fromResult(decodeTokens(json)), (reason) =>
+    failCommand(`${file} must be like {"lamp": "a token"}: ${reason}`)
   )
-  const fault = tokensFault(tokens)
-  if (fault !== undefined) return yield* refuse(`The tokens in ${file} cannot be used: ${fault}`)
+  const error = tokensError(tokens)
+  if (error !== undefined) return yield* failCommand(`The tokens in ${file} cannot be used: ${error}`)
   return new Map(Object.entries(tokens).map(([name, token]) => [name, Redacted.make(token)]))
 })
 
-const authenticationOf = Effect.fnUntraced(function* ({ host, token, tokens }: GatewayCommand) {
+const makeDeviceAuthenticator = Effect.fnUntraced(function* ({ host, token, tokens }: GatewayCommandOptions) {
   if (Option.isSome(tokens)) {
-    const known = yield* tokensOf(tokens.value)
-    return Option.some<AuthenticateDevice>(byTokens(known))
+    const known = yield* readTokensFile(tokens.value)
+    return Option.some<AuthenticateDevice>(authenticateByTokens(known))
   }
   if (Option.isSome(token)) {
-    return isToken(Redacted.value(token.value))
-      ? Option.some(byToken(token.value))
-      : yield* refuse(`The token of the devices ${unshowable}`)
+    return isValidDeviceToken(Redacted.value(token.value))
+      ? Option.some(authenticateByToken(token.value))
+      : yield* failCommand(`The token of the devices ${tokenRule}`)
   }
-  return isLoopback(host)
+  return isLoopbackName(host)
     ? Option.none<AuthenticateDevice>()
-    : yield* refuse(
+    : yield* failCommand(
         `Whatever reaches ${host} could register services: set A2C_DEVICES_TOKEN, give --tokens FILE, ` +
           "or listen on 127.0.0.1"
       )
 })
 
 /** Offers the devices as MCP tools, in whatever ways are asked for, until the host closes its end. */
-const offer = Effect.fnUntraced(function* ({ host, http, mcpToken, stdio }: GatewayCommand) {
+const publishDevices = Effect.fnUntraced(function* ({ host, http, mcpToken, stdio }: GatewayCommandOptions) {
   const { address, session } = yield* DeviceGateway
   // What goes to stdout is MCP's when it speaks there.
-  const say = stdio ? Console.error : Console.log
-  yield* say(`listening for devices on ${address.host}:${address.port}`)
+  const print = stdio ? Console.error : Console.log
+  yield* print(`listening for devices on ${address.host}:${address.port}`)
   if (Option.isSome(http)) {
-    yield* publishAt(session, "devices", { host, port: http.value, token: mcpToken })
+    yield* publishOverHttp(session, "devices", { host, port: http.value, token: mcpToken })
   }
-  if (stdio) return yield* Effect.mapError(publishStdio(session), failed)
+  if (stdio) return yield* Effect.mapError(publishStdio(session), toCommandFailed)
   if (Option.isNone(http)) {
     yield* Effect.logWarning("the devices are offered to nobody: give --http PORT or --stdio")
   }
@@ -98,26 +100,26 @@ const offer = Effect.fnUntraced(function* ({ host, http, mcpToken, stdio }: Gate
 
 /** Takes devices in until it is told to stop. */
 export const runGateway = Effect.fnUntraced(
-  function* (command: GatewayCommand) {
-    const { acknowledge, host, http, stdio, tcp, ...rest } = command
+  function* (options: GatewayCommandOptions) {
+    const { acknowledge: acknowledgeRegistration, host, http, stdio, tcp, ...rest } = options
     if (stdio && Option.isSome(http)) {
-      return yield* refuse("Give --stdio or --http, not both: stdout can only be one of them")
+      return yield* failCommand("Give --stdio or --http, not both: stdout can only be one of them")
     }
-    const authenticate = yield* authenticationOf(command)
-    const { callTimeout, idleTime, largest, mostCalls, mostDevices, mostServices } = rest
+    const authenticate = yield* makeDeviceAuthenticator(options)
+    const { callTimeout, idleTimeout, maxPayloadBytes, maxCalls, maxDevices, maxServices } = rest
     return yield* Effect.provide(
-      offer(command),
+      publishDevices(options),
       Layer.fresh(
         gatewayLayer({
           host,
           port: tcp,
-          acknowledge,
+          acknowledgeRegistration,
           ...(Option.isSome(authenticate) && { authenticate: authenticate.value }),
-          limits: { callTimeout, idleTime, largest, mostCalls, mostDevices, mostServices }
+          limits: { callTimeout, idleTimeout, maxPayloadBytes, maxCalls, maxDevices, maxServices }
         })
       )
     )
   },
   Effect.scoped,
-  Effect.mapError(failed)
+  Effect.mapError(toCommandFailed)
 )

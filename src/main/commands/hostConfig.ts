@@ -5,7 +5,7 @@ import { isJsonObject } from "../../domain/json.ts"
 import { CommandFailed } from "../failure.ts"
 
 /** What an MCP host is to be told of an office. */
-export interface HostConfigCommand {
+export interface HostConfigOptions {
   /** The host, by its short name: `claude`, `cursor`, `vscode`, … */
   readonly host: string
   readonly server: string
@@ -19,15 +19,15 @@ export interface HostConfigCommand {
 const packageName = "a2c-smcp"
 
 /** Names that people try first. */
-const nicknames: { readonly [name: string]: string } = { claude: "claude-desktop" }
+const hostAliases: { readonly [name: string]: string } = { claude: "claude-desktop" }
 
 /** The snippet with what the package is to be started with, wherever the host keeps it. */
-const withArguments = (value: unknown): unknown => {
+const appendArguments = (value: unknown): unknown => {
   if (Array.isArray(value)) {
-    return value.at(-1) === packageName ? [...value, "agent", "mcp"] : value.map(withArguments)
+    return value.at(-1) === packageName ? [...value, "agent", "mcp"] : value.map(appendArguments)
   }
   if (!isJsonObject(value)) return value
-  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, withArguments(member)]))
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, appendArguments(member)]))
 }
 
 /** Prints what a host's configuration needs to use an office, and on stderr where it belongs. */
@@ -38,12 +38,12 @@ export const printHostConfig = Effect.fnUntraced(function* ({
   server,
   tokenFile,
   url
-}: HostConfigCommand) {
+}: HostConfigOptions) {
   const registry = new MCPConfigRegistry({ serverPackage: packageName })
   const known = registry.getAllConfigs().map(({ id }) => id)
-  const id = known.find((one) => one === (nicknames[host] ?? host))
+  const id = known.find((one) => one === (hostAliases[host] ?? host))
   if (id === undefined) {
-    const names = [...Object.keys(nicknames), ...known].toSorted().join(", ")
+    const names = [...Object.keys(hostAliases), ...known].toSorted().join(", ")
     return yield* new CommandFailed({ message: `No host '${host}' is known, only ${names}` })
   }
   const serverName = `office-${office}`
@@ -61,7 +61,7 @@ export const printHostConfig = Effect.fnUntraced(function* ({
             })
           : builder.buildConfiguration({ transport: "http", serverName, serverUrl: url })
       return {
-        text: builder.toString(withArguments(config) as typeof config),
+        text: builder.toString(appendArguments(config) as typeof config),
         place: builder.getConfigPath()
       }
     },

@@ -1,7 +1,7 @@
 import { Config, Effect, Option, Redacted } from "effect"
-import { tokenFile } from "../../adapters/node/tokenFile.ts"
+import { readTokenFile } from "../../adapters/node/tokenFile.ts"
 import type { Token } from "../../adapters/socketio/SocketIoClient.ts"
-import { type CommandFailed, failed } from "../failure.ts"
+import { type CommandFailed, toCommandFailed } from "../failure.ts"
 
 /**
  * What a member shows its Server: what stands in a file, read before every connection, else `A2C_TOKEN`. Given as an
@@ -10,7 +10,7 @@ import { type CommandFailed, failed } from "../failure.ts"
 export const memberToken = Effect.fnUntraced(function* (
   file: Option.Option<string>
 ): Effect.fn.Return<{ readonly token?: Token }, CommandFailed> {
-  if (Option.isSome(file)) return { token: tokenFile(file.value) }
-  const set = yield* Effect.mapError(Config.option(Config.Redacted("A2C_TOKEN")), failed)
-  return Option.isSome(set) ? { token: Redacted.value(set.value) } : {}
+  if (Option.isSome(file)) return { token: readTokenFile(file.value) }
+  const fromVariable = yield* Effect.mapError(Config.option(Config.Redacted("A2C_TOKEN")), toCommandFailed)
+  return Option.isSome(fromVariable) ? { token: Redacted.value(fromVariable.value) } : {}
 })

@@ -1,14 +1,14 @@
 import { Console, Effect, FileSystem, Path, Result } from "effect"
-import { readPackName } from "../../domain/packs/naming.ts"
-import { failed, refuse } from "../failure.ts"
+import { parsePackName } from "../../domain/packs/naming.ts"
+import { toCommandFailed, failCommand } from "../failure.ts"
 
 /** What the command line says about a pack to be written. */
-export interface NewPackCommand {
+export interface NewPackOptions {
   readonly name: string
   readonly dir: string
 }
 
-const toolFile = (
+const toolTemplate = (
   name: string,
   className: string
 ) => `/** A tool of its own: change it to what you need. Nothing has to be imported to be a pack. */
@@ -39,7 +39,7 @@ export class ${className} {
 }
 `
 
-const testFile = (name: string, className: string) => `import assert from "node:assert/strict"
+const testTemplate = (name: string, className: string) => `import assert from "node:assert/strict"
 import { test } from "node:test"
 import { ${className} } from "./${name}_tool.ts"
 
@@ -49,30 +49,30 @@ test("counts what it is given", () => {
 })
 `
 
-const configFile = (name: string) => `enabled: true
+const configTemplate = (name: string) => `enabled: true
 description: "Counts characters and words"
 usage: "${name}: text (the text), loud (say it in capitals, default false)"
 packages: []
 `
 
 /** Writes a pack that works into a folder of packs, and says what to do with it. Nothing is ever overwritten. */
-export const newPack = Effect.fnUntraced(function* ({ dir, name }: NewPackCommand) {
+export const newPack = Effect.fnUntraced(function* ({ dir, name }: NewPackOptions) {
   const { exists, makeDirectory, writeFileString } = yield* FileSystem.FileSystem
   const { join } = yield* Path.Path
-  const read = readPackName(name)
-  if (Result.isFailure(read)) return yield* refuse(`A pack cannot be named '${name}': ${read.failure}`)
+  const read = parsePackName(name)
+  if (Result.isFailure(read)) return yield* failCommand(`A pack cannot be named '${name}': ${read.failure}`)
   const { className, warnings } = read.success
   const [warning] = warnings
-  if (warning !== undefined) return yield* refuse(`A pack should not be named '${name}': ${warning}`)
+  if (warning !== undefined) return yield* failCommand(`A pack should not be named '${name}': ${warning}`)
   const folder = join(dir, name)
   const write = Effect.gen(function* () {
-    if (yield* exists(folder)) return yield* refuse(`${folder} exists already`)
+    if (yield* exists(folder)) return yield* failCommand(`${folder} exists already`)
     yield* makeDirectory(folder, { recursive: true })
-    yield* writeFileString(join(folder, `${name}_tool.ts`), toolFile(name, className))
-    yield* writeFileString(join(folder, `${name}_tool.test.ts`), testFile(name, className))
-    yield* writeFileString(join(folder, "config.yaml"), configFile(name))
+    yield* writeFileString(join(folder, `${name}_tool.ts`), toolTemplate(name, className))
+    yield* writeFileString(join(folder, `${name}_tool.test.ts`), testTemplate(name, className))
+    yield* writeFileString(join(folder, "config.yaml"), configTemplate(name))
   })
-  yield* Effect.catchTag(write, "PlatformError", (error) => Effect.fail(failed(error)))
+  yield* Effect.catchTag(write, "PlatformError", (error) => Effect.fail(toCommandFailed(error)))
   yield* Console.log(
     [
       `wrote ${folder}`,

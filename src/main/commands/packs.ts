@@ -1,11 +1,11 @@
 import { dirname, join, resolve } from "node:path"
 import { Config, type Duration, Effect, Layer } from "effect"
 import { PackHost, type PackView } from "../../application/packs/PackHost.ts"
-import { failed } from "../failure.ts"
+import { toCommandFailed } from "../failure.ts"
 import { packHostLayer } from "../layers.ts"
 
 /** What all commands about packs say of how these are run. */
-export interface PacksCommand {
+export interface PackRuntimeOptions {
   readonly install: boolean
   readonly allowScripts: boolean
   readonly isolate: boolean
@@ -14,32 +14,32 @@ export interface PacksCommand {
 }
 
 /** The folder of extensions that the seed looks into beside the usual one. */
-const extensions = "AutoUp-MCP-Extension"
+const extensionsFolder = "AutoUp-MCP-Extension"
 
 /** Where packs are looked for: the folders themselves, and the extensions beside each. */
-const placesOf = (folders: ReadonlyArray<string>): ReadonlyArray<string> => {
+const searchFolders = (folders: ReadonlyArray<string>): ReadonlyArray<string> => {
   const all = folders.map((folder) => resolve(folder))
-  return [...new Set([...all, ...all.map((folder) => join(dirname(folder), extensions))])]
+  return [...new Set([...all, ...all.map((folder) => join(dirname(folder), extensionsFolder))])]
 }
 
 /** The folders that were named, or the one that is looked into when none was. */
-export const foldersOf = (folders: ReadonlyArray<string>) =>
+export const foldersOrDefault = (folders: ReadonlyArray<string>) =>
   folders.length > 0
     ? Effect.succeed(folders)
     : Config.String("TOOLS_DIR").pipe(
         Config.withDefault("src"),
         Effect.map((folder) => [folder]),
-        Effect.mapError(failed)
+        Effect.mapError(toCommandFailed)
       )
 
 /** A host of the packs in these folders, which has looked for them once. */
-export const hostOf = (
+export const packHostFor = (
   folders: ReadonlyArray<string>,
-  { allowScripts, install, isolate, memory }: PacksCommand,
+  { allowScripts, install, isolate, memory }: PackRuntimeOptions,
   { timeout, watch = false }: { readonly timeout?: Duration.Duration; readonly watch?: boolean } = {}
 ): Layer.Layer<PackHost> =>
   packHostLayer({
-    folders: placesOf(folders),
+    folders: searchFolders(folders),
     watch,
     isolate,
     memory,
@@ -56,7 +56,7 @@ export const hostOf = (
   )
 
 /** What is wrong with a pack, or odd about it, a line each. */
-export const complaints = ({ name, status }: PackView): ReadonlyArray<string> => {
+export const packProblems = ({ name, status }: PackView): ReadonlyArray<string> => {
   if (status._tag === "Failed") return [`${name}: ${status.reason}`]
   return status._tag === "Ready" ? status.warnings.map((warning) => `${name}: ${warning}`) : []
 }

@@ -1,21 +1,23 @@
 import { Console, Context, type Duration, Effect, Layer, Option, type Redacted } from "effect"
 import * as AuditFile from "../../adapters/node/AuditFile.ts"
-import { tuneForRelay } from "../../adapters/node/relayMemory.ts"
+import { tuneGcForRelay } from "../../adapters/node/relayMemory.ts"
 import type { SocketIoServerOptions } from "../../adapters/socketio/SocketIoServer.ts"
 import type { Limits } from "../../application/server/Limits.ts"
 import { Server } from "../../application/server/Server.ts"
-import { tlsFrom } from "../config/tlsFiles.ts"
-import { failed, refuse } from "../failure.ts"
+import { watchTlsFiles } from "../config/tlsFiles.ts"
+import { toCommandFailed, failCommand } from "../failure.ts"
 import { serverLayer } from "../serverLayer.ts"
 import { stopSignal } from "../signals.ts"
-import { type AuthenticationCommand, authenticationOf } from "./authentication.ts"
+import { type AuthenticationOptions, makeAuthenticator } from "./authentication.ts"
 
 /** What the command line says about a Server. */
-export interface ServerCommand extends Omit<SocketIoServerOptions, "host" | "tls">, AuthenticationCommand {
+export interface ServerCommandOptions
+  extends Omit<SocketIoServerOptions, "host" | "tls">,
+    AuthenticationOptions {
   readonly requireRole: boolean
   readonly limits: Limits
   /** How long calls under way may take to end when it is told to stop. */
-  readonly drainTime: Duration.Duration
+  readonly drainTimeout: Duration.Duration
   readonly tlsCert: Option.Option<string>
   readonly tlsKey: Option.Option<string>
   readonly redis: Option.Option<Redacted.Redacted<string>>
@@ -25,52 +27,55 @@ export interface ServerCommand extends Omit<SocketIoServerOptions, "host" | "tls
   readonly auditKeep: number
 }
 
-const tlsOf = Effect.fnUntraced(function* ({ tlsCert, tlsKey }: ServerCommand) {
+const readTls = Effect.fnUntraced(function* ({ tlsCert, tlsKey }: ServerCommandOptions) {
   if (Option.isNone(tlsCert) && Option.isNone(tlsKey)) return undefined
   if (Option.isSome(tlsCert) && Option.isSome(tlsKey)) {
-    return yield* tlsFrom({ cert: tlsCert.value, key: tlsKey.value })
+    return yield* watchTlsFiles({ cert: tlsCert.value, key: tlsKey.value })
   }
-  return yield* refuse("A certificate needs its key: give --tls-cert and --tls-key together")
+  return yield* failCommand("A certificate needs its key: give --tls-cert and --tls-key together")
 })
 
-const auditLayer = ({ audit, auditKeep: keep, auditMaxBytes: maxBytes }: ServerCommand) =>
+const auditLayer = ({ audit, auditKeep: keep, auditMaxBytes: maxBytes }: ServerCommandOptions) =>
   Option.match(audit, {
     onNone: () => Layer.empty,
     onSome: (file) => AuditFile.layer({ file, keep, maxBytes })
   })
 
 /** Serves until a signal asks it to stop, and closes in order. */
-const serve = Effect.fnUntraced(function* (command: ServerCommand, stopped: Effect.Effect<string>) {
+const serve = Effect.fnUntraced(function* (
+  options: ServerCommandOptions,
+  stopRequested: Effect.Effect<string>
+) {
   const {
     audit: _audit,
     auditKeep: _keep,
     auditMaxBytes: _maxBytes,
-    drainTime,
+    drainTimeout,
     limits,
     redis,
     redisPrefix: prefix,
     requireRole,
     ...socketIo
-  } = command
-  const tls = yield* tlsOf(command)
-  const authenticator = yield* authenticationOf(command, tls !== undefined)
+  } = options
+  const tls = yield* readTls(options)
+  const authenticator = yield* makeAuthenticator(options, tls !== undefined)
   const layer = serverLayer({
     ...socketIo,
     limits,
-    settings: { requireRole, drainTime },
+    settings: { requireRole, drainTimeout },
     ...(Option.isSome(redis) && { redis: { url: redis.value, prefix } }),
     ...(tls !== undefined && { tls }),
     ...(authenticator !== undefined && { authenticator })
   })
-  const { url } = Context.get(yield* Layer.build(Layer.provide(layer, auditLayer(command))), Server)
+  const { url } = Context.get(yield* Layer.build(Layer.provide(layer, auditLayer(options))), Server)
   yield* Console.log(`listening on ${url}`)
-  yield* Effect.logInfo("told to stop", { signal: yield* stopped })
+  yield* Effect.logInfo("told to stop", { signal: yield* stopRequested })
 }, Effect.scoped)
 
 /** Runs a Server until it is told to stop; says where on stdout as soon as members can connect. */
-export const runServer = (command: ServerCommand) =>
+export const runServer = (options: ServerCommandOptions) =>
   Effect.gen(function* () {
-    tuneForRelay()
-    yield* serve(command, yield* stopSignal)
+    tuneGcForRelay()
+    yield* serve(options, yield* stopSignal)
     yield* Effect.logInfo("stopped: nobody listens any more")
-  }).pipe(Effect.scoped, Effect.mapError(failed))
+  }).pipe(Effect.scoped, Effect.mapError(toCommandFailed))

@@ -1,11 +1,11 @@
 import { Console, Effect, Option } from "effect"
-import { newKey, readKeyEntries } from "../../adapters/auth/keyEntries.ts"
-import { type Fault, explainFaults } from "../../domain/explain.ts"
+import { generateApiKey, decodeApiKeyEntries } from "../../adapters/auth/keyEntries.ts"
+import { type ValidationIssue, formatIssues } from "../../domain/explain.ts"
 import type { Right } from "../../domain/office/identity.ts"
-import { refuse } from "../failure.ts"
+import { failCommand } from "../failure.ts"
 
 /** What the command line says about a new key. */
-export interface ServerKeyCommand {
+export interface KeyCommandOptions {
   readonly subject: string
   readonly rights: ReadonlyArray<Right>
   readonly offices: ReadonlyArray<string>
@@ -14,13 +14,17 @@ export interface ServerKeyCommand {
 }
 
 /** Prints a new key on stdout, where it can be sent to its file, and on stderr what the file of keys needs for it. */
-export const printKey = Effect.fnUntraced(function* (command: ServerKeyCommand) {
-  const { expires, names, offices, rights, subject } = command
-  const { entry, key } = yield* newKey(subject, { rights, offices, names }, Option.getOrUndefined(expires))
-  const read = readKeyEntries({ keys: [entry] })
+export const printKey = Effect.fnUntraced(function* (options: KeyCommandOptions) {
+  const { expires, names, offices, rights, subject } = options
+  const { entry, key } = yield* generateApiKey(
+    subject,
+    { rights, offices, names },
+    Option.getOrUndefined(expires)
+  )
+  const read = decodeApiKeyEntries({ keys: [entry] })
   // There is no file yet whose first entry this would be.
-  const inEntry = ({ issue, path }: Fault): Fault => ({ issue, path: path.slice(2) })
-  if (read._tag === "Failure") return yield* refuse(explainFaults(read.failure.map(inEntry)))
+  const inEntry = ({ issue, path }: ValidationIssue): ValidationIssue => ({ issue, path: path.slice(2) })
+  if (read._tag === "Failure") return yield* failCommand(formatIssues(read.failure.map(inEntry)))
   yield* Console.error('Add this to "keys" in the file of --api-keys; the key itself is shown only now:')
   yield* Console.error(JSON.stringify(entry))
   yield* Console.log(key)

@@ -1,10 +1,10 @@
 import { isJsonObject, type JsonObject } from "../../domain/json.ts"
 import type { ToolResult } from "../../domain/protocol/v0_2/tools.ts"
 
-const textOf = (value: unknown): string => (typeof value === "string" ? value : "")
+const stringOrEmpty = (value: unknown): string => (typeof value === "string" ? value : "")
 
 /** Rows in columns of equal width, two spaces apart. */
-export const columns = (rows: ReadonlyArray<ReadonlyArray<string>>): string => {
+export const formatColumns = (rows: ReadonlyArray<ReadonlyArray<string>>): string => {
   const widths = rows.reduce<ReadonlyArray<number>>(
     (sizes, row) => row.map((cell, index) => Math.max(sizes[index] ?? 0, cell.length)),
     []
@@ -20,26 +20,27 @@ export const columns = (rows: ReadonlyArray<ReadonlyArray<string>>): string => {
 }
 
 /** The first line of a text, cut to a length a terminal shows in one line. */
-export const brief = (text: string, length = 72): string => {
+export const truncateLine = (text: string, length = 72): string => {
   const [line = ""] = text.trim().split("\n")
   return line.length > length ? `${line.slice(0, length - 1)}…` : line
 }
 
-const block = (content: JsonObject): string => {
-  const kind = textOf(content["type"])
-  if (kind === "text") return textOf(content["text"])
-  const mime = textOf(content["mimeType"])
+const formatContent = (content: JsonObject): string => {
+  const type = stringOrEmpty(content["type"])
+  if (type === "text") return stringOrEmpty(content["text"])
+  const mime = stringOrEmpty(content["mimeType"])
   const { resource } = content
-  if (isJsonObject(resource)) return textOf(resource["text"]) || `[resource ${textOf(resource["uri"])}]`
-  const size = textOf(content["data"]).length
-  return `[${[kind, mime, size > 0 ? `${Math.ceil((size * 3) / 4)} bytes` : ""].filter(Boolean).join(" ")}]`
+  if (isJsonObject(resource))
+    return stringOrEmpty(resource["text"]) || `[resource ${stringOrEmpty(resource["uri"])}]`
+  const size = stringOrEmpty(content["data"]).length
+  return `[${[type, mime, size > 0 ? `${Math.ceil((size * 3) / 4)} bytes` : ""].filter(Boolean).join(" ")}]`
 }
 
 /** A tool's result as a person reads it. */
-export const showResult = ({ content, structuredContent }: ToolResult): string => {
-  const text = content.map(block).join("\n")
-  return text === "" && structuredContent !== undefined ? json(structuredContent) : text
+export const formatToolResult = ({ content, structuredContent }: ToolResult): string => {
+  const text = content.map(formatContent).join("\n")
+  return text === "" && structuredContent !== undefined ? formatJson(structuredContent) : text
 }
 
 /** A value as JSON for machines and for people who want to see everything. */
-export const json = (value: unknown): string => JSON.stringify(value, null, 2)
+export const formatJson = (value: unknown): string => JSON.stringify(value, null, 2)

@@ -3,12 +3,12 @@ import { Console, type Duration, Effect, Equal, Option, type Redacted, Stream } 
 import { publishStdio } from "../../adapters/mcp/publish/Stdio.ts"
 import { serveTools as serveHttp } from "../../adapters/packs/http/ToolServer.ts"
 import { PackHost, type PackView } from "../../application/packs/PackHost.ts"
-import { failed, refuse } from "../failure.ts"
-import { foldersOf, hostOf, type PacksCommand } from "./packs.ts"
-import { isLoopback } from "./publish.ts"
+import { toCommandFailed, failCommand } from "../failure.ts"
+import { foldersOrDefault, packHostFor, type PackRuntimeOptions } from "./packs.ts"
+import { isLoopbackName } from "./publish.ts"
 
 /** What `a2c tools serve` is told. */
-export interface ServeCommand extends PacksCommand {
+export interface ServeToolsCommandOptions extends PackRuntimeOptions {
   readonly folders: ReadonlyArray<string>
   readonly host: string
   readonly port: number
@@ -20,21 +20,21 @@ export interface ServeCommand extends PacksCommand {
   readonly timeout: Duration.Duration
   readonly allowedOrigins: ReadonlyArray<string>
   readonly allowedHosts: ReadonlyArray<string>
-  readonly largestBody: number
-  readonly largestFile: number
+  readonly maxBodyBytes: number
+  readonly maxFileBytes: number
 }
 
 /** Says what becomes of packs while they are served; what is wrong with one is a warning already. */
-const follow = Effect.gen(function* () {
+const logReadyPacks = Effect.gen(function* () {
   const { changes } = yield* PackHost
   let known = new Map<string, PackView["status"]>()
   yield* Stream.runForEach(changes, (packs) => {
-    const news = packs.filter(
+    const becameReady = packs.filter(
       ({ path, status }) => status._tag === "Ready" && !Equal.equals(known.get(path), status)
     )
     known = new Map(packs.map(({ path, status }) => [path, status]))
     return Effect.forEach(
-      news,
+      becameReady,
       ({ name, status }) =>
         status._tag === "Ready"
           ? Effect.logInfo("pack ready", {
@@ -48,30 +48,30 @@ const follow = Effect.gen(function* () {
   })
 })
 
-const stay = Effect.fnUntraced(function* (command: ServeCommand) {
+const servePacks = Effect.fnUntraced(function* (options: ServeToolsCommandOptions) {
   const { packs, session } = yield* PackHost
   const found = yield* packs
-  yield* Effect.forkScoped(follow)
+  yield* Effect.forkScoped(logReadyPacks)
   if (found.length === 0) {
-    yield* Effect.logWarning("no packs yet", { folders: command.folders })
+    yield* Effect.logWarning("no packs yet", { folders: options.folders })
   }
-  if (command.mcp === "stdio") {
+  if (options.mcp === "stdio") {
     // What packs print belongs to nobody: stdout speaks MCP.
     globalThis.console = new NodeConsole(process.stderr)
-    return yield* Effect.mapError(publishStdio(session), failed)
+    return yield* Effect.mapError(publishStdio(session), toCommandFailed)
   }
-  const { allowedHosts, allowedOrigins, host, key, largestBody, largestFile, port } = command
+  const { allowedHosts, allowedOrigins, host, key, maxBodyBytes, maxFileBytes, port } = options
   const { url } = yield* Effect.mapError(
     serveHttp({
       host,
       port,
       allowedHosts,
       allowedOrigins,
-      largestBody,
-      largestFile,
+      maxBodyBytes,
+      maxFileBytes,
       ...(Option.isSome(key) && { key: key.value })
     }),
-    failed
+    toCommandFailed
   )
   const ready = found.filter(({ status }) => status._tag === "Ready").length
   return yield* Effect.andThen(
@@ -82,19 +82,22 @@ const stay = Effect.fnUntraced(function* (command: ServeCommand) {
 
 /** Serves packs until it is told to stop. */
 export const serveTools = Effect.fnUntraced(
-  function* (command: ServeCommand) {
-    const { folders, force, host, key, mcp, timeout, watch } = command
-    if (mcp === "http" && Option.isNone(key) && !isLoopback(host) && !force) {
-      return yield* refuse(
+  function* (options: ServeToolsCommandOptions) {
+    const { folders, force, host, key, mcp, timeout, watch } = options
+    if (mcp === "http" && Option.isNone(key) && !isLoopbackName(host) && !force) {
+      return yield* failCommand(
         `Whoever reaches ${host} could call these tools: set AUTOMATA_API_KEY, listen on 127.0.0.1, ` +
           "or give --force"
       )
     }
-    const places = yield* foldersOf(folders)
+    const existingFolders = yield* foldersOrDefault(folders)
     // It has been read, and packs see the environment.
     delete process.env["AUTOMATA_API_KEY"]
-    return yield* Effect.provide(stay(command), hostOf(places, command, { timeout, watch }))
+    return yield* Effect.provide(
+      servePacks(options),
+      packHostFor(existingFolders, options, { timeout, watch })
+    )
   },
   Effect.scoped,
-  Effect.mapError(failed)
+  Effect.mapError(toCommandFailed)
 )

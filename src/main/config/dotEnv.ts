@@ -2,7 +2,7 @@ import { parseEnv } from "node:util"
 import { ConfigProvider, Effect, FileSystem, type Layer } from "effect"
 
 /** What may stand in a file `.env` (seed 004, environment); other programs have their own uses for such files. */
-const names = ["AUTOMATA_API_KEY", "HOST", "PORT", "TOOLS_DIR"]
+const allowedVariables = ["AUTOMATA_API_KEY", "HOST", "PORT", "TOOLS_DIR"]
 
 /** Looks for settings of packs in the file `.env` of this folder, after the environment. */
 export const layer: Layer.Layer<never, never, FileSystem.FileSystem> = ConfigProvider.layerAdd(
@@ -11,7 +11,7 @@ export const layer: Layer.Layer<never, never, FileSystem.FileSystem> = ConfigPro
     const text = yield* Effect.orElseSucceed(readFileString(".env"), () => "")
     const all = parseEnv(text)
     const env = Object.fromEntries(
-      names.flatMap((name) => (all[name] === undefined ? [] : [[name, all[name]] as const]))
+      allowedVariables.flatMap((name) => (all[name] === undefined ? [] : [[name, all[name]] as const]))
     )
     return ConfigProvider.fromEnv({ env })
   })

@@ -2,17 +2,17 @@ import { homedir } from "node:os"
 import { basename, dirname, resolve, sep } from "node:path"
 import { parseEnv } from "node:util"
 import { Effect, FileSystem, Redacted, Result } from "effect"
-import { mergeConfigs, readConfig } from "../../domain/config/config.ts"
+import { mergeConfigs, parseConfig } from "../../domain/config/config.ts"
 import type { Dialect } from "../../domain/config/dialects.ts"
-import { render } from "../../domain/config/placeholders.ts"
+import { renderPlaceholders } from "../../domain/config/placeholders.ts"
 import type { Setup, Variables } from "../../domain/config/setup.ts"
-import { type Fault, spellPath } from "../../domain/explain.ts"
+import { type ValidationIssue, formatPath } from "../../domain/explain.ts"
 import { isJsonObject } from "../../domain/json.ts"
 import type { ComputerConfig, ServerConfig } from "../../domain/protocol/v0_2/config.ts"
-import { type Position, readJsonc } from "./jsonc.ts"
+import { type Position, parseJsonc } from "./jsonc.ts"
 
 /** Something to say about a file. An error keeps all files together from being used. */
-export interface Finding extends Fault, Partial<Position> {
+export interface ConfigDiagnostic extends ValidationIssue, Partial<Position> {
   readonly severity: "error" | "warning"
   readonly file: string
 }
@@ -27,9 +27,9 @@ export interface ConfigFile {
 }
 
 /** What all files of a Computer say together. */
-interface ConfigFiles {
+interface LoadedConfig {
   readonly files: ReadonlyArray<ConfigFile>
-  readonly findings: ReadonlyArray<Finding>
+  readonly diagnostics: ReadonlyArray<ConfigDiagnostic>
   /** Missing exactly when one of the findings is an error. */
   readonly setup: Setup | undefined
   /** Every file that was looked at, the ones with environment variables too, by absolute path. */
@@ -37,23 +37,23 @@ interface ConfigFiles {
 }
 
 /** A finding as compilers write them: `mcp.json:12:5: error: servers.a.command: Missing key`. */
-export const spellFinding = ({ column, file, issue, line, path, severity }: Finding): string => {
+export const formatDiagnostic = ({ column, file, issue, line, path, severity }: ConfigDiagnostic): string => {
   const where = line === undefined ? file : `${file}:${line}:${column ?? 1}`
-  const what = path.length === 0 ? issue : `${spellPath(path)}: ${issue}`
+  const what = path.length === 0 ? issue : `${formatPath(path)}: ${issue}`
   return `${where}: ${severity}: ${what}`
 }
 
 /** Editors keep their configuration in a folder of this name inside the folder it is for. */
 const editorFolders = [".vscode", ".cursor"]
 
-const workspaceOf = (file: string): string => {
+const workspaceFolderOf = (file: string): string => {
   const folder = dirname(resolve(file))
   return editorFolders.includes(basename(folder)) ? dirname(folder) : folder
 }
 
-type Words = { readonly [name: string]: string | Redacted.Redacted<string> }
+type HostVariables = { readonly [name: string]: string | Redacted.Redacted<string> }
 
-const wordsOf = (workspaceFolder: string): { readonly [name: string]: string } => ({
+const hostVariablesOf = (workspaceFolder: string): { readonly [name: string]: string } => ({
   userHome: homedir(),
   workspaceFolder,
   workspaceFolderBasename: basename(workspaceFolder),
@@ -62,7 +62,7 @@ const wordsOf = (workspaceFolder: string): { readonly [name: string]: string } =
 })
 
 /** The server with the variables of its file in its environment, each as a placeholder: values stay unseen. */
-const withEnvironment = (server: ServerConfig, names: ReadonlyArray<string>): ServerConfig => {
+const withEnvFileVariables = (server: ServerConfig, names: ReadonlyArray<string>): ServerConfig => {
   if (server.type !== "stdio") return server
   const env = server.parameters["env"]
   const own = isJsonObject(env) ? env : {}
@@ -71,20 +71,20 @@ const withEnvironment = (server: ServerConfig, names: ReadonlyArray<string>): Se
 }
 
 /** An editor starts its servers in the folder it works on. */
-const inWorkspace = (server: ServerConfig): ServerConfig =>
+const withWorkspaceCwd = (server: ServerConfig): ServerConfig =>
   server.type === "stdio" && server.parameters["cwd"] === null
     ? { ...server, parameters: { ...server.parameters, cwd: "${workspaceFolder}" } }
     : server
 
 /** What one file says, and everything there is to say about it. */
-interface Reading extends ConfigFile {
+interface LoadedConfigFile extends ConfigFile {
   readonly variables: Variables
-  readonly findings: ReadonlyArray<Finding>
+  readonly diagnostics: ReadonlyArray<ConfigDiagnostic>
   readonly sources: ReadonlyArray<string>
 }
 
 /** The text of a file, or why there is none, in words. */
-export const readText = Effect.fnUntraced(function* (file: string) {
+export const readTextFile = Effect.fnUntraced(function* (file: string) {
   const fs = yield* FileSystem.FileSystem
   return yield* Effect.result(
     Effect.mapError(fs.readFileString(file), ({ message, reason }) => {
@@ -95,90 +95,98 @@ export const readText = Effect.fnUntraced(function* (file: string) {
   )
 })
 
-const readFile = Effect.fnUntraced(function* (
+const readConfigFile = Effect.fnUntraced(function* (
   file: string
-): Effect.fn.Return<Reading, never, FileSystem.FileSystem> {
-  const text = yield* readText(file)
+): Effect.fn.Return<LoadedConfigFile, never, FileSystem.FileSystem> {
+  const text = yield* readTextFile(file)
   const source = resolve(file)
-  const nothing = { file, dialect: undefined, config: undefined, variables: {}, sources: [source] }
+  const unusable = { file, dialect: undefined, config: undefined, variables: {}, sources: [source] }
   if (Result.isFailure(text)) {
-    const finding = { severity: "error", file, path: [], issue: text.failure } as const
-    return { ...nothing, findings: [finding], locate: () => ({ line: 1, column: 1 }) }
+    const diagnostic = { severity: "error", file, path: [], issue: text.failure } as const
+    return { ...unusable, diagnostics: [diagnostic], locate: () => ({ line: 1, column: 1 }) }
   }
-  const document = readJsonc(text.success)
+  const document = parseJsonc(text.success)
   const { locate } = document
-  const found = (severity: Finding["severity"], { issue, path }: Fault): Finding => ({
+  const makeDiagnostic = (
+    severity: ConfigDiagnostic["severity"],
+    { issue, path }: ValidationIssue
+  ): ConfigDiagnostic => ({
     severity,
     file,
     path,
     issue,
     ...locate(path)
   })
-  if (document.faults.length > 0) {
-    const findings = document.faults.map((fault): Finding => ({ ...fault, severity: "error", file }))
-    return { ...nothing, findings, locate }
+  if (document.errors.length > 0) {
+    const diagnostics = document.errors.map(
+      (error): ConfigDiagnostic => ({ ...error, severity: "error", file })
+    )
+    return { ...unusable, diagnostics, locate }
   }
-  const { config, dialect, envFiles, faults, warnings } = readConfig(document.value)
-  const findings = [
-    ...faults.map((fault) => found("error", fault)),
-    ...warnings.map((warning) => found("warning", warning))
+  const { config, dialect, envFiles, errors, warnings } = parseConfig(document.value)
+  const diagnostics = [
+    ...errors.map((error) => makeDiagnostic("error", error)),
+    ...warnings.map((warning) => makeDiagnostic("warning", warning))
   ]
-  if (config === undefined) return { ...nothing, dialect, findings, locate }
+  if (config === undefined) return { ...unusable, dialect, diagnostics, locate }
 
-  const words = wordsOf(workspaceOf(file))
+  const hostVariables = hostVariablesOf(workspaceFolderOf(file))
   const root = dialect === "mcpServers" ? "mcpServers" : "servers"
   const servers: { [name: string]: ServerConfig } = {}
-  const variables: { [name: string]: Words } = {}
+  const variables: { [name: string]: HostVariables } = {}
   const sources = [source]
   for (const [name, server] of Object.entries(config.servers)) {
-    const placed = dialect === "VS Code" ? inWorkspace(server) : server
+    const placedServer = dialect === "VS Code" ? withWorkspaceCwd(server) : server
     const given = envFiles.get(name)
-    servers[name] = placed
-    variables[name] = words
+    servers[name] = placedServer
+    variables[name] = hostVariables
     if (given === undefined) continue
-    const path = resolve(words["workspaceFolder"] ?? "", String(render(given, (word) => words[word]).value))
+    const path = resolve(
+      hostVariables["workspaceFolder"] ?? "",
+      String(renderPlaceholders(given, (word) => hostVariables[word]).value)
+    )
     sources.push(path)
-    const environment = yield* readText(path)
+    const environment = yield* readTextFile(path)
     if (Result.isFailure(environment)) {
-      findings.push(
-        found("error", { path: [root, name, "envFile"], issue: `${path}: ${environment.failure}` })
+      diagnostics.push(
+        makeDiagnostic("error", { path: [root, name, "envFile"], issue: `${path}: ${environment.failure}` })
       )
       continue
     }
     const entries = Object.entries(parseEnv(environment.success))
     const values = entries.map(([key, value]) => [`envFile:${key}`, Redacted.make(value ?? "")] as const)
-    servers[name] = withEnvironment(
-      placed,
+    servers[name] = withEnvFileVariables(
+      placedServer,
       entries.map(([key]) => key)
     )
-    variables[name] = { ...words, ...Object.fromEntries(values) }
+    variables[name] = { ...hostVariables, ...Object.fromEntries(values) }
   }
-  return { file, dialect, config: { ...config, servers }, variables, findings, sources, locate }
+  return { file, dialect, config: { ...config, servers }, variables, diagnostics, sources, locate }
 })
 
 /** Reads the configuration of a Computer from one or several files, in whichever dialect each is written. */
 export const readConfigFiles = Effect.fnUntraced(function* (files: ReadonlyArray<string>) {
-  const readings = yield* Effect.forEach([...new Set(files)], readFile)
-  const { clashes, config } = mergeConfigs(
-    readings.flatMap(({ config: part, file }) => (part === undefined ? [] : [{ file, config: part }]))
+  const loadedFiles = yield* Effect.forEach([...new Set(files)], readConfigFile)
+  const { conflicts, config } = mergeConfigs(
+    loadedFiles.flatMap(({ config: part, file }) => (part === undefined ? [] : [{ file, config: part }]))
   )
-  const findings = [
-    ...readings.flatMap((reading) => reading.findings),
-    ...clashes.map(({ files: [first, second], kind, name }): Finding => {
-      const reading = readings.find(({ file }) => file === second)
-      const root = reading?.dialect === "mcpServers" ? "mcpServers" : "servers"
-      const index = reading?.config?.inputs.findIndex(({ id }) => id === name) ?? 0
+  const diagnostics = [
+    ...loadedFiles.flatMap((loaded) => loaded.diagnostics),
+    ...conflicts.map(({ files: [first, second], kind, name }): ConfigDiagnostic => {
+      const loaded = loadedFiles.find(({ file }) => file === second)
+      const root = loaded?.dialect === "mcpServers" ? "mcpServers" : "servers"
+      const index = loaded?.config?.inputs.findIndex(({ id }) => id === name) ?? 0
       const path = kind === "server" ? [root, name] : ["inputs", index]
       const issue = `${kind} "${name}" is defined in ${first} too`
-      return { severity: "error", file: second, path, issue, ...reading?.locate(path) }
+      return { severity: "error", file: second, path, issue, ...loaded?.locate(path) }
     })
   ]
-  const isUsable = findings.every(({ severity }) => severity !== "error")
-  const variables: Variables = Object.assign({}, ...readings.map((reading) => reading.variables))
+  const isUsable = diagnostics.every(({ severity }) => severity !== "error")
+  const variables: Variables = Object.assign({}, ...loadedFiles.map((loaded) => loaded.variables))
   return {
-    files: readings,
-    findings,
+    files: loadedFiles,
+    diagnostics,
     setup: isUsable ? { config, variables } : undefined,
-    sources: readings.flatMap(({ sources }) => sources)
-  } satisfies ConfigFiles
+    sources: loadedFiles.flatMap(({ sources }) => sources)
+  } satisfies LoadedConfig
 })

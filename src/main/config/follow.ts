@@ -1,26 +1,28 @@
 import { Effect, Stream, SubscriptionRef } from "effect"
 import { Computer } from "../../application/computer/Computer.ts"
-import { carryOver, compareSetups, type Setup } from "../../domain/config/setup.ts"
-import { type Finding, readConfigFiles, spellFinding } from "./files.ts"
-import { changesOf, firstLook, hangups } from "./watching.ts"
+import { keepRuntimeChanges, diffSetups, type Setup } from "../../domain/config/setup.ts"
+import { type ConfigDiagnostic, readConfigFiles, formatDiagnostic } from "./files.ts"
+import { fileChanges, initialCheck, hangupSignals } from "./watching.ts"
 
-const tell = (findings: ReadonlyArray<Finding>) =>
+const logDiagnostics = (diagnostics: ReadonlyArray<ConfigDiagnostic>) =>
   Effect.forEach(
-    findings,
-    (finding) =>
-      finding.severity === "error"
-        ? Effect.logError(spellFinding(finding))
-        : Effect.logWarning(spellFinding(finding)),
+    diagnostics,
+    (diagnostic) =>
+      diagnostic.severity === "error"
+        ? Effect.logError(formatDiagnostic(diagnostic))
+        : Effect.logWarning(formatDiagnostic(diagnostic)),
     { discard: true }
   )
 
-const isSame = (one: Setup, other: Setup): boolean => {
-  const { added, changed, isVisible, removed, retuned } = compareSetups(one, other)
-  return !isVisible && [added, changed, removed, retuned].every((names) => names.length === 0)
+const isSameSetup = (one: Setup, other: Setup): boolean => {
+  const { added, restarted, isReportedConfigChanged, removed, reconfigured } = diffSetups(one, other)
+  return (
+    !isReportedConfigChanged && [added, restarted, removed, reconfigured].every((names) => names.length === 0)
+  )
 }
 
 /** What a Computer was started with. */
-export interface Followed {
+export interface WatchedConfig {
   readonly files: ReadonlyArray<string>
   readonly setup: Setup
   readonly sources: ReadonlyArray<string>
@@ -29,43 +31,50 @@ export interface Followed {
 }
 
 /** Applies what changes in the files of a Computer while it runs. A faulty edit changes nothing. */
-export const followConfig = Effect.fnUntraced(function* ({ files, isWatching, setup, sources }: Followed) {
+export const watchConfig = Effect.fnUntraced(function* ({
+  files,
+  isWatching,
+  setup,
+  sources
+}: WatchedConfig) {
   const computer = yield* Computer
   const watched = yield* SubscriptionRef.make(sources)
-  let before = setup
+  let previous = setup
   /** What was wrong with the files when they were read last. */
-  let wrong: string | undefined
+  let lastErrors: string | undefined
 
-  const reload = Effect.fnUntraced(function* (why: "look" | "change" | "SIGHUP") {
-    const reading = yield* readConfigFiles(files)
-    const fault = reading.setup === undefined ? reading.findings.map(spellFinding).join("\n") : undefined
-    const isKnown = fault === wrong && (reading.setup === undefined || isSame(before, reading.setup))
-    wrong = fault
+  const reload = Effect.fnUntraced(function* (trigger: "look" | "change" | "SIGHUP") {
+    const loaded = yield* readConfigFiles(files)
+    const errors =
+      loaded.setup === undefined ? loaded.diagnostics.map(formatDiagnostic).join("\n") : undefined
+    const isKnown =
+      errors === lastErrors && (loaded.setup === undefined || isSameSetup(previous, loaded.setup))
+    lastErrors = errors
     // A person who saves a faulty file again wants to hear that it still is.
-    if (isKnown && (why === "look" || (why === "change" && fault === undefined))) return
-    yield* tell(reading.findings)
+    if (isKnown && (trigger === "look" || (trigger === "change" && errors === undefined))) return
+    yield* logDiagnostics(loaded.diagnostics)
     yield* SubscriptionRef.update(watched, (now) =>
-      now.join() === reading.sources.join() ? now : reading.sources
+      now.join() === loaded.sources.join() ? now : loaded.sources
     )
-    if (reading.setup === undefined) return yield* Effect.logError("configuration not changed: it has errors")
-    const next = carryOver(yield* computer.setup, before, reading.setup)
-    before = reading.setup
-    const { added, changed, removed, retuned } = yield* computer.reconfigure(next)
+    if (loaded.setup === undefined) return yield* Effect.logError("configuration not changed: it has errors")
+    const next = keepRuntimeChanges(yield* computer.setup, previous, loaded.setup)
+    previous = loaded.setup
+    const { added, restarted, removed, reconfigured } = yield* computer.reconfigure(next)
     yield* Effect.logInfo("configuration read again", {
       added,
       removed,
-      restarted: changed,
-      changed: retuned
+      restarted,
+      changed: reconfigured
     })
   })
 
   const edits = isWatching
     ? Stream.switchMap(SubscriptionRef.changes(watched), (now) =>
         Stream.merge(
-          firstLook,
-          Stream.map(Stream.unwrap(changesOf(now)), () => "change" as const)
+          initialCheck,
+          Stream.map(Stream.unwrap(fileChanges(now)), () => "change" as const)
         )
       )
     : Stream.never
-  return yield* Stream.runForEach(Stream.merge(edits, hangups), reload)
+  return yield* Stream.runForEach(Stream.merge(edits, hangupSignals), reload)
 })

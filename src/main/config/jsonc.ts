@@ -7,7 +7,7 @@ import {
   printParseErrorCode
 } from "jsonc-parser"
 import { Result } from "effect"
-import type { Fault } from "../../domain/explain.ts"
+import type { ValidationIssue } from "../../domain/explain.ts"
 
 /** A place in a file, both counted from 1. */
 export interface Position {
@@ -19,12 +19,12 @@ export interface Position {
 export interface JsoncDocument {
   /** What it says; meaningless while there are faults. */
   readonly value: unknown
-  readonly faults: ReadonlyArray<Fault & Position>
+  readonly errors: ReadonlyArray<ValidationIssue & Position>
   /** Where a value stands, or the innermost one around it that exists. */
   readonly locate: (path: ReadonlyArray<PropertyKey>) => Position
 }
 
-const positionIn = (text: string): ((offset: number) => Position) => {
+const makePositionLookup = (text: string): ((offset: number) => Position) => {
   const starts = [0, ...[...text.matchAll(/\n/g)].map(({ index }) => index + 1)]
   return (offset) => {
     const line = starts.findLastIndex((start) => start <= offset)
@@ -33,56 +33,57 @@ const positionIn = (text: string): ((offset: number) => Position) => {
 }
 
 /** `InvalidSymbol` in words. */
-const spell = ({ error }: ParseError): string =>
+const formatParseError = ({ error }: ParseError): string =>
   `not JSON: ${printParseErrorCode(error)
     .replaceAll(/([A-Z])/g, " $1")
     .trim()
     .toLowerCase()}`
 
 /** One error for a place, the first: a text that ends too soon lacks something at every level that is open. */
-const distinct = (errors: ReadonlyArray<ParseError>): ReadonlyArray<ParseError> =>
+const firstErrorPerOffset = (errors: ReadonlyArray<ParseError>): ReadonlyArray<ParseError> =>
   [...new Map(errors.toReversed().map((error) => [error.offset, error])).values()].toReversed()
 
 /** Members that stand twice in the same object: the first would be lost without a word. */
-const repeated = (
+const findDuplicateMembers = (
   node: Node,
   path: ReadonlyArray<PropertyKey> = []
-): ReadonlyArray<Fault & { offset: number }> => {
+): ReadonlyArray<ValidationIssue & { offset: number }> => {
   const children = node.children ?? []
-  if (node.type === "array") return children.flatMap((child, index) => repeated(child, [...path, index]))
+  if (node.type === "array")
+    return children.flatMap((child, index) => findDuplicateMembers(child, [...path, index]))
   if (node.type !== "object") return []
   const seen = new Set<string>()
   return children.flatMap(({ children: [key, value] = [], offset }) => {
     const name = String(key?.value)
     const twice = seen.has(name) ? [{ path: [...path, name], issue: "stands here twice", offset }] : []
     seen.add(name)
-    return [...twice, ...(value === undefined ? [] : repeated(value, [...path, name]))]
+    return [...twice, ...(value === undefined ? [] : findDuplicateMembers(value, [...path, name]))]
   })
 }
 
-const start: Position = { line: 1, column: 1 }
+const startPosition: Position = { line: 1, column: 1 }
 
-const unread = (issue: string): JsoncDocument => ({
+const invalidDocument = (issue: string): JsoncDocument => ({
   value: undefined,
-  faults: [{ path: [], issue, ...start }],
-  locate: () => start
+  errors: [{ path: [], issue, ...startPosition }],
+  locate: () => startPosition
 })
 
 /** Reads JSON with comments and trailing commas; a byte order mark is skipped. */
-export const readJsonc = (given: string): JsoncDocument => {
-  const text = given.replace(/^\u{feff}/u, "")
+export const parseJsonc = (source: string): JsoncDocument => {
+  const text = source.replace(/^\u{feff}/u, "")
   // The parser recurses, and so do we: what is nested without end runs out of stack.
   return Result.getOrElse(
-    Result.try(() => read(text)),
-    () => unread("not JSON: nested too deep")
+    Result.try(() => parseDocument(text)),
+    () => invalidDocument("not JSON: nested too deep")
   )
 }
 
-const read = (text: string): JsoncDocument => {
-  const at = positionIn(text)
+const parseDocument = (text: string): JsoncDocument => {
+  const at = makePositionLookup(text)
   const errors: Array<ParseError> = []
   const root = parseTree(text, errors, { allowTrailingComma: true })
-  if (root === undefined) return unread(text.trim() === "" ? "the file is empty" : "not JSON")
+  if (root === undefined) return invalidDocument(text.trim() === "" ? "the file is empty" : "not JSON")
   const locate = (path: ReadonlyArray<PropertyKey>): Position => {
     const keys = path.map((key) => (typeof key === "number" ? key : String(key)))
     for (let depth = keys.length; depth > 0; depth--) {
@@ -93,9 +94,13 @@ const read = (text: string): JsoncDocument => {
   }
   return {
     value: getNodeValue(root),
-    faults: [
-      ...distinct(errors).map((error) => ({ path: [], issue: spell(error), ...at(error.offset) })),
-      ...repeated(root).map(({ issue, offset, path }) => ({ path, issue, ...at(offset) }))
+    errors: [
+      ...firstErrorPerOffset(errors).map((error) => ({
+        path: [],
+        issue: formatParseError(error),
+        ...at(error.offset)
+      })),
+      ...findDuplicateMembers(root).map(({ issue, offset, path }) => ({ path, issue, ...at(offset) }))
     ],
     locate
   }

@@ -1,46 +1,48 @@
 import { resolve } from "node:path"
 import { Effect, Equal, type FileSystem, Result, Stream } from "effect"
-import { type KeyEntry, readKeyEntries } from "../../adapters/auth/keyEntries.ts"
-import { type Finding, readText, spellFinding } from "./files.ts"
-import { readJsonc } from "./jsonc.ts"
-import { changesOf, firstLook, hangups } from "./watching.ts"
+import { type ApiKeyEntry, decodeApiKeyEntries } from "../../adapters/auth/keyEntries.ts"
+import { type ConfigDiagnostic, readTextFile, formatDiagnostic } from "./files.ts"
+import { parseJsonc } from "./jsonc.ts"
+import { fileChanges, initialCheck, hangupSignals } from "./watching.ts"
 
 /** Faults that are said of a file; a file of keys may have thousands of entries, all with the same slip. */
-const mostFaults = 10
+const maxReportedErrors = 10
 
 /** Reads a file of API keys: JSON with comments. Fails with every fault and its place, as compilers write them. */
 export const readKeyFile = Effect.fnUntraced(function* (
   file: string
-): Effect.fn.Return<ReadonlyArray<KeyEntry>, ReadonlyArray<string>, FileSystem.FileSystem> {
-  const said = (faults: ReadonlyArray<Omit<Finding, "file" | "severity">>) =>
+): Effect.fn.Return<ReadonlyArray<ApiKeyEntry>, ReadonlyArray<string>, FileSystem.FileSystem> {
+  const failWith = (errors: ReadonlyArray<Omit<ConfigDiagnostic, "file" | "severity">>) =>
     Effect.fail(
-      faults.slice(0, mostFaults).map((fault) => spellFinding({ ...fault, file, severity: "error" }))
+      errors
+        .slice(0, maxReportedErrors)
+        .map((error) => formatDiagnostic({ ...error, file, severity: "error" }))
     )
-  const text = yield* readText(file)
-  if (Result.isFailure(text)) return yield* said([{ path: [], issue: text.failure }])
-  const { faults, locate, value } = readJsonc(text.success)
-  if (faults.length > 0) return yield* said(faults)
-  const entries = readKeyEntries(value)
+  const text = yield* readTextFile(file)
+  if (Result.isFailure(text)) return yield* failWith([{ path: [], issue: text.failure }])
+  const { errors, locate, value } = parseJsonc(text.success)
+  if (errors.length > 0) return yield* failWith(errors)
+  const entries = decodeApiKeyEntries(value)
   return Result.isSuccess(entries)
     ? entries.success
-    : yield* said(entries.failure.map((fault) => ({ ...fault, ...locate(fault.path) })))
+    : yield* failWith(entries.failure.map((error) => ({ ...error, ...locate(error.path) })))
 })
 
 /**
  * The entries of the file whenever it may have changed since `known` was read of it. A faulty edit is logged and changes
  * nothing.
  */
-export const keyFileUpdates = (
+export const watchKeyFile = (
   file: string,
-  known: ReadonlyArray<KeyEntry>
-): Stream.Stream<ReadonlyArray<KeyEntry>, never, FileSystem.FileSystem> => {
-  const changes = Stream.merge(Stream.unwrap(changesOf([resolve(file)])), hangups)
-  const read = (isKnown: (entries: ReadonlyArray<KeyEntry>) => boolean) =>
+  initialEntries: ReadonlyArray<ApiKeyEntry>
+): Stream.Stream<ReadonlyArray<ApiKeyEntry>, never, FileSystem.FileSystem> => {
+  const changes = Stream.merge(Stream.unwrap(fileChanges([resolve(file)])), hangupSignals)
+  const read = (isKnown: (entries: ReadonlyArray<ApiKeyEntry>) => boolean) =>
     Effect.matchEffect(readKeyFile(file), {
-      onFailure: (faults) =>
+      onFailure: (errors) =>
         Effect.as(
           Effect.andThen(
-            Effect.forEach(faults, (fault) => Effect.logError(fault), { discard: true }),
+            Effect.forEach(errors, (error) => Effect.logError(error), { discard: true }),
             Effect.logError("API keys not changed: their file has errors")
           ),
           []
@@ -51,7 +53,7 @@ export const keyFileUpdates = (
           : Effect.as(Effect.logInfo("API keys read again", { keys: entries.length }), [entries])
     })
   return Stream.merge(
-    Stream.mapEffect(firstLook, () => read((entries) => Equal.equals(entries, known))),
+    Stream.mapEffect(initialCheck, () => read((entries) => Equal.equals(entries, initialEntries))),
     Stream.mapEffect(changes, () => read(() => false))
   ).pipe(Stream.flatMap(Stream.fromIterable))
 }

@@ -1,13 +1,13 @@
 import type { ComputerConfig } from "../../domain/protocol/v0_2/config.ts"
-import { meant } from "../shell/nearest.ts"
+import { didYouMean } from "../shell/nearest.ts"
 
 /** What there is to say about values that were given for inputs nobody has configured: most likely a slip. */
-export const strayInputs = (
+export const unknownInputWarnings = (
   { inputs }: ComputerConfig,
   given: { readonly [id: string]: string }
 ): ReadonlyArray<string> => {
   const ids = inputs.map(({ id }) => id)
   return Object.keys(given)
     .filter((id) => !ids.includes(id))
-    .map((id) => `--input ${id}: no input of this id is configured${meant(id, ids)}`)
+    .map((id) => `--input ${id}: no input of this id is configured${didYouMean(id, ids)}`)
 }

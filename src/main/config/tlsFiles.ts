@@ -2,8 +2,8 @@ import { resolve } from "node:path"
 import { Effect, Equal, FileSystem, Result, Stream } from "effect"
 import type { TlsIdentity, TlsOptions } from "../../adapters/socketio/tls.ts"
 import { CommandFailed } from "../failure.ts"
-import { readText } from "./files.ts"
-import { changesOf, firstLook, hangups } from "./watching.ts"
+import { readTextFile } from "./files.ts"
+import { fileChanges, initialCheck, hangupSignals } from "./watching.ts"
 
 /** Where a certificate and its key are, both as PEM. */
 export interface TlsFiles {
@@ -11,28 +11,31 @@ export interface TlsFiles {
   readonly key: string
 }
 
-const textOf = Effect.fnUntraced(function* (file: string) {
-  const text = yield* readText(file)
+const readPem = Effect.fnUntraced(function* (file: string) {
+  const text = yield* readTextFile(file)
   return Result.isSuccess(text)
     ? text.success
     : yield* new CommandFailed({ message: `The certificate cannot be used: ${file}: ${text.failure}` })
 })
 
-const readTls = ({ cert, key }: TlsFiles): Effect.Effect<TlsIdentity, CommandFailed, FileSystem.FileSystem> =>
-  Effect.all({ cert: textOf(cert), key: textOf(key) })
+const readTlsIdentity = ({
+  cert,
+  key
+}: TlsFiles): Effect.Effect<TlsIdentity, CommandFailed, FileSystem.FileSystem> =>
+  Effect.all({ cert: readPem(cert), key: readPem(key) })
 
 /** What these files hold, now and whenever they have changed; files that cannot be read change nothing. */
-export const tlsFrom = Effect.fnUntraced(function* (
+export const watchTlsFiles = Effect.fnUntraced(function* (
   files: TlsFiles
 ): Effect.fn.Return<TlsOptions, CommandFailed, FileSystem.FileSystem> {
   const fs = yield* FileSystem.FileSystem
-  const first = yield* readTls(files)
-  const changes = Stream.unwrap(changesOf([resolve(files.cert), resolve(files.key)]))
-  const updates = Stream.merge(firstLook, Stream.merge(changes, hangups)).pipe(
-    Stream.mapEffect((why) =>
-      Effect.matchEffect(readTls(files), {
+  const first = yield* readTlsIdentity(files)
+  const changes = Stream.unwrap(fileChanges([resolve(files.cert), resolve(files.key)]))
+  const updates = Stream.merge(initialCheck, Stream.merge(changes, hangupSignals)).pipe(
+    Stream.mapEffect((trigger) =>
+      Effect.matchEffect(readTlsIdentity(files), {
         onFailure: ({ message }) => Effect.as(Effect.logError(message), []),
-        onSuccess: (next) => Effect.succeed(why === "look" && Equal.equals(next, first) ? [] : [next])
+        onSuccess: (next) => Effect.succeed(trigger === "look" && Equal.equals(next, first) ? [] : [next])
       })
     ),
     Stream.flatMap(Stream.fromIterable),

@@ -17,8 +17,8 @@ import type { ProgressReport } from "../../application/computer/ComputerSettings
 import { Server } from "../../application/server/Server.ts"
 import type { ComputerConfig } from "../../domain/protocol/v0_2/config.ts"
 import type { ToolResult } from "../../domain/protocol/v0_2/tools.ts"
-import { showResult } from "../commands/show.ts"
-import { CommandFailed, failed } from "../failure.ts"
+import { formatToolResult } from "../commands/show.ts"
+import { CommandFailed, toCommandFailed } from "../failure.ts"
 import { agentLayer, computerLayer } from "../layers.ts"
 import { serverLayer } from "../serverLayer.ts"
 import { deskConfig, labConfig } from "./peers.ts"
@@ -40,13 +40,13 @@ const step = Effect.fnUntraced(function* <A, E, R>(title: string, work: Effect.E
   return value
 })
 
-const say = (text: string) => Console.log(indent(text))
+const printIndented = (text: string) => Console.log(indent(text))
 
-const expect = (holds: boolean, what: string) =>
+const assertDemo = (holds: boolean, what: string) =>
   holds ? Effect.void : Effect.fail(new CommandFailed({ message: `The demo went wrong: ${what}` }))
 
 /** Builds a service in the demo's own scope, so that everything ends with the demo. */
-const start = <I, S, E>(
+const buildService = <I, S, E>(
   key: Context.Service<I, S>,
   layer: Layer.Layer<I, E>
 ): Effect.Effect<S, E, Scope.Scope> => Effect.map(Layer.build(Layer.fresh(layer)), Context.get(key))
@@ -56,22 +56,22 @@ const startComputer = (
   name: string,
   config: ComputerConfig,
   onProgress: (report: ProgressReport) => Effect.Effect<void>
-) => start(Computer, computerLayer({ url, office, name, config, settings: { onProgress } }))
+) => buildService(Computer, computerLayer({ url, office, name, config, settings: { onProgress } }))
 
-const tellComputer = Effect.fnUntraced(function* (name: string, computer: Computer["Service"]) {
+const printComputer = Effect.fnUntraced(function* (name: string, computer: Computer["Service"]) {
   const servers = yield* computer.servers
   for (const [server, state] of servers) {
-    yield* expect(state._tag === "Ready", `the MCP server '${server}' does not run`)
+    yield* assertDemo(state._tag === "Ready", `the MCP server '${server}' does not run`)
     if (state._tag !== "Ready") continue
     const { info } = state.session
-    yield* say(
+    yield* printIndented(
       `${name}: ${server} is ${info.name} ${info.version}, ${state.tools.length} tools (${state.config.type})`
     )
   }
 })
 
-const tellResult = (call: string, result: ToolResult) =>
-  say(`${call}\n  → ${showResult(result).replaceAll("\n", "\n    ")}`)
+const printResult = (call: string, result: ToolResult) =>
+  printIndented(`${call}\n  → ${formatToolResult(result).replaceAll("\n", "\n    ")}`)
 
 /** Calls a long operation and gives it up half-way, as soon as it says that it is there. */
 const cancelHalfWay = Effect.fnUntraced(function* (
@@ -90,17 +90,17 @@ const cancelHalfWay = Effect.fnUntraced(function* (
   yield* Fiber.interrupt(calling)
 })
 
-const tour = Effect.gen(function* () {
+const runTour = Effect.gen(function* () {
   const began = yield* Clock.currentTimeMillis
   const halfWay = yield* Deferred.make<void>()
   const onProgress = ({ message = "", progress, tool, total = 0 }: ProgressReport) =>
     Effect.andThen(
-      say(`${tool}: ${progress}/${total} ${message}`.trimEnd()),
+      printIndented(`${tool}: ${progress}/${total} ${message}`.trimEnd()),
       total > 0 && progress * 2 >= total ? Deferred.succeed(halfWay, undefined) : Effect.void
     )
 
-  const { url } = yield* step("1  A Server starts", start(Server, serverLayer()))
-  yield* say(`listening on ${url}`)
+  const { url } = yield* step("1  A Server starts", buildService(Server, serverLayer()))
+  yield* printIndented(`listening on ${url}`)
 
   const [desk, lab] = yield* step(
     "2  Two Computers start their MCP servers and join the office",
@@ -112,17 +112,17 @@ const tour = Effect.gen(function* () {
       { concurrency: 2 }
     )
   )
-  yield* tellComputer("desk", desk)
-  yield* tellComputer("lab", lab)
+  yield* printComputer("desk", desk)
+  yield* printComputer("lab", lab)
 
   const agent = yield* step(
     "3  An Agent joins and learns what is there",
-    start(Agent, agentLayer({ url, office, name: "demo-agent" }))
+    buildService(Agent, agentLayer({ url, office, name: "demo-agent" }))
   )
   yield* agent.settled
   const { computers } = yield* agent.view
   for (const [name, { tools = [] }] of computers) {
-    yield* say(wrap(`${name}: ${tools.map((tool) => tool.name).join(", ")}`))
+    yield* printIndented(wrap(`${name}: ${tools.map((tool) => tool.name).join(", ")}`))
   }
 
   const call = (computer: string, tool: string, params: object) =>
@@ -133,20 +133,20 @@ const tour = Effect.gen(function* () {
       concurrency: 2
     })
   )
-  yield* expect(!echo.isError && !sum.isError, "a tool of the lab failed")
-  yield* tellResult('lab.echo {"message": "Hello, office!"}', echo)
-  yield* tellResult('lab.add {"a": 40, "b": 2}', sum)
+  yield* assertDemo(!echo.isError && !sum.isError, "a tool of the lab failed")
+  yield* printResult('lab.echo {"message": "Hello, office!"}', echo)
+  yield* printResult('lab.add {"a": 40, "b": 2}', sum)
   const remembered = yield* call("desk", "create_entities", {
     entities: [{ name: "office", entityType: "place", observations: ["has two Computers"] }]
   })
-  yield* expect(!remembered.isError, "the memory server failed")
-  yield* tellResult("desk.create_entities", remembered)
+  yield* assertDemo(!remembered.isError, "the memory server failed")
+  yield* printResult("desk.create_entities", remembered)
 
   yield* Console.log("\n5  A long call, given up half-way")
   yield* step("   cancelled, and the MCP server was told", cancelHalfWay(agent, halfWay))
 
   yield* step("6  The desktop, before", Effect.void)
-  yield* say((yield* agent.getDesktop("desk")).join("\n\n"))
+  yield* printIndented((yield* agent.getDesktop("desk")).join("\n\n"))
   const changed = yield* Effect.forkChild(
     Stream.runHead(
       Stream.filter(agent.events, (event) => event._tag === "Updated" && event.part === "desktop")
@@ -161,19 +161,19 @@ const tour = Effect.gen(function* () {
       return result
     })
   )
-  yield* tellResult('desk.add_note {"text": "water the plants"}', noted)
+  yield* printResult('desk.add_note {"text": "water the plants"}', noted)
   yield* step("8  The desktop, after", Effect.void)
   const after = (yield* agent.getDesktop("desk")).join("\n\n")
-  yield* expect(after.includes("water the plants"), "the window does not show the note")
-  yield* say(after)
+  yield* assertDemo(after.includes("water the plants"), "the window does not show the note")
+  yield* printIndented(after)
 
   const missing = yield* step("9  What goes wrong is said in words", call("desk", "make_coffee", {}))
-  yield* tellResult("desk.make_coffee", missing)
+  yield* printResult("desk.make_coffee", missing)
   const gone = yield* Effect.match(call("attic", "echo", {}), {
-    onSuccess: showResult,
+    onSuccess: formatToolResult,
     onFailure: ({ message }) => message
   })
-  yield* say(`attic.echo\n  → ${gone}`)
+  yield* printIndented(`attic.echo\n  → ${gone}`)
 
   const calls = [...(yield* desk.history), ...(yield* lab.history)].length
   return { began, calls }
@@ -181,13 +181,13 @@ const tour = Effect.gen(function* () {
 
 /** The whole story in one process, on loopback, with real MCP servers; for people. */
 export const runDemo = Effect.gen(function* () {
-  const { began, calls } = yield* Effect.scoped(tour)
+  const { began, calls } = yield* Effect.scoped(runTour)
   const took = (yield* Clock.currentTimeMillis) - began
   yield* Console.log(
     `\nDone in ${seconds(took)}: 1 Server, 2 Computers, 3 MCP servers, ${calls} calls. ` +
       "Everything is closed again.\n\nTry it yourself: npm run --silent a2c -- --help"
   )
 }).pipe(
-  Effect.mapError((error) => (error._tag === "CommandFailed" ? error : failed(error))),
+  Effect.mapError((error) => (error._tag === "CommandFailed" ? error : toCommandFailed(error))),
   Effect.provideService(References.MinimumLogLevel, "Warn")
 )

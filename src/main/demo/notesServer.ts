@@ -12,13 +12,13 @@ import {
   SubscribeRequestSchema,
   UnsubscribeRequestSchema
 } from "@modelcontextprotocol/sdk/types.js"
-import { version } from "../../version.ts"
+import { packageVersion } from "../../version.ts"
 
 const board = "window://a2c.demo.notes/board?priority=80"
 const statusWindow = "window://a2c.demo.notes/status"
 
 const server = new Server(
-  { name: "a2c-demo-notes", version },
+  { name: "a2c-demo-notes", version: packageVersion },
   { capabilities: { tools: {}, resources: { subscribe: true, listChanged: true } } }
 )
 
@@ -30,7 +30,7 @@ const contents = (uri: string): string => {
   return notes.length === 0 ? "The board is empty." : notes.map((note) => `- ${note}`).join("\n")
 }
 
-const updated = async () => {
+const notifySubscribers = async () => {
   for (const uri of [board, statusWindow]) {
     if (subscribed.has(uri)) await server.sendResourceUpdated({ uri })
   }
@@ -57,7 +57,7 @@ server.setRequestHandler(CallToolRequestSchema, async ({ params }) => {
   const { text } = args
   if (name === "clear_notes") {
     notes.length = 0
-    await updated()
+    await notifySubscribers()
     return { content: [{ type: "text", text: "The board is empty now." }] }
   }
   if (name !== "add_note")
@@ -66,7 +66,7 @@ server.setRequestHandler(CallToolRequestSchema, async ({ params }) => {
     return { content: [{ type: "text", text: "text: expected a string that is not empty" }], isError: true }
   }
   notes.push(text)
-  await updated()
+  await notifySubscribers()
   return { content: [{ type: "text", text: `Note ${notes.length} is on the board.` }] }
 })
 

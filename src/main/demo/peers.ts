@@ -5,19 +5,22 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Effect, FileSystem, Result, Schedule } from "effect"
 import { ChildProcess } from "effect/process"
-import { readComputerConfig } from "../../domain/config/config.ts"
+import { parseComputerConfig } from "../../domain/config/config.ts"
 import type { ComputerConfig } from "../../domain/protocol/v0_2/config.ts"
 import { CommandFailed } from "../failure.ts"
 
-const needed = ["@modelcontextprotocol/server-everything", "@modelcontextprotocol/server-memory"] as const
+const requiredPackages = [
+  "@modelcontextprotocol/server-everything",
+  "@modelcontextprotocol/server-memory"
+] as const
 
 /** Where the program of an npm package is, or how to get the package. */
-const programOf = (name: (typeof needed)[number]) =>
+const packageEntryPoint = (name: (typeof requiredPackages)[number]) =>
   Effect.try({
     try: () => createRequire(import.meta.url).resolve(`${name}/dist/index.js`),
     catch: () =>
       new CommandFailed({
-        message: `The demo drives real MCP servers from npm. Install them first: npm install ${needed.join(" ")}`
+        message: `The demo drives real MCP servers from npm. Install them first: npm install ${requiredPackages.join(" ")}`
       })
   })
 
@@ -30,29 +33,29 @@ const freePort = Effect.callback<number>((resume) => {
   })
 })
 
-const config = (servers: object): ComputerConfig => Result.getOrThrow(readComputerConfig({ servers }))
-const approved = { default_tool_meta: { auto_apply: true } }
-const node = (...args: ReadonlyArray<string>) => ({ command: process.execPath, args })
+const toConfig = (servers: object): ComputerConfig => Result.getOrThrow(parseComputerConfig({ servers }))
+const autoApproved = { default_tool_meta: { auto_apply: true } }
+const nodeProgram = (...args: ReadonlyArray<string>) => ({ command: process.execPath, args })
 
 /** A Computer with two MCP servers on stdio: the memory server from npm and the demo's own board of notes. */
 export const deskConfig = Effect.gen(function* () {
-  const memory = yield* programOf("@modelcontextprotocol/server-memory")
+  const memory = yield* packageEntryPoint("@modelcontextprotocol/server-memory")
   const fs = yield* FileSystem.FileSystem
   const folder = yield* fs.makeTempDirectoryScoped({ directory: tmpdir(), prefix: "a2c-demo-" })
   const notes = fileURLToPath(new URL(`./notesServer${import.meta.url.slice(-3)}`, import.meta.url))
-  return config({
+  return toConfig({
     memory: {
       type: "stdio",
-      server_parameters: { ...node(memory), env: { MEMORY_FILE_PATH: join(folder, "memory.jsonl") } },
-      ...approved
+      server_parameters: { ...nodeProgram(memory), env: { MEMORY_FILE_PATH: join(folder, "memory.jsonl") } },
+      ...autoApproved
     },
-    notes: { type: "stdio", server_parameters: node(notes), ...approved }
+    notes: { type: "stdio", server_parameters: nodeProgram(notes), ...autoApproved }
   })
 })
 
 /** A Computer with one MCP server over Streamable HTTP, started here: the reference server that does everything. */
 export const labConfig = Effect.gen(function* () {
-  const everything = yield* programOf("@modelcontextprotocol/server-everything")
+  const everything = yield* packageEntryPoint("@modelcontextprotocol/server-everything")
   const port = yield* freePort
   yield* ChildProcess.make(process.execPath, [everything, "streamableHttp"], {
     env: { PORT: String(port) },
@@ -66,11 +69,11 @@ export const labConfig = Effect.gen(function* () {
     Effect.retry(Schedule.spaced("50 millis").pipe(Schedule.upTo({ duration: "20 seconds" }))),
     Effect.mapError(() => new CommandFailed({ message: "The demo's HTTP server does not start" }))
   )
-  return config({
+  return toConfig({
     everything: {
       type: "streamable",
       server_parameters: { url },
-      ...approved,
+      ...autoApproved,
       tool_meta: { "get-sum": { alias: "add", tags: ["arithmetic"] } }
     }
   })

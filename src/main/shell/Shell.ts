@@ -1,20 +1,20 @@
 import { Cause, Console, Effect, Exit, Result, Stream } from "effect"
 import type { LineReader } from "../../adapters/node/LineReader.ts"
 import { Computer } from "../../application/computer/Computer.ts"
-import { type CommandFailed, refuse } from "../failure.ts"
-import { complete, isPrivate, readLine } from "./commands.ts"
-import { Asking, type ShellServices } from "./ShellCommand.ts"
+import { type CommandFailed, failCommand } from "../failure.ts"
+import { complete, isPrivate, parseLine } from "./commands.ts"
+import { PromptUser, type ReplServices } from "./ShellCommand.ts"
 
 /** Where results and complaints go. */
-interface Screen {
+interface Output {
   readonly print: (text: string) => Effect.Effect<void>
-  readonly complain: (text: string) => Effect.Effect<void>
+  readonly printError: (text: string) => Effect.Effect<void>
 }
 
-const console: Screen = { print: Console.log, complain: Console.error }
+const processOutput: Output = { print: Console.log, printError: Console.error }
 
 /** Waits until every server runs or has failed to, so that commands find what is configured. It always comes to that. */
-const started = Computer.use(({ changes }) =>
+const awaitServersStarted = Computer.use(({ changes }) =>
   changes.pipe(
     Stream.filter((states) =>
       [...states.values()].every((state) => state._tag !== "Starting" || state.attempt > 1)
@@ -25,7 +25,7 @@ const started = Computer.use(({ changes }) =>
 )
 
 /** Why a command ended without a result, for a person; what nobody expected is logged in full. */
-const explain = (cause: Cause.Cause<CommandFailed>): Effect.Effect<string> => {
+const explainFailure = (cause: Cause.Cause<CommandFailed>): Effect.Effect<string> => {
   const expected = cause.reasons.find(Cause.isFailReason)
   if (expected !== undefined) return Effect.succeed(expected.error.message)
   if (Cause.hasInterruptsOnly(cause)) return Effect.succeed("interrupted")
@@ -36,32 +36,32 @@ const explain = (cause: Cause.Cause<CommandFailed>): Effect.Effect<string> => {
 }
 
 /** Runs lines one after the other and counts how they went. */
-const makeSession = ({ complain, print }: Screen, interruption: Effect.Effect<void>) => {
+const makeLineRunner = ({ printError, print }: Output, interruption: Effect.Effect<void>) => {
   const count = { all: 0, failed: 0 }
 
   /** Runs a line, and says whether the shell ends with it. */
-  const run = Effect.fnUntraced(function* (line: string): Effect.fn.Return<boolean, never, ShellServices> {
+  const run = Effect.fnUntraced(function* (line: string): Effect.fn.Return<boolean, never, ReplServices> {
     if (line.trim() === "") return false
     count.all++
-    const task = readLine(line)
-    if (Result.isFailure(task)) {
+    const parsed = parseLine(line)
+    if (Result.isFailure(parsed)) {
       count.failed++
-      yield* complain(task.failure)
+      yield* printError(parsed.failure)
       return false
     }
-    const stopped = Effect.flatMap(interruption, () => refuse("interrupted"))
-    const exit = yield* Effect.exit(Effect.raceFirst(task.success.run, stopped))
+    const whenInterrupted = Effect.flatMap(interruption, () => failCommand("interrupted"))
+    const exit = yield* Effect.exit(Effect.raceFirst(parsed.success.run, whenInterrupted))
     if (Exit.isFailure(exit)) {
       count.failed++
-      yield* complain(yield* explain(exit.cause))
+      yield* printError(yield* explainFailure(exit.cause))
       return false
     }
     if (exit.value !== "") yield* print(exit.value)
-    return task.success.ends
+    return parsed.success.endsRepl
   })
 
   const finish = Effect.suspend(() =>
-    count.failed === 0 ? Effect.void : refuse(`${count.failed} of ${count.all} commands failed`)
+    count.failed === 0 ? Effect.void : failCommand(`${count.failed} of ${count.all} commands failed`)
   )
   return { run, finish }
 }
@@ -69,11 +69,11 @@ const makeSession = ({ complain, print }: Screen, interruption: Effect.Effect<vo
 /** Runs one command of the shell and prints what it gives on stdout. */
 export const runCommand = Effect.fnUntraced(function* (
   line: string
-): Effect.fn.Return<void, CommandFailed, ShellServices> {
-  const task = readLine(line)
-  if (Result.isFailure(task)) return yield* refuse(task.failure)
-  const text = yield* task.success.run
-  if (text !== "") yield* console.print(text)
+): Effect.fn.Return<void, CommandFailed, ReplServices> {
+  const parsed = parseLine(line)
+  if (Result.isFailure(parsed)) return yield* failCommand(parsed.failure)
+  const text = yield* parsed.success.run
+  if (text !== "") yield* processOutput.print(text)
 })
 
 /**
@@ -82,15 +82,15 @@ export const runCommand = Effect.fnUntraced(function* (
  */
 export const runCommands = Effect.fnUntraced(function* (
   lines: ReadonlyArray<string>
-): Effect.fn.Return<void, CommandFailed, ShellServices> {
-  yield* started
-  const { finish, run } = makeSession(console, Effect.never)
+): Effect.fn.Return<void, CommandFailed, ReplServices> {
+  yield* awaitServersStarted
+  const { finish, run } = makeLineRunner(processOutput, Effect.never)
   for (const line of lines) if (yield* run(line)) break
   yield* finish
 })
 
 /** How a shell is run. */
-export interface ShellOptions {
+export interface ReplOptions {
   /** The name of the Computer, for the prompt. */
   readonly name: string
   readonly reader: LineReader
@@ -101,22 +101,22 @@ export interface ShellOptions {
  * command that runs, or discards the line; on an empty line it ends the shell. A command that fails never ends the
  * shell; through a pipe the shell fails at its end when one did.
  */
-export const runShell = Effect.fnUntraced(function* ({
+export const runRepl = Effect.fnUntraced(function* ({
   name,
   reader
-}: ShellOptions): Effect.fn.Return<void, CommandFailed, ShellServices> {
-  const { interruption, isTerminal } = reader
-  const context = yield* Effect.context<ShellServices>()
+}: ReplOptions): Effect.fn.Return<void, CommandFailed, ReplServices> {
+  const { awaitInterrupt, isTerminal } = reader
+  const context = yield* Effect.context<ReplServices>()
   const { office } = yield* Computer
-  const { finish, run } = makeSession(reader, interruption)
+  const { finish, run } = makeLineRunner(reader, awaitInterrupt)
   if (isTerminal) yield* reader.print("Type help for the commands, exit or Ctrl-D to end.")
-  else yield* started
-  yield* reader.attended(
+  else yield* awaitServersStarted
+  yield* reader.captureInterrupts(
     Effect.gen(function* () {
       while (true) {
-        const seat = yield* office
+        const currentOffice = yield* office
         const line = yield* reader.read({
-          text: `${name}${seat === undefined ? "" : `@${seat}`}> `,
+          text: `${name}${currentOffice === undefined ? "" : `@${currentOffice}`}> `,
           complete: (typed) => Effect.provideContext(complete(typed), context),
           isPrivate
         })
@@ -128,7 +128,7 @@ export const runShell = Effect.fnUntraced(function* ({
           if (line.isEmpty) break
           continue
         }
-        if (yield* Effect.provideService(run(line.text), Asking, reader.ask)) break
+        if (yield* Effect.provideService(run(line.text), PromptUser, reader.ask)) break
       }
     })
   )

@@ -1,5 +1,5 @@
 /** How many single characters have to be put in, taken out or replaced to make one word the other. */
-const distance = (one: string, other: string): number => {
+const editDistance = (one: string, other: string): number => {
   let row = Array.from({ length: other.length + 1 }, (_, index) => index)
   for (const [line, char] of [...one].entries()) {
     const next = [line + 1]
@@ -13,18 +13,18 @@ const distance = (one: string, other: string): number => {
 }
 
 /** The name that somebody probably meant: one that begins so, or differs in at most a third of the characters. */
-const nearest = (word: string, names: ReadonlyArray<string>): string | undefined => {
+const closestMatch = (word: string, names: ReadonlyArray<string>): string | undefined => {
   const longer = names.find((name) => word !== "" && name.startsWith(word))
   if (longer !== undefined) return longer
   const [best] = names
-    .map((name) => ({ name, far: distance(word, name) }))
-    .filter(({ far }) => far <= Math.max(1, Math.floor(word.length / 3)))
-    .sort((left, right) => left.far - right.far)
+    .map((name) => ({ name, editCount: editDistance(word, name) }))
+    .filter(({ editCount }) => editCount <= Math.max(1, Math.floor(word.length / 3)))
+    .sort((left, right) => left.editCount - right.editCount)
   return best?.name
 }
 
 /** Words for the end of a message about a name nobody knows: the one that was probably meant, or nothing. */
-export const meant = (word: string, names: ReadonlyArray<string>): string => {
-  const name = nearest(word, names)
+export const didYouMean = (word: string, names: ReadonlyArray<string>): string => {
+  const name = closestMatch(word, names)
   return name === undefined ? "" : `: did you mean '${name}'?`
 }

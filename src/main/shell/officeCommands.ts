@@ -1,14 +1,14 @@
 import { Clock, Effect, Result } from "effect"
 import { Computer } from "../../application/computer/Computer.ts"
-import { columns } from "../commands/show.ts"
-import { failed, refuse } from "../failure.ts"
-import type { ShellCommand } from "./ShellCommand.ts"
-import { seatLine, stateOffer, stateReason, stateWord } from "./standing.ts"
+import { formatColumns } from "../commands/show.ts"
+import { toCommandFailed, failCommand } from "../failure.ts"
+import type { ReplCommand } from "./ShellCommand.ts"
+import { officeStatusLine, formatServerOffer, stateReason, stateLabel } from "./standing.ts"
 
-const status: ShellCommand = {
+const statusCommand: ReplCommand = {
   name: "status",
-  takes: "",
-  words: [0, 0],
+  parameters: "",
+  arity: [0, 0],
   help: "where the Computer sits, how its servers are, and which tools are hidden",
   run: Effect.fnUntraced(function* () {
     const computer = yield* Computer
@@ -17,25 +17,25 @@ const status: ShellCommand = {
     const now = yield* Clock.currentTimeMillis
     const servers = [...states].map(([name, state]) => [
       name,
-      stateWord(state),
-      stateOffer(name, state, catalogue),
+      stateLabel(state),
+      formatServerOffer(name, state, catalogue),
       stateReason(state, now)
     ])
-    const hidden = catalogue.hidden.map(({ name, original, reason, server }) => [
+    const hidden = catalogue.hidden.map(({ name, originalName, reason, server }) => [
       server,
-      original,
-      original === name ? reason : `${reason} as ${name}`
+      originalName,
+      originalName === name ? reason : `${reason} as ${name}`
     ])
     return [
-      yield* seatLine,
-      servers.length === 0 ? "no servers are configured" : columns(servers),
-      ...(hidden.length === 0 ? [] : ["hidden tools:", columns(hidden)])
+      yield* officeStatusLine,
+      servers.length === 0 ? "no servers are configured" : formatColumns(servers),
+      ...(hidden.length === 0 ? [] : ["hidden tools:", formatColumns(hidden)])
     ].join("\n")
   })
 }
 
 /** Reads `--size N` and `--window URI` in any order. */
-const desktopRequest = (words: ReadonlyArray<string>) => {
+const parseDesktopOptions = (words: ReadonlyArray<string>) => {
   const request: { size?: number; window?: string } = {}
   for (let at = 0; at < words.length; at += 2) {
     const [option, value] = words.slice(at, at + 2)
@@ -50,14 +50,14 @@ const desktopRequest = (words: ReadonlyArray<string>) => {
   return Result.succeed(request)
 }
 
-const desktop: ShellCommand = {
+const desktopCommand: ReplCommand = {
   name: "desktop",
-  takes: "[--size N] [--window URI]",
-  words: [0, 4],
+  parameters: "[--size N] [--window URI]",
+  arity: [0, 4],
   help: "the windows as the office sees them",
   run: Effect.fnUntraced(function* (words) {
-    const request = desktopRequest(words)
-    if (Result.isFailure(request)) return yield* refuse(request.failure)
+    const request = parseDesktopOptions(words)
+    if (Result.isFailure(request)) return yield* failCommand(request.failure)
     const entries = yield* Computer.use(({ desktop: show }) => show(request.success))
     return entries.length === 0 ? "no windows" : entries.join("\n\n")
   }),
@@ -65,15 +65,15 @@ const desktop: ShellCommand = {
     Effect.succeed(words.length % 2 === 0 ? ["--size", "--window"].filter((one) => !words.includes(one)) : [])
 }
 
-const history: ShellCommand = {
+const historyCommand: ReplCommand = {
   name: "history",
-  takes: "",
-  words: [0, 0],
+  parameters: "",
+  arity: [0, 0],
   help: "the last calls that reached a server, oldest first",
   run: Effect.fnUntraced(function* () {
     const records = yield* Computer.use(({ history: calls }) => calls)
     if (records.length === 0) return "no calls yet"
-    return columns(
+    return formatColumns(
       records.map(({ server, success, timestamp, tool }) => [
         new Date(timestamp).toISOString(),
         server,
@@ -84,33 +84,39 @@ const history: ShellCommand = {
   })
 }
 
-const join: ShellCommand = {
+const joinCommand: ReplCommand = {
   name: "join",
-  takes: "OFFICE",
-  words: [1, 1],
+  parameters: "OFFICE",
+  arity: [1, 1],
   help: "join an office",
   run: Effect.fnUntraced(function* ([office = ""]) {
     yield* Effect.mapError(
       Computer.use((computer) => computer.join({ office })),
-      failed
+      toCommandFailed
     )
     return `joined office ${office}`
   })
 }
 
-const leave: ShellCommand = {
+const leaveCommand: ReplCommand = {
   name: "leave",
-  takes: "",
-  words: [0, 0],
+  parameters: "",
+  arity: [0, 0],
   help: "leave the office; the servers run on",
   run: Effect.fnUntraced(function* () {
     const computer = yield* Computer
     const office = yield* computer.office
-    if (office === undefined) return yield* refuse("In no office: there is nothing to leave")
+    if (office === undefined) return yield* failCommand("In no office: there is nothing to leave")
     yield* computer.leave
     return `left office ${office}`
   })
 }
 
 /** What the Computer is to its office. */
-export const officeCommands: ReadonlyArray<ShellCommand> = [status, desktop, history, join, leave]
+export const officeCommands: ReadonlyArray<ReplCommand> = [
+  statusCommand,
+  desktopCommand,
+  historyCommand,
+  joinCommand,
+  leaveCommand
+]

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { Computer } from "../../application/computer/Computer.ts"
-import { refuse } from "../failure.ts"
-import { meant } from "./nearest.ts"
+import { failCommand } from "../failure.ts"
+import { didYouMean } from "./nearest.ts"
 
 /** The servers that are configured now, in their order. */
 export const serverNames = Computer.use(({ setup }) =>
@@ -9,9 +9,11 @@ export const serverNames = Computer.use(({ setup }) =>
 )
 
 /** The configuration of a server; fails when there is none of this name. */
-export const knownServer = Effect.fnUntraced(function* (name: string) {
+export const requireServer = Effect.fnUntraced(function* (name: string) {
   const { config } = yield* Computer.use(({ setup }) => setup)
   const server = Object.hasOwn(config.servers, name) ? config.servers[name] : undefined
   if (server !== undefined) return server
-  return yield* refuse(`No server '${name}' is configured${meant(name, Object.keys(config.servers))}`)
+  return yield* failCommand(
+    `No server '${name}' is configured${didYouMean(name, Object.keys(config.servers))}`
+  )
 })

@@ -6,7 +6,7 @@ import type { JsonObject } from "../../domain/json.ts"
 import type { Catalogue } from "../../domain/tools/catalogue.ts"
 
 /** The state of a server in a word or two. */
-export const stateWord = (state: ServerState): string => {
+export const stateLabel = (state: ServerState): string => {
   switch (state._tag) {
     case "Stopped":
       return "stopped"
@@ -31,7 +31,7 @@ export const stateReason = (state: ServerState, now: number): string => {
     case "Starting":
       return `attempt ${state.attempt}`
     case "BackingOff": {
-      const seconds = Math.max(0, Math.ceil((state.until - now) / 1000))
+      const seconds = Math.max(0, Math.ceil((state.retryAt - now) / 1000))
       return `${state.reason}; attempt ${state.attempt} in ${seconds} s`
     }
     case "Stopped":
@@ -41,27 +41,27 @@ export const stateReason = (state: ServerState, now: number): string => {
   }
 }
 
-const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`
+const formatCount = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`
 
 const isWindow = ({ uri }: JsonObject): boolean => typeof uri === "string" && isWindowUri(uri)
 
 /** How much of a running server the office can use; nothing for others. */
-export const stateOffer = (name: string, state: ServerState, { entries }: Catalogue): string => {
+export const formatServerOffer = (name: string, state: ServerState, { entries }: Catalogue): string => {
   if (!isRunning(state)) return ""
   const tools = [...entries.values()].filter(({ server }) => server === name).length
-  return `${counted(tools, "tool")}, ${counted(state.resources.filter(isWindow).length, "window")}`
+  return `${formatCount(tools, "tool")}, ${formatCount(state.resources.filter(isWindow).length, "window")}`
 }
 
 /** A server that does not run, in one line: why, and what comes next. */
-export const whyNot = (state: ServerState | undefined): Effect.Effect<string | undefined> =>
+export const notRunningReason = (state: ServerState | undefined): Effect.Effect<string | undefined> =>
   Effect.map(Clock.currentTimeMillis, (now) =>
     state === undefined || isRunning(state)
       ? undefined
-      : [stateWord(state), stateReason(state, now)].filter(Boolean).join(": ")
+      : [stateLabel(state), stateReason(state, now)].filter(Boolean).join(": ")
   )
 
 /** Where the Computer sits, in one line. */
-export const seatLine = Effect.gen(function* () {
+export const officeStatusLine = Effect.gen(function* () {
   const computer = yield* Computer
   const office = yield* computer.office
   if (office === undefined) return "in no office"

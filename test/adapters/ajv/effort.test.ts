@@ -1,12 +1,12 @@
 import { runInNewContext } from "node:vm"
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { easyValues } from "../../../src/adapters/ajv/effort.ts"
+import { makeIsCheap } from "../../../src/adapters/ajv/effort.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
 
 /** Is it certain that a value is easy to check by a schema? */
 const isEasy = (schema: JsonObject, value: unknown): boolean =>
-  easyValues(schema, JSON.stringify(schema))?.(value) ?? false
+  makeIsCheap(schema, JSON.stringify(schema))?.(value) ?? false
 
 const text = (length: number): string => "a".repeat(length)
 

@@ -3,34 +3,34 @@ import { Effect, Fiber, Queue, Result, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as ApiKeys from "../../../src/adapters/auth/ApiKeys.ts"
 import {
-  hashOf,
-  type KeyEntry,
-  newKey,
-  readKeyEntries,
-  readSimpleKeys
+  hashApiKey,
+  type ApiKeyEntry,
+  generateApiKey,
+  decodeApiKeyEntries,
+  parseSimpleKeys
 } from "../../../src/adapters/auth/keyEntries.ts"
-import { everything } from "../../../src/domain/office/identity.ts"
+import { allGrants } from "../../../src/domain/office/identity.ts"
 
-const entry = (subject: string, key: string, more: Partial<KeyEntry> = {}): KeyEntry => ({
+const entry = (subject: string, key: string, more: Partial<ApiKeyEntry> = {}): ApiKeyEntry => ({
   subject,
-  hash: hashOf(key),
-  grants: everything,
+  hash: hashApiKey(key),
+  grants: allGrants,
   expiresAt: undefined,
   ...more
 })
 
 const written = {
   subject: "desk",
-  hash: `sha256:${hashOf("k")}`,
+  hash: `sha256:${hashApiKey("k")}`,
   rights: ["computer"],
   offices: ["team*"],
   names: ["*"]
 }
 
 const issuesOf = (...keys: ReadonlyArray<unknown>) =>
-  Result.match(readKeyEntries({ keys }), {
+  Result.match(decodeApiKeyEntries({ keys }), {
     onSuccess: () => [],
-    onFailure: (faults) => faults.map(({ path }) => path.join("."))
+    onFailure: (issues) => issues.map(({ path }) => path.join("."))
   })
 
 describe("API keys", () => {
@@ -40,7 +40,7 @@ describe("API keys", () => {
       assert.strictEqual((yield* scheme.authenticate("k2")).subject, "two")
       const refused = yield* Effect.flip(scheme.authenticate("k3"))
       assert.deepInclude<object>(refused, { code: 401, reason: "invalid_credentials" })
-      assert.strictEqual((yield* Effect.flip(scheme.authenticate(hashOf("k1")))).code, 401)
+      assert.strictEqual((yield* Effect.flip(scheme.authenticate(hashApiKey("k1")))).code, 401)
     })
   )
 
@@ -55,22 +55,22 @@ describe("API keys", () => {
 
   it.effect("that are removed or say something else are not welcome any more, the others are", () =>
     Effect.gen(function* () {
-      const updates = yield* Queue.unbounded<ReadonlyArray<KeyEntry>>()
+      const updates = yield* Queue.unbounded<ReadonlyArray<ApiKeyEntry>>()
       const scheme = yield* ApiKeys.make(
         [entry("stays", "k1"), entry("goes", "k2"), entry("changes", "k3")],
         Stream.fromQueue(updates)
       )
       const [stays, goes, changes] = yield* Effect.forEach(["k1", "k2", "k3"], scheme.authenticate)
       const changed = yield* Effect.forkChild(Stream.runHead(scheme.changes), { startImmediately: true })
-      const fewer = { ...everything, offices: ["team"] }
+      const fewer = { ...allGrants, offices: ["team"] }
       yield* Queue.offer(updates, [
         entry("changes", "k3", { grants: fewer }),
         entry("stays", "k1"),
         entry("new", "k4")
       ])
       yield* Fiber.join(changed)
-      const welcome = [stays, goes, changes].map((one) => one !== undefined && scheme.welcome(one))
-      assert.deepStrictEqual(welcome, [true, false, false])
+      const areStillValid = [stays, goes, changes].map((one) => one !== undefined && scheme.isStillValid(one))
+      assert.deepStrictEqual(areStillValid, [true, false, false])
       assert.strictEqual((yield* scheme.authenticate("k4")).subject, "new")
       assert.deepStrictEqual((yield* scheme.authenticate("k3")).grants, fewer)
       assert.strictEqual((yield* Effect.flip(scheme.authenticate("k2"))).code, 401)
@@ -80,17 +80,17 @@ describe("API keys", () => {
 
 describe("a file of keys", () => {
   it("says whose they are, what they grant and when they end", () => {
-    const keys = [written, { ...written, hash: `sha256:${hashOf("l")}`, expires: "2030-01-31" }]
-    assert.deepStrictEqual(Result.getOrThrow(readKeyEntries({ keys })), [
+    const keys = [written, { ...written, hash: `sha256:${hashApiKey("l")}`, expires: "2030-01-31" }]
+    assert.deepStrictEqual(Result.getOrThrow(decodeApiKeyEntries({ keys })), [
       {
         subject: "desk",
-        hash: hashOf("k"),
+        hash: hashApiKey("k"),
         grants: { rights: ["computer"], offices: ["team*"], names: ["*"] },
         expiresAt: undefined
       },
       {
         subject: "desk",
-        hash: hashOf("l"),
+        hash: hashApiKey("l"),
         grants: { rights: ["computer"], offices: ["team*"], names: ["*"] },
         expiresAt: Date.UTC(2030, 0, 31)
       }
@@ -110,7 +110,7 @@ describe("a file of keys", () => {
     for (const expires of ["tomorrow", "2030-01-31T12:00", "2030-13-01", "2030-02-31", 7]) {
       assert.deepStrictEqual(issuesOf({ ...written, expires }), ["keys.0.expires"])
     }
-    for (const hash of ["k", hashOf("k"), `sha256:${hashOf("k").toUpperCase()}`]) {
+    for (const hash of ["k", hashApiKey("k"), `sha256:${hashApiKey("k").toUpperCase()}`]) {
       assert.deepStrictEqual(issuesOf({ ...written, hash }), ["keys.0.hash"])
     }
   })
@@ -123,12 +123,12 @@ describe("keys in their simple form", () => {
   const key = "k".repeat(32)
 
   it("are names and keys, in plain or hashed, for every office", () => {
-    const read = Result.getOrThrow(readSimpleKeys(`one=${key}, two=sha256:${hashOf("x=y")},`))
+    const read = Result.getOrThrow(parseSimpleKeys(`one=${key}, two=sha256:${hashApiKey("x=y")},`))
     assert.deepStrictEqual(
       read.map(({ grants, hash, subject }) => [subject, hash, grants.rights, grants.offices]),
       [
-        ["one", hashOf(key), ["agent", "computer"], ["*"]],
-        ["two", hashOf("x=y"), ["agent", "computer"], ["*"]]
+        ["one", hashApiKey(key), ["agent", "computer"], ["*"]],
+        ["two", hashApiKey("x=y"), ["agent", "computer"], ["*"]]
       ]
     )
   })
@@ -141,7 +141,7 @@ describe("keys in their simple form", () => {
       "one=sha256:s3cret",
       `a=${key},b=${key}`
     ]) {
-      const refused = readSimpleKeys(text)
+      const refused = parseSimpleKeys(text)
       assert.isTrue(Result.isFailure(refused))
       if (Result.isFailure(refused)) assert.notMatch(refused.failure, /s3cret|kkkk/)
     }
@@ -152,11 +152,11 @@ describe("a new key", () => {
   it.effect("opens what its entry says, has 256 bits, and is another one each time", () =>
     Effect.gen(function* () {
       const grants = { rights: ["agent"], offices: ["team"], names: ["*"] } as const
-      const { entry: made, key } = yield* newKey("me", grants, undefined)
+      const { entry: made, key } = yield* generateApiKey("me", grants, undefined)
       assert.match(key, /^a2c_[\w-]{43}$/)
-      const scheme = yield* ApiKeys.make(Result.getOrThrow(readKeyEntries({ keys: [made] })))
+      const scheme = yield* ApiKeys.make(Result.getOrThrow(decodeApiKeyEntries({ keys: [made] })))
       assert.deepStrictEqual(yield* scheme.authenticate(key), { subject: "me", grants, expiresAt: undefined })
-      assert.notStrictEqual((yield* newKey("me", grants, undefined)).key, key)
+      assert.notStrictEqual((yield* generateApiKey("me", grants, undefined)).key, key)
       assert.notInclude(JSON.stringify(made), key)
     })
   )

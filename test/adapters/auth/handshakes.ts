@@ -7,7 +7,7 @@ export const handshake = (shown: Partial<Handshake>): Handshake => ({
   version: { major: 0, minor: 2, patch: 0 },
   auth: {},
   headers: {},
-  remote: "test",
+  remoteAddress: "test",
   ...shown
 })
 

@@ -5,11 +5,11 @@ import { Effect, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import { exportJWK, exportPKCS8, exportSPKI, generateKeyPair, SignJWT } from "jose"
 import * as Jwt from "../../../src/adapters/auth/Jwt.ts"
-import type { JwtSource } from "../../../src/adapters/auth/jwtKeys.ts"
-import { everything } from "../../../src/domain/office/identity.ts"
+import type { JwtKeySource } from "../../../src/adapters/auth/jwtKeys.ts"
+import { allGrants } from "../../../src/domain/office/identity.ts"
 
 const secret = "a secret of thirty-two characters or more"
-const shared: JwtSource = { _tag: "Secret", secret: Redacted.make(secret) }
+const shared: JwtKeySource = { _tag: "Secret", secret: Redacted.make(secret) }
 const bytes = (text: string) => new TextEncoder().encode(text)
 
 type Signing = Parameters<SignJWT["sign"]>[0]
@@ -29,9 +29,9 @@ const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("ba
 
 const verdict = (options: Jwt.JwtOptions, given: Effect.Effect<string>) =>
   Effect.gen(function* () {
-    const { authenticate, recognises } = yield* Jwt.make(options)
+    const { authenticate, recognizes } = yield* Jwt.make(options)
     const credential = yield* given
-    assert.isTrue(recognises(credential))
+    assert.isTrue(recognizes(credential))
     return yield* Effect.match(authenticate(credential), {
       onFailure: ({ code, reason }) => `${code} ${reason}`,
       onSuccess: ({ subject }) => subject
@@ -58,8 +58,8 @@ describe("a token", () => {
       const given = yield* token({})
       const strict = yield* Jwt.make({ source: shared })
       assert.deepStrictEqual((yield* strict.authenticate(given)).grants.rights, [])
-      const generous = yield* Jwt.make({ source: shared, fallback: everything })
-      assert.deepStrictEqual((yield* generous.authenticate(given)).grants, everything)
+      const generous = yield* Jwt.make({ source: shared, defaultGrants: allGrants })
+      assert.deepStrictEqual((yield* generous.authenticate(given)).grants, allGrants)
       const less = yield* token({ a2c: { rights: [] } })
       assert.deepStrictEqual((yield* generous.authenticate(less)).grants.offices, [])
     })
@@ -130,9 +130,9 @@ describe("a token", () => {
 
   it.effect("is known by its shape", () =>
     Effect.gen(function* () {
-      const { recognises } = yield* Jwt.make({ source: shared })
+      const { recognizes } = yield* Jwt.make({ source: shared })
       for (const text of ["a2c_abc", "a.b", "a.b.", "a.b.c.d", "a b.c.d", ""])
-        assert.isFalse(recognises(text))
+        assert.isFalse(recognizes(text))
     })
   )
 })
@@ -197,7 +197,7 @@ describe("a public key", () => {
 describe("a secret", () => {
   it.effect("that is too short is refused at the start, and not said", () =>
     Effect.gen(function* () {
-      const source: JwtSource = { _tag: "Secret", secret: Redacted.make("s3cret") }
+      const source: JwtKeySource = { _tag: "Secret", secret: Redacted.make("s3cret") }
       const { message } = yield* Effect.flip(Jwt.make({ source }))
       assert.match(message, /32 bytes/)
       assert.notInclude(message, "s3cret")
@@ -276,7 +276,7 @@ describe("keys of an identity provider", () => {
         const { url } = yield* provider(() => answer)
         const scheme = yield* Jwt.make({ source: { _tag: "KeySet", url } })
         const refused = yield* Effect.flip(scheme.authenticate(given))
-        assert.deepInclude<object>(refused, { code: 503, reason: "unavailable", passing: true })
+        assert.deepInclude<object>(refused, { code: 503, reason: "unavailable", retryable: true })
       }
       const gone = yield* provider(() => ({ status: 200, body: "{}" }))
       gone.stop()

@@ -1,20 +1,20 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { bySchemes, type Scheme } from "../../../src/adapters/auth/schemes.ts"
-import { anybody } from "../../../src/application/ports/Authenticator.ts"
+import { makeSchemeAuthenticator, type CredentialScheme } from "../../../src/adapters/auth/schemes.ts"
+import { allowAll } from "../../../src/application/ports/Authenticator.ts"
 import type { Handshake } from "../../../src/application/ports/Transport.ts"
-import { everything } from "../../../src/domain/office/identity.ts"
+import { allGrants } from "../../../src/domain/office/identity.ts"
 import { handshake, outcome } from "./handshakes.ts"
 
 /** Takes what begins like this, and calls it by its name. */
-const beginning = (start: string): Scheme => ({
-  ...anybody,
-  recognises: (credential) => credential.startsWith(start),
+const beginning = (start: string): CredentialScheme => ({
+  ...allowAll,
+  recognizes: (credential) => credential.startsWith(start),
   authenticate: (credential) =>
-    Effect.succeed({ subject: `${start}:${credential}`, grants: everything, expiresAt: undefined })
+    Effect.succeed({ subject: `${start}:${credential}`, grants: allGrants, expiresAt: undefined })
 })
 
-const authenticator = bySchemes([beginning("x"), beginning("xy"), beginning("z")])
+const authenticator = makeSchemeAuthenticator([beginning("x"), beginning("xy"), beginning("z")])
 
 const subjectOf = (shown: Partial<Handshake>) =>
   Effect.match(authenticator.authenticate(handshake(shown)), {

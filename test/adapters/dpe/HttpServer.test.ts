@@ -207,16 +207,16 @@ describe("a refusal", () => {
 describe("the bounds", () => {
   it.effect("the least recently made goes first when there are too many", () =>
     Effect.gen(function* () {
-      const { held, resolve } = yield* makeDocumentServer({ maxDocuments: 3 })
+      const { usage, resolve } = yield* makeDocumentServer({ maxDocuments: 3 })
       const uris = yield* Effect.forEach(["a", "b", "c", "d", "e"], (text) => uriOf(resolve, text))
       assert.deepStrictEqual(yield* Effect.forEach(uris, (uri) => statusOf(uri)), [410, 410, 200, 200, 200])
-      assert.deepStrictEqual(yield* held, { documents: 3, bytes: 3 })
+      assert.deepStrictEqual(yield* usage, { documents: 3, bytes: 3 })
     })
   )
 
   it.effect("as many go as must when there are too many bytes", () =>
     Effect.gen(function* () {
-      const { held, resolve } = yield* makeDocumentServer({ maxBytes: 100 })
+      const { usage, resolve } = yield* makeDocumentServer({ maxBytes: 100 })
       const uris = yield* Effect.forEach([40, 40, 10, 70], (size) =>
         uriOf(resolve, "x".repeat(size), `dpe://h/${size}`)
       )
@@ -225,27 +225,27 @@ describe("the bounds", () => {
         yield* Effect.forEach([...uris, again], (uri) => statusOf(uri)),
         [410, 410, 200, 200, 200]
       )
-      assert.deepStrictEqual(yield* held, { documents: 3, bytes: 100 })
+      assert.deepStrictEqual(yield* usage, { documents: 3, bytes: 100 })
     })
   )
 
   it.effect("a document asked for again counts once, and as new", () =>
     Effect.gen(function* () {
-      const { held, resolve } = yield* makeDocumentServer({ maxDocuments: 2 })
+      const { usage, resolve } = yield* makeDocumentServer({ maxDocuments: 2 })
       const uris = yield* Effect.forEach(["a", "b", "a", "c"], (text) => uriOf(resolve, text))
       assert.deepStrictEqual(yield* Effect.forEach(uris, (uri) => statusOf(uri)), [200, 410, 200, 200])
-      assert.deepStrictEqual(yield* held, { documents: 2, bytes: 2 })
+      assert.deepStrictEqual(yield* usage, { documents: 2, bytes: 2 })
     })
   )
 
   it.effect("what has expired is dropped without anybody asking", () =>
     Effect.gen(function* () {
-      const { held, resolve } = yield* makeDocumentServer({ lifetime: "5 minutes" })
+      const { usage, resolve } = yield* makeDocumentServer({ lifetime: "5 minutes" })
       yield* uriOf(resolve, "a")
       yield* TestClock.adjust("4 minutes")
-      assert.deepStrictEqual(yield* held, { documents: 1, bytes: 1 })
+      assert.deepStrictEqual(yield* usage, { documents: 1, bytes: 1 })
       yield* TestClock.adjust("2 minutes")
-      assert.deepStrictEqual(yield* held, { documents: 0, bytes: 0 })
+      assert.deepStrictEqual(yield* usage, { documents: 0, bytes: 0 })
     })
   )
 

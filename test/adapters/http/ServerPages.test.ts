@@ -1,10 +1,10 @@
 import { request } from "node:http"
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Deferred, Effect, Layer, Metric, type Scope } from "effect"
-import { anybody, type Authenticator } from "../../../src/application/ports/Authenticator.ts"
-import { AdmissionRefused, type Handshake } from "../../../src/application/ports/Transport.ts"
+import { allowAll, type Authenticator } from "../../../src/application/ports/Authenticator.ts"
+import { AdmissionRejected, type Handshake } from "../../../src/application/ports/Transport.ts"
 import { Server } from "../../../src/application/server/Server.ts"
-import { everything } from "../../../src/domain/office/identity.ts"
+import { allGrants } from "../../../src/domain/office/identity.ts"
 import { serverLayer } from "../../../src/main/serverLayer.ts"
 import { parsePrometheus } from "../../prometheus.ts"
 
@@ -41,7 +41,7 @@ const serve = Effect.fnUntraced(function* (options: Options = {}, authenticator?
 })
 
 const authenticator = (authenticate: Authenticator["authenticate"]): Authenticator => ({
-  ...anybody,
+  ...allowAll,
   authenticate
 })
 
@@ -51,13 +51,13 @@ const guards = () => {
   const service = authenticator((handshake) => {
     shown.push(handshake)
     const token = handshake.headers["authorization"] ?? handshake.headers["x-api-key"]
-    const identity = (subject: string, rights: typeof everything.rights) =>
-      Effect.succeed({ subject, grants: { ...everything, rights }, expiresAt: undefined })
+    const identity = (subject: string, rights: typeof allGrants.rights) =>
+      Effect.succeed({ subject, grants: { ...allGrants, rights }, expiresAt: undefined })
     if (token === "Bearer of-yesterday")
-      return Effect.succeed({ subject: "olga", grants: everything, expiresAt: Date.now() - 1000 })
+      return Effect.succeed({ subject: "olga", grants: allGrants, expiresAt: Date.now() - 1000 })
     if (token === "Bearer of-operator" || token === "of-operator") return identity("olga", ["operator"])
     if (token === "Bearer of-agent") return identity("alan", ["agent"])
-    return Effect.fail(new AdmissionRefused({ code: 401, message: "no such token" }))
+    return Effect.fail(new AdmissionRejected({ code: 401, message: "no such token" }))
   })
   return { service, shown }
 }
@@ -149,7 +149,7 @@ describe("the pages of a Server that asks who somebody is", () => {
         assert.strictEqual(yield* statusOf(path, { authorization: "Bearer of-operator" }), 200)
         assert.strictEqual(yield* statusOf(path, { "x-api-key": "of-operator" }), 200)
       }
-      assert.strictEqual(shown[0]?.remote, "127.0.0.1")
+      assert.strictEqual(shown[0]?.remoteAddress, "127.0.0.1")
       assert.strictEqual((yield* get(url, "/status")).headers["www-authenticate"], "Bearer")
     })
   )

@@ -3,8 +3,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { generateText, isStepCount } from "ai"
 import { MockLanguageModelV4 } from "ai/test"
 import { Effect } from "effect"
-import { aiSdkTransportOf } from "../../../src/adapters/llm/aiSdkTransport.ts"
-import { mcpClientOf } from "../../../src/adapters/llm/mcpClient.ts"
+import { makeAiSdkTransport } from "../../../src/adapters/llm/aiSdkTransport.ts"
+import { makeMcpClient } from "../../../src/adapters/llm/mcpClient.ts"
 import { stayOffline } from "./offline.ts"
 import { dot, giveUp, makeTools } from "./tools.ts"
 
@@ -12,12 +12,12 @@ stayOffline()
 
 const started = Effect.gen(function* () {
   const tools = yield* makeTools
-  const client = yield* mcpClientOf(tools.session)
+  const client = yield* makeMcpClient(tools.session)
   const uncaught: Array<unknown> = []
   const mcp = yield* Effect.acquireRelease(
     Effect.promise(() =>
       createMCPClient({
-        transport: aiSdkTransportOf(client),
+        transport: makeAiSdkTransport(client),
         onUncaughtError: (error) => void uncaught.push(error)
       })
     ),
@@ -188,7 +188,7 @@ describe("the MCP client of the AI SDK", () => {
   it.effect("hears what is wrong with a call that names no tool", () =>
     Effect.gen(function* () {
       const { client } = yield* started
-      const transport = aiSdkTransportOf(client)
+      const transport = makeAiSdkTransport(client)
       const answer = new Promise((resolve) => (transport.onmessage = resolve))
       yield* Effect.promise(() =>
         transport.send({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { arguments: {} } })
@@ -204,7 +204,7 @@ describe("the MCP client of the AI SDK", () => {
   it.effect("cannot send on a closed transport", () =>
     Effect.gen(function* () {
       const { client } = yield* started
-      const transport = aiSdkTransportOf(client)
+      const transport = makeAiSdkTransport(client)
       yield* Effect.promise(() => transport.close())
       const sent = transport.send({ jsonrpc: "2.0", id: 1, method: "ping" })
       assert.include(yield* Effect.promise(() => sent.catch(String)), "the transport is closed")

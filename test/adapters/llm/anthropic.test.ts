@@ -2,7 +2,7 @@ import Anthropic from "@anthropic-ai/sdk"
 import { mcpResourceToContent, mcpTools } from "@anthropic-ai/sdk/helpers/beta/mcp"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { mcpClientOf, stoppedBy } from "../../../src/adapters/llm/mcpClient.ts"
+import { makeMcpClient, withSignal } from "../../../src/adapters/llm/mcpClient.ts"
 import { stayOffline } from "./offline.ts"
 import { dot, giveUp, makeTools } from "./tools.ts"
 
@@ -31,7 +31,7 @@ const done = { id: "msg_2", stop_reason: "end_turn", usage, content: [{ type: "t
 
 const started = Effect.gen(function* () {
   const tools = yield* makeTools
-  return { ...tools, client: yield* mcpClientOf(tools.session) }
+  return { ...tools, client: yield* makeMcpClient(tools.session) }
 })
 
 /** The block that a model gets after it has called a tool. */
@@ -118,7 +118,7 @@ describe("the tool runner of the Anthropic SDK", () => {
       const { anthropic } = scripted([using("wait", {}), done])
       const controller = giveUp()
       const run = (async () => {
-        const tools = mcpTools(await client.allTools(), stoppedBy(client, controller.signal))
+        const tools = mcpTools(await client.allTools(), withSignal(client, controller.signal))
         await anthropic.beta.messages.toolRunner(
           { model: "none", max_tokens: 100, tools, messages: [{ role: "user", content: "go" }] },
           { signal: controller.signal }

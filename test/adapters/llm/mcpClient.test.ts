@@ -2,14 +2,14 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { McpClientError } from "../../../src/adapters/llm/McpClientError.ts"
-import { mcpClientOf, stoppedBy } from "../../../src/adapters/llm/mcpClient.ts"
+import { makeMcpClient, withSignal } from "../../../src/adapters/llm/mcpClient.ts"
 import { dot, giveUp, makeTools } from "./tools.ts"
 
 const names = ["echo", "paint", "measure", "break", "refuse", "step", "wait"]
 
 const started = Effect.gen(function* () {
   const tools = yield* makeTools
-  return { ...tools, client: yield* mcpClientOf(tools.session) }
+  return { ...tools, client: yield* makeMcpClient(tools.session) }
 })
 
 /** What a promise is rejected with. */
@@ -69,8 +69,8 @@ describe("an MCP client over a session", () => {
       const { client, server } = yield* started
       const run = () => Effect.succeed({})
       yield* server.setTools([
-        { listed: { name: "bare" }, run },
-        { listed: { name: "untyped", inputSchema: {} }, run }
+        { definition: { name: "bare" }, run },
+        { definition: { name: "untyped", inputSchema: {} }, run }
       ])
       assert.deepStrictEqual(yield* Effect.promise(() => client.allTools()), [
         { name: "untyped", inputSchema: { type: "object" } }
@@ -116,7 +116,7 @@ describe("an MCP client over a session", () => {
     Effect.gen(function* () {
       const { client, server } = yield* started
       yield* server.setTools([
-        { listed: { name: "odd" }, run: () => Effect.succeed({ content: ["just words"] }) }
+        { definition: { name: "odd" }, run: () => Effect.succeed({ content: ["just words"] }) }
       ])
       const { code, message } = yield* failure(client.callTool({ name: "odd" }))
       assert.strictEqual(code, -32603)
@@ -173,7 +173,7 @@ describe("an MCP client over a session", () => {
       const { client, server } = yield* started
       let calls = 0
       const run = () => Effect.sync(() => ({ content: [], calls: ++calls }))
-      yield* server.setTools([{ listed: { name: "count" }, run }])
+      yield* server.setTools([{ definition: { name: "count" }, run }])
       yield* rejection(client.callTool({ name: "count" }, undefined, { signal: AbortSignal.abort() }))
       assert.strictEqual(calls, 0)
     })
@@ -242,7 +242,7 @@ describe("an MCP client over a session", () => {
       const good = { uri: "note://two", blob: "aGk=" }
       yield* server.setResources([
         {
-          listed: { uri: "note://two", name: "two" },
+          definition: { uri: "note://two", name: "two" },
           read: Effect.succeed([good, { uri: "note://two" }])
         }
       ])
@@ -263,7 +263,7 @@ describe("an MCP client over a session", () => {
     Effect.gen(function* () {
       const { client, started: running, stopped } = yield* started
       const controller = giveUp()
-      const call = stoppedBy(client, controller.signal).callTool({ name: "wait" })
+      const call = withSignal(client, controller.signal).callTool({ name: "wait" })
       yield* running
       controller.abort()
       assert.strictEqual(yield* rejection(call), controller.signal.reason)

@@ -8,8 +8,8 @@ import {
 } from "@openai/agents"
 import { assistantMessage, functionCall, ScriptedModel } from "@openai/agents/testing"
 import { Effect } from "effect"
-import { agentsServerOf } from "../../../src/adapters/llm/agentsServer.ts"
-import { mcpClientOf } from "../../../src/adapters/llm/mcpClient.ts"
+import { makeAgentsServer } from "../../../src/adapters/llm/agentsServer.ts"
+import { makeMcpClient } from "../../../src/adapters/llm/mcpClient.ts"
 import type { MemoryTool } from "../../../src/adapters/memory/MemoryMcp.ts"
 import { stayOffline } from "./offline.ts"
 import { dot, giveUp, makeTools } from "./tools.ts"
@@ -19,8 +19,8 @@ setTracingDisabled(true)
 
 const started = Effect.gen(function* () {
   const tools = yield* makeTools
-  const client = yield* mcpClientOf(tools.session)
-  const server: MCPServerWithResources = agentsServerOf(client)
+  const client = yield* makeMcpClient(tools.session)
+  const server: MCPServerWithResources = makeAgentsServer(client)
   return { ...tools, client, memory: tools.server, server }
 })
 
@@ -81,7 +81,7 @@ describe("an agent of the OpenAI Agents SDK", () => {
         { type: "image", data: dot, mimeType: "image/png" }
       ]
       const show = {
-        listed: { name: "show", inputSchema: { type: "object" } },
+        definition: { name: "show", inputSchema: { type: "object" } },
         run: () => Effect.succeed({ content, isError: false, structuredContent: { dots: 1 } })
       }
       assert.deepStrictEqual(yield* outputOf("show", {}, {}, [show]), [

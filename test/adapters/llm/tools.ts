@@ -1,6 +1,6 @@
 import { Deferred, Effect } from "effect"
-import { type McpSession, McpFailure } from "../../../src/application/ports/McpSession.ts"
-import { makeMemoryServer, type MemoryTool } from "../../../src/adapters/memory/MemoryMcp.ts"
+import { type McpSession, McpSessionError } from "../../../src/application/ports/McpSession.ts"
+import { makeMemoryMcpServer, type MemoryTool } from "../../../src/adapters/memory/MemoryMcp.ts"
 
 /** One red dot as a PNG in base64. */
 export const dot =
@@ -12,7 +12,7 @@ export const giveUp = () => new AbortController()
 const schema = { type: "object", properties: { text: { type: "string" } }, required: ["text"] }
 
 const tool = (name: string, run: MemoryTool["run"], more: object = {}): MemoryTool => ({
-  listed: { name, description: `Tool ${name}`, inputSchema: schema, ...more },
+  definition: { name, description: `Tool ${name}`, inputSchema: schema, ...more },
   run
 })
 
@@ -20,7 +20,7 @@ const tool = (name: string, run: MemoryTool["run"], more: object = {}): MemoryTo
 export const makeTools = Effect.gen(function* () {
   const started = yield* Deferred.make<void>()
   const stopped = yield* Deferred.make<void>()
-  const server = yield* makeMemoryServer({
+  const server = yield* makeMemoryMcpServer({
     name: "workshop",
     pageSize: 2,
     tools: [
@@ -34,7 +34,7 @@ export const makeTools = Effect.gen(function* () {
       }),
       tool("break", () => Effect.succeed({ content: [{ type: "text", text: "it broke" }], isError: true })),
       tool("refuse", () =>
-        Effect.fail(new McpFailure({ kind: "protocol", code: -32602, message: "no such screw" }))
+        Effect.fail(new McpSessionError({ reason: "protocol", code: -32602, message: "no such screw" }))
       ),
       tool("step", (_args, { progress }) =>
         Effect.as(progress({ progress: 1, total: 2 }), { content: [{ type: "text", text: "stepped" }] })
@@ -48,7 +48,7 @@ export const makeTools = Effect.gen(function* () {
     ],
     resources: [
       {
-        listed: { uri: "note://one", name: "one" },
+        definition: { uri: "note://one", name: "one" },
         read: Effect.succeed([{ uri: "note://one", text: "first" }])
       }
     ]

@@ -4,8 +4,12 @@ import { text } from "node:stream/consumers"
 import { NodeServices } from "@effect/platform-node"
 import { Effect, Layer, Queue, Result, type Scope } from "effect"
 import * as McpClient from "../../../src/adapters/mcp/McpClient.ts"
-import { McpConnector, type McpFailure, type McpSession } from "../../../src/application/ports/McpSession.ts"
-import { readEndpoint, type ServerType } from "../../../src/domain/protocol/v0_2/parameters.ts"
+import {
+  McpConnector,
+  type McpSessionError,
+  type McpSession
+} from "../../../src/application/ports/McpSession.ts"
+import { decodeEndpoint, type ServerType } from "../../../src/domain/protocol/v0_2/parameters.ts"
 
 /** A request as a peer sees it: its HTTP method, and the JSON-RPC message of a POST. */
 export interface Asked {
@@ -114,7 +118,7 @@ export const open = (
   { url }: Pick<HttpPeer, "url">,
   parameters: object = {},
   type: ServerType = "streamable"
-): Effect.Effect<McpSession, McpFailure, Scope.Scope> =>
+): Effect.Effect<McpSession, McpSessionError, Scope.Scope> =>
   McpConnector.use(({ connect }) =>
-    connect("peer", Result.getOrThrow(readEndpoint(type, { ...usual, url, ...parameters })))
+    connect("peer", Result.getOrThrow(decodeEndpoint(type, { ...usual, url, ...parameters })))
   ).pipe(Effect.provide(Layer.provide(McpClient.layer, NodeServices.layer)))

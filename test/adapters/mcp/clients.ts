@@ -12,7 +12,7 @@ import { Effect, type Fiber, Queue, type Scope } from "effect"
 import { z } from "zod"
 import { publishHttp, type PublishHttpOptions } from "../../../src/adapters/mcp/publish/Http.ts"
 import { publishStdio } from "../../../src/adapters/mcp/publish/Stdio.ts"
-import type { McpFailure, McpProgress, McpSession } from "../../../src/application/ports/McpSession.ts"
+import type { McpSessionError, McpProgress, McpSession } from "../../../src/application/ports/McpSession.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
 
 /** A client of another make, as the tests use it. */
@@ -38,7 +38,7 @@ export interface Peer {
 }
 
 /** Opens a client of a published session. */
-type Connect = (session: McpSession) => Effect.Effect<Peer, McpFailure, Scope.Scope>
+type Connect = (session: McpSession) => Effect.Effect<Peer, McpSessionError, Scope.Scope>
 
 const anyObject = z.looseObject({})
 
@@ -138,7 +138,7 @@ const younger = (
 export const overStreams = Effect.fnUntraced(function* (session: McpSession) {
   const stdin = new PassThrough()
   const stdout = new PassThrough()
-  const published: Fiber.Fiber<void, McpFailure> = yield* Effect.forkScoped(
+  const published: Fiber.Fiber<void, McpSessionError> = yield* Effect.forkScoped(
     publishStdio(session, { stdin, stdout })
   )
   return { stdin, stdout, published }

@@ -5,26 +5,28 @@ import { Effect, Exit, Fiber, Layer, Option, Queue, Result, Schema, Scope, Strea
 import { ChildProcess } from "effect/process"
 import * as McpClient from "../../../src/adapters/mcp/McpClient.ts"
 import { openModernSession } from "../../../src/adapters/mcp/ModernSession.ts"
-import { allPages } from "../../../src/application/computer/paging.ts"
+import { listAllPages } from "../../../src/application/computer/paging.ts"
 import {
   type McpChange,
   McpConnector,
-  type McpFailure,
+  type McpSessionError,
   type McpProgress,
   type McpSession
 } from "../../../src/application/ports/McpSession.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
-import { readEndpoint, StreamableParameters } from "../../../src/domain/protocol/v0_2/parameters.ts"
+import { decodeEndpoint, StreamableParameters } from "../../../src/domain/protocol/v0_2/parameters.ts"
 import { listed, openInMemory } from "../../fixtures/contractMemory.ts"
 
 const fixture = fileURLToPath(new URL("../../fixtures/contractServer.ts", import.meta.url))
 const publishedFixture = fileURLToPath(new URL("../../fixtures/publishedServer.ts", import.meta.url))
-type Open = Effect.Effect<McpSession, McpFailure, Scope.Scope>
+type Open = Effect.Effect<McpSession, McpSessionError, Scope.Scope>
 
 const Live = McpClient.layer.pipe(Layer.provideMerge(NodeServices.layer))
 
 const connect = (type: "stdio" | "streamable" | "sse", parameters: object) =>
-  McpConnector.use(({ connect: open }) => open("contract", Result.getOrThrow(readEndpoint(type, parameters))))
+  McpConnector.use(({ connect: open }) =>
+    open("contract", Result.getOrThrow(decodeEndpoint(type, parameters)))
+  )
 
 const overStdio = (program: string): Open =>
   connect("stdio", {
@@ -117,7 +119,7 @@ const contract = (name: string, open: Open, otherwise: ReadonlyArray<string> = [
         const { items, nextCursor } = yield* session.listTools()
         assert.deepStrictEqual(items[0], listed("echo"))
         assert.deepStrictEqual([items.length, nextCursor], [4, "4"])
-        assert.strictEqual((yield* allPages(session.listTools)).length, 10)
+        assert.strictEqual((yield* listAllPages(session.listTools)).length, 10)
       })
     )
 
@@ -144,7 +146,7 @@ const contract = (name: string, open: Open, otherwise: ReadonlyArray<string> = [
       Effect.gen(function* () {
         const failure = yield* Effect.flip(session.callTool("refuse", {}))
         assert.deepStrictEqual(
-          [failure.kind, failure.code, failure.message],
+          [failure.reason, failure.code, failure.message],
           ["protocol", -32055, "not today"]
         )
       })
@@ -185,7 +187,7 @@ const contract = (name: string, open: Open, otherwise: ReadonlyArray<string> = [
         assert.deepStrictEqual(yield* session.readResource("test://two"), [
           { uri: "test://two", text: "contents of test://two", vendor: 2 }
         ])
-        assert.strictEqual((yield* Effect.flip(session.readResource("test://nine"))).kind, "protocol")
+        assert.strictEqual((yield* Effect.flip(session.readResource("test://nine"))).reason, "protocol")
       })
     )
 
@@ -204,7 +206,7 @@ const contract = (name: string, open: Open, otherwise: ReadonlyArray<string> = [
         yield* session.callTool("grow", {})
         const changes = [yield* Queue.take(seen), yield* Queue.take(seen)]
         assert.deepStrictEqual(changes.map(({ _tag }) => _tag).sort(), ["ResourcesChanged", "ToolsChanged"])
-        assert.strictEqual((yield* allPages(session.listTools)).length, 11)
+        assert.strictEqual((yield* listAllPages(session.listTools)).length, 11)
         assert.strictEqual((yield* session.listResources()).items.length, 4)
       })
     )
@@ -243,21 +245,21 @@ const contract = (name: string, open: Open, otherwise: ReadonlyArray<string> = [
         const watching = yield* Effect.forkChild(Stream.runDrain(changes))
         yield* Effect.repeat(state(session), { until: ({ started }) => started === 1 })
         yield* Scope.close(scope, Exit.void)
-        assert.strictEqual((yield* Fiber.join(waiting)).kind, "closed")
+        assert.strictEqual((yield* Fiber.join(waiting)).reason, "closed")
         yield* Fiber.join(watching)
-        assert.strictEqual((yield* Effect.flip(session.ping)).kind, "closed")
+        assert.strictEqual((yield* Effect.flip(session.ping)).reason, "closed")
       }).pipe(Effect.scoped)
     )
 
     promise("ends when its peer dies, and so does every call under way", (session) =>
       Effect.gen(function* () {
-        const ended = yield* Effect.forkScoped(session.ended)
+        const closed = yield* Effect.forkScoped(session.closed)
         const waiting = yield* Effect.forkChild(Effect.flip(session.callTool("wait", {})))
         yield* Effect.repeat(state(session), { until: ({ started }) => started === 1 })
         yield* Effect.forkChild(Effect.ignore(session.callTool("die", {})))
-        assert.strictEqual((yield* Fiber.join(waiting)).kind, "closed")
-        assert.strictEqual((yield* Fiber.join(ended)).kind, "closed")
-        assert.strictEqual((yield* Effect.flip(session.listTools())).kind, "closed")
+        assert.strictEqual((yield* Fiber.join(waiting)).reason, "closed")
+        assert.strictEqual((yield* Fiber.join(closed)).reason, "closed")
+        assert.strictEqual((yield* Effect.flip(session.listTools())).reason, "closed")
       })
     )
   })

@@ -70,8 +70,8 @@ describe("servers that speak another encoding", () => {
 
   it.live("an encoding nobody knows is said before anything starts", () =>
     Effect.gen(function* () {
-      const { kind, message } = yield* Effect.flip(open("utf-7½", "strict", "utf-8"))
-      assert.strictEqual(kind, "unavailable")
+      const { reason, message } = yield* Effect.flip(open("utf-7½", "strict", "utf-8"))
+      assert.strictEqual(reason, "unavailable")
       assert.include(message, 'unknown encoding "utf-7½"')
     }).pipe(Effect.scoped, Effect.provide(Live))
   )

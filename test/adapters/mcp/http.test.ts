@@ -101,9 +101,9 @@ const hanging = (session: McpSession, peer: { readonly until: (what: string) => 
   Effect.tap(Effect.forkChild(Effect.flip(session.callTool("hang", {}))), () => peer.until("hang"))
 
 /** The session is over, and says why. */
-const assertEnded = (session: McpSession, why: string) =>
-  Effect.map(session.ended, ({ kind, message }) => {
-    assert.strictEqual(kind, "closed")
+const assertClosed = (session: McpSession, why: string) =>
+  Effect.map(session.closed, ({ reason, message }) => {
+    assert.strictEqual(reason, "closed")
     assert.include(message, why)
   })
 
@@ -118,9 +118,9 @@ describe("a Streamable HTTP server that fails", () => {
       const session = yield* open(peer)
       const waiting = yield* hanging(session, peer)
       peer.forget()
-      assert.strictEqual((yield* Effect.flip(session.callTool("ok", {}))).kind, "closed")
+      assert.strictEqual((yield* Effect.flip(session.callTool("ok", {}))).reason, "closed")
       assert.include((yield* Fiber.join(waiting)).message, "forgotten")
-      yield* assertEnded(session, "forgotten")
+      yield* assertClosed(session, "forgotten")
     })
   )
 
@@ -132,8 +132,8 @@ describe("a Streamable HTTP server that fails", () => {
       yield* peer.stop
       peer.forget()
       yield* peer.start
-      assert.strictEqual((yield* Effect.flip(session.ping)).kind, "closed")
-      yield* assertEnded(session, "forgotten")
+      assert.strictEqual((yield* Effect.flip(session.ping)).reason, "closed")
+      yield* assertClosed(session, "forgotten")
       yield* (yield* open(peer)).ping
     })
   )
@@ -144,8 +144,8 @@ describe("a Streamable HTTP server that fails", () => {
       const peer = yield* makeServer({ firstGet: 405 })
       const session = yield* open(peer)
       yield* peer.stop
-      assert.strictEqual((yield* Effect.flip(session.ping)).kind, "closed")
-      yield* assertEnded(session, "refused")
+      assert.strictEqual((yield* Effect.flip(session.ping)).reason, "closed")
+      yield* assertClosed(session, "refused")
     })
   )
 
@@ -162,8 +162,8 @@ describe("a Streamable HTTP server that fails", () => {
         yield* Effect.asVoid(session.watch(tools))
         const waiting = yield* hanging(session, peer)
         peer.hangUp()
-        yield* assertEnded(session, why)
-        assert.strictEqual((yield* Fiber.join(waiting)).kind, "closed")
+        yield* assertClosed(session, why)
+        assert.strictEqual((yield* Fiber.join(waiting)).reason, "closed")
       })
     )
   }
@@ -190,9 +190,9 @@ describe("a Streamable HTTP server that fails", () => {
       const peer = yield* makeServer()
       const session = yield* open(peer)
       const waiting = yield* hanging(session, peer)
-      assert.strictEqual((yield* Effect.flip(session.callTool("cut", {}))).kind, "closed")
-      assert.strictEqual((yield* Fiber.join(waiting)).kind, "closed")
-      yield* assertEnded(session, "cut")
+      assert.strictEqual((yield* Effect.flip(session.callTool("cut", {}))).reason, "closed")
+      assert.strictEqual((yield* Fiber.join(waiting)).reason, "closed")
+      yield* assertClosed(session, "cut")
       yield* Effect.flip(session.callTool("ok", {}))
       assert.deepStrictEqual(
         peer.asked.filter((what) => ["hang", "cut", "ok"].includes(what)),
@@ -206,7 +206,7 @@ describe("a Streamable HTTP server that fails", () => {
     Effect.gen(function* () {
       const peer = yield* makeServer()
       const session = yield* open(peer)
-      assert.strictEqual((yield* Effect.flip(session.callTool("drop", {}))).kind, "closed")
+      assert.strictEqual((yield* Effect.flip(session.callTool("drop", {}))).reason, "closed")
       assert.strictEqual(peer.asked.filter((what) => what === "drop").length, 1)
     })
   )
@@ -228,7 +228,7 @@ describe("a Streamable HTTP server that fails", () => {
       const session = yield* open(peer, { sse_read_timeout: "PT0.1S" })
       for (const tool of ["hang", "never"]) {
         const failure = yield* Effect.flip(session.callTool(tool, {}))
-        assert.deepStrictEqual([tool, failure.kind], [tool, "unavailable"])
+        assert.deepStrictEqual([tool, failure.reason], [tool, "unavailable"])
         assert.include(failure.message, "0.1 seconds")
       }
       yield* session.ping
@@ -243,7 +243,7 @@ describe("a Streamable HTTP server that fails", () => {
         yield* Effect.flip(open(peer, { timeout: "PT0.1S" })),
         yield* Effect.flip(open(peer, { timeout: 0.1, sse_read_timeout: 300 }, "sse"))
       ]) {
-        assert.strictEqual(failure.kind, "unavailable")
+        assert.strictEqual(failure.reason, "unavailable")
         assert.include(failure.message, "0.1 seconds")
       }
     })
@@ -268,7 +268,7 @@ describe("a Streamable HTTP server that fails", () => {
       Effect.gen(function* () {
         const session = yield* open(yield* makeServer())
         const failure = yield* Effect.flip(session.callTool(what, {}))
-        assert.strictEqual(failure.kind, "unavailable")
+        assert.strictEqual(failure.reason, "unavailable")
         assert.include(failure.message, "larger than")
         assert.deepStrictEqual(yield* session.callTool("ok", {}), done.result)
       })
@@ -300,7 +300,7 @@ describe("a peer whose answers are no HTTP that fetch knows", () => {
       `one that answers with ${what} is unavailable`,
       Effect.gen(function* () {
         const url = yield* makeRawPeer(() => answer)
-        assert.strictEqual((yield* Effect.flip(open({ url }))).kind, "unavailable")
+        assert.strictEqual((yield* Effect.flip(open({ url }))).reason, "unavailable")
       })
     )
   }
@@ -387,7 +387,7 @@ describe("an HTTP server with SSE that fails", () => {
       const peer = yield* makeHttpPeer(() => undefined)
       yield* peer.stop
       const failure = yield* Effect.flip(open(peer, { timeout: 5, sse_read_timeout: 300 }, "sse"))
-      assert.strictEqual(failure.kind, "unavailable")
+      assert.strictEqual(failure.reason, "unavailable")
       assert.include(failure.message, "refused")
     })
   )
@@ -410,8 +410,8 @@ describe("an HTTP server with SSE that fails", () => {
       const session = yield* open(peer, { timeout: 5, sse_read_timeout: 300 }, "sse")
       const waiting = yield* hanging(session, peer)
       events?.destroy()
-      assert.strictEqual((yield* Fiber.join(waiting)).kind, "closed")
-      yield* assertEnded(session, "has ended")
+      assert.strictEqual((yield* Fiber.join(waiting)).reason, "closed")
+      yield* assertClosed(session, "has ended")
     })
   )
 })

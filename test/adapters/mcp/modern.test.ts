@@ -121,7 +121,7 @@ describe("a server of revision 2026-07-28", () => {
     "one that speaks only revisions we do not know is refused in words",
     Effect.gen(function* () {
       const failure = yield* Effect.flip(open(yield* makeServer({ versions: ["2031-01-01"] })))
-      assert.strictEqual(failure.kind, "unavailable")
+      assert.strictEqual(failure.reason, "unavailable")
       assert.include(failure.message, "2031-01-01")
     })
   )
@@ -143,7 +143,7 @@ describe("a server of revision 2026-07-28", () => {
       const session = yield* open(peer)
       const waiting = yield* Effect.forkChild(session.callTool("hang", {}))
       yield* peer.until("hang")
-      assert.strictEqual((yield* Effect.flip(session.callTool("cut", {}))).kind, "closed")
+      assert.strictEqual((yield* Effect.flip(session.callTool("cut", {}))).reason, "closed")
       // It is asked whether it still lives.
       yield* peer.until("server/discover")
       assert.deepStrictEqual(yield* session.callTool("t", {}), done)
@@ -161,8 +161,8 @@ describe("a server of revision 2026-07-28", () => {
       const waiting = yield* Effect.forkChild(Effect.flip(session.callTool("hang", {})))
       yield* peer.until("hang")
       yield* peer.stop
-      assert.strictEqual((yield* Fiber.join(waiting)).kind, "closed")
-      assert.include((yield* session.ended).message, "gone")
+      assert.strictEqual((yield* Fiber.join(waiting)).reason, "closed")
+      assert.include((yield* session.closed).message, "gone")
     })
   )
 
@@ -208,7 +208,7 @@ describe("a server of revision 2026-07-28", () => {
         const session = yield* open(peer)
         yield* Effect.asVoid(session.watch({ tools: true, resources: true, uris: [] }))
         peer.hangUp()
-        assert.include((yield* Effect.timeout(session.ended, "5 seconds")).message, "less of its changes")
+        assert.include((yield* Effect.timeout(session.closed, "5 seconds")).message, "less of its changes")
       })
     )
   }
@@ -224,7 +224,7 @@ describe("a server of revision 2026-07-28", () => {
       const failure = yield* Effect.flip(
         session.watch({ tools: false, resources: false, uris: ["test://one"] })
       )
-      assert.strictEqual(failure.kind, "unsupported")
+      assert.strictEqual(failure.reason, "unsupported")
     })
   )
 

@@ -22,13 +22,13 @@ import {
   type Authorizer,
   type AuthorizerOptions,
   makeAuthorizer,
-  sayOnLog
+  logAuthorizationRequest
 } from "../../../src/adapters/mcp/Authorizer.ts"
-import { makeGate } from "../../../src/adapters/mcp/TokenGate.ts"
-import { openSession } from "../../../src/adapters/mcp/SdkSession.ts"
+import { makeBearerAuth } from "../../../src/adapters/mcp/TokenGate.ts"
+import { openLegacySession } from "../../../src/adapters/mcp/SdkSession.ts"
 import * as MemoryCredentialStore from "../../../src/adapters/memory/MemoryCredentialStore.ts"
 import { CredentialStore, CredentialsUnavailable } from "../../../src/application/ports/CredentialStore.ts"
-import type { McpFailure, McpSession } from "../../../src/application/ports/McpSession.ts"
+import type { McpSessionError, McpSession } from "../../../src/application/ports/McpSession.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
 import { type Guarded, makeGuarded } from "../../fixtures/oauth.ts"
 
@@ -52,11 +52,11 @@ interface World extends Guarded {
   /** The pages a browser has shown. */
   readonly pages: Array<{ readonly status: number; readonly text: string }>
   /** Opens a session; asks somebody who does as told, unless the settings say otherwise. */
-  readonly open: (options?: OpenOptions) => Effect.Effect<McpSession, McpFailure, Scope.Scope>
+  readonly open: (options?: OpenOptions) => Effect.Effect<McpSession, McpSessionError, Scope.Scope>
   /** Opens a session where nobody is asked. */
-  readonly openAlone: (kind?: Kind) => Effect.Effect<McpSession, McpFailure, Scope.Scope>
+  readonly openAlone: (kind?: Kind) => Effect.Effect<McpSession, McpSessionError, Scope.Scope>
   /** Opens a session, and closes it: afterwards there are credentials. */
-  readonly authorize: Effect.Effect<void, McpFailure>
+  readonly authorize: Effect.Effect<void, McpSessionError>
   readonly stored: Effect.Effect<JsonObject | undefined, CredentialsUnavailable>
 }
 
@@ -86,15 +86,15 @@ const makeWorld = Effect.gen(function* () {
     authorizer: Effect.Effect<Authorizer>,
     { headers, kind = "streamable", url = guarded[kind] }: OpenOptions
   ) {
-    const { around } = yield* authorizer
+    const { withAuthorization } = yield* authorizer
     const make = (fetch: FetchLike) => {
       const options = { fetch, ...(headers !== undefined && { requestInit: { headers } }) }
       return kind === "sse"
         ? new SSEClientTransport(url, options)
         : new StreamableHTTPClientTransport(url, options)
     }
-    return yield* around("guarded", { url: url.href, headers: headers ?? null }, (wrap) =>
-      Effect.suspend(() => openSession({ transport: make(wrap(fetch)) as Transport }))
+    return yield* withAuthorization("guarded", { url: url.href, headers: headers ?? null }, (wrap) =>
+      Effect.suspend(() => openLegacySession({ transport: make(wrap(fetch)) as Transport }))
     )
   })
   const open: World["open"] = (options = {}) => {
@@ -176,7 +176,7 @@ describe("a server that asks for authorization", () => {
     given(`turns us away at once where nobody can be asked (${kind})`, (world) =>
       Effect.gen(function* () {
         const failure = yield* Effect.flip(world.openAlone(kind))
-        assert.strictEqual(failure.kind, "unauthorized")
+        assert.strictEqual(failure.reason, "unauthorized")
         assert.strictEqual(world.headers.authorization.length, 0)
       })
     )
@@ -203,8 +203,8 @@ describe("a server that asks for authorization", () => {
       Effect.gen(function* () {
         const session = yield* world.open({ kind })
         world.revoke()
-        assert.strictEqual((yield* Effect.flip(echo(session))).kind, "forbidden")
-        assert.strictEqual((yield* Effect.flip(echo(session))).kind, "forbidden")
+        assert.strictEqual((yield* Effect.flip(echo(session))).reason, "forbidden")
+        assert.strictEqual((yield* Effect.flip(echo(session))).reason, "forbidden")
         assert.isUndefined((yield* world.stored)?.["tokens"])
       })
     )
@@ -214,7 +214,7 @@ describe("a server that asks for authorization", () => {
         yield* Effect.scoped(world.open({ kind }))
         world.revoke()
         const failure = yield* Effect.flip(world.openAlone(kind))
-        assert.strictEqual(failure.kind, "forbidden")
+        assert.strictEqual(failure.reason, "forbidden")
         assert.include(failure.message, "cannot be renewed")
         assert.isUndefined((yield* world.stored)?.["tokens"])
       })
@@ -224,7 +224,7 @@ describe("a server that asks for authorization", () => {
       Effect.gen(function* () {
         yield* Effect.scoped(world.open({ kind }))
         world.behaviour.mcp = "forbids"
-        assert.strictEqual((yield* Effect.flip(world.open({ kind }))).kind, "forbidden")
+        assert.strictEqual((yield* Effect.flip(world.open({ kind }))).reason, "forbidden")
         assert.strictEqual(world.shown.length, 1)
       })
     )
@@ -235,7 +235,7 @@ describe("a server that asks for authorization", () => {
         world.expire()
         world.behaviour.tokens = "down"
         const failure = yield* Effect.flip(world.open({ kind }))
-        assert.strictEqual(failure.kind, "unavailable")
+        assert.strictEqual(failure.reason, "unavailable")
         assert.include(failure.message, "authorization server does not answer")
         world.behaviour.tokens = "fine"
         assert.deepStrictEqual(yield* echo(yield* world.openAlone(kind)), echoed)
@@ -274,7 +274,7 @@ describe("a server that asks for authorization", () => {
       world.behaviour.renewable = false
       yield* world.authorize
       world.expire()
-      assert.strictEqual((yield* Effect.flip(world.openAlone())).kind, "unauthorized")
+      assert.strictEqual((yield* Effect.flip(world.openAlone())).reason, "unauthorized")
       yield* world.open()
       assert.strictEqual(world.shown.length, 2)
     })
@@ -297,7 +297,7 @@ describe("a server that asks for authorization", () => {
       world.revoke()
       const calls = Array.from({ length: 20 }, () => Effect.flip(echo(session)))
       const failures = yield* Effect.all(calls, { concurrency: "unbounded" })
-      assert.deepStrictEqual([...new Set(failures.map(({ kind }) => kind))], ["forbidden"])
+      assert.deepStrictEqual([...new Set(failures.map(({ reason }) => reason))], ["forbidden"])
     })
   )
 
@@ -324,13 +324,13 @@ describe("a server that asks for authorization", () => {
         return promise
       }
       const computer = yield* Scope.make()
-      const { around } = yield* makeAuthorizer().pipe(
+      const { withAuthorization } = yield* makeAuthorizer().pipe(
         Effect.provideService(CredentialStore, world.store),
         Scope.provide(computer)
       )
       const endpoint = { url: world.streamable.href, headers: null }
       const asking = yield* Effect.forkChild(
-        around("guarded", endpoint, (wrap) => Effect.promise(() => wrap(fetch)(world.streamable)))
+        withAuthorization("guarded", endpoint, (wrap) => Effect.promise(() => wrap(fetch)(world.streamable)))
       )
       yield* Deferred.await(arrived)
       yield* Fiber.interrupt(asking)
@@ -367,7 +367,7 @@ describe("a server that asks for authorization", () => {
     Effect.gen(function* () {
       world.behaviour.mcp = "distrusts"
       const failure = yield* Effect.flip(world.open())
-      assert.strictEqual(failure.kind, "unauthorized")
+      assert.strictEqual(failure.reason, "unauthorized")
       assert.include(failure.message, "does not take the tokens")
       assert.strictEqual(world.shown.length, 1)
     })
@@ -380,7 +380,7 @@ describe("a server that asks for authorization", () => {
       const full = new CredentialsUnavailable({ message: "no space left" })
       const store = { ...world.store, write: () => Effect.fail(full) }
       const failure = yield* Effect.flip(world.open({ store }))
-      assert.strictEqual(failure.kind, "unavailable")
+      assert.strictEqual(failure.reason, "unavailable")
       assert.include(failure.message, "no space left")
     })
   )
@@ -389,7 +389,7 @@ describe("a server that asks for authorization", () => {
     Effect.gen(function* () {
       yield* world.store.write("guarded", Redacted.make('{"url":1,"tokens":"s3cret"}'))
       const failure = yield* Effect.flip(world.open())
-      assert.strictEqual(failure.kind, "unavailable")
+      assert.strictEqual(failure.reason, "unavailable")
       assert.include(failure.message, 'credentials kept for "guarded"')
       assert.notInclude(failure.message, "s3cret")
     })
@@ -406,7 +406,7 @@ describe("a server that asks for authorization", () => {
       yield* world.authorize
       world.expire()
       world.behaviour.tokens = tokens
-      assert.strictEqual((yield* Effect.flip(world.openAlone())).kind, "forbidden")
+      assert.strictEqual((yield* Effect.flip(world.openAlone())).reason, "forbidden")
       assert.strictEqual((yield* world.stored)?.["tokens"] !== undefined, kept)
     }).pipe(Effect.scoped, Effect.provide(Live))
   )
@@ -434,7 +434,7 @@ describe("a server that asks for authorization", () => {
     Effect.gen(function* () {
       world.behaviour.registers = false
       const failure = yield* Effect.flip(world.open())
-      assert.strictEqual(failure.kind, "unauthorized")
+      assert.strictEqual(failure.reason, "unauthorized")
       assert.include(failure.message, "does not support dynamic client registration")
     })
   )
@@ -443,7 +443,7 @@ describe("a server that asks for authorization", () => {
 describe("who is asked", () => {
   given("may be whoever reads the log", () =>
     Effect.gen(function* () {
-      yield* sayOnLog({ server: "guarded", url: "https://issuer.example/authorize?state=s" })
+      yield* logAuthorizationRequest({ server: "guarded", url: "https://issuer.example/authorize?state=s" })
       assert.include((yield* Logged).join(), '"url":"https://issuer.example/authorize?state=s"')
     })
   )
@@ -478,7 +478,7 @@ describe("who is asked", () => {
       world.behaviour.declines = true
       const failure = yield* Effect.flip(world.open())
       assert.deepStrictEqual(
-        [failure.kind, failure.message],
+        [failure.reason, failure.message],
         ["unauthorized", "the authorization was declined"]
       )
       assert.include(world.pages[0]?.text ?? "", "declined")
@@ -535,7 +535,7 @@ describe("who is asked", () => {
       yield* TestClock.adjust("1 second")
       const failure = yield* Fiber.join(opening)
       assert.deepStrictEqual(
-        [failure.kind, failure.message],
+        [failure.reason, failure.message],
         ["unauthorized", "nobody authorized it within 300 seconds"]
       )
       assert.isFalse(yield* isListening(callback(request, {})))
@@ -548,7 +548,7 @@ describe("who is asked", () => {
       const asked = yield* Deferred.make<void>()
       const authorize = () => Effect.asVoid(Deferred.succeed(asked, undefined))
       const opening = yield* Effect.forkChild(
-        Effect.flip(world.open({ oauth: { authorize, patience: "1 minute" } }))
+        Effect.flip(world.open({ oauth: { authorize, authorizationTimeout: "1 minute" } }))
       )
       yield* Deferred.await(asked)
       yield* TestClock.adjust("1 minute")
@@ -617,7 +617,7 @@ describe("who is asked", () => {
       const world = yield* makeWorld
       world.behaviour.asksAt = asksAt
       const failure = yield* Effect.flip(world.open())
-      assert.strictEqual(failure.kind, "unauthorized")
+      assert.strictEqual(failure.reason, "unauthorized")
       assert.include(failure.message, "no web page")
       assert.strictEqual(world.shown.length, 0)
     }).pipe(Effect.scoped, Effect.provide(Live))
@@ -633,7 +633,7 @@ describe("what must not get about", () => {
       seen.push(new Headers(init?.headers).get("authorization"))
       return new Response(null, { status: 202 })
     }
-    const send = makeGate(new URL("https://mcp.example/mcp"), "t0ken", never).wrap(base)
+    const send = makeBearerAuth(new URL("https://mcp.example/mcp"), "t0ken", never).wrapFetch(base)
     for (const url of ["https://mcp.example/other", "https://example/mcp", "http://mcp.example/mcp"]) {
       await send(url)
     }
@@ -641,7 +641,7 @@ describe("what must not get about", () => {
   })
 
   it("a token that no header can carry is not quoted", async () => {
-    const send = makeGate(new URL("https://mcp.example/mcp"), "t0ken\n", never).wrap(never)
+    const send = makeBearerAuth(new URL("https://mcp.example/mcp"), "t0ken\n", never).wrapFetch(never)
     const error: unknown = await send("https://mcp.example/mcp").catch((reason: unknown) => reason)
     assert.include(String(error), "characters that no request can carry")
     assert.notInclude(String(error), "t0ken")
@@ -651,8 +651,10 @@ describe("what must not get about", () => {
     Effect.gen(function* () {
       yield* world.authorize
       const elsewhere = yield* makeGuarded
-      const failure = yield* Effect.flip(world.open({ url: elsewhere.streamable, oauth: { patience: 0 } }))
-      assert.strictEqual(failure.kind, "unauthorized")
+      const failure = yield* Effect.flip(
+        world.open({ url: elsewhere.streamable, oauth: { authorizationTimeout: 0 } })
+      )
+      assert.strictEqual(failure.reason, "unauthorized")
       assert.isTrue(elsewhere.headers.mcp.length > 0)
       assert.isTrue(elsewhere.headers.mcp.every(({ authorization }) => authorization === undefined))
     })
@@ -663,7 +665,7 @@ describe("what must not get about", () => {
       yield* world.authorize
       world.headers.mcp.length = 0
       const failure = yield* Effect.flip(world.open({ headers: { authorization: "Bearer mine" } }))
-      assert.strictEqual(failure.kind, "unauthorized")
+      assert.strictEqual(failure.reason, "unauthorized")
       assert.deepStrictEqual(
         world.headers.mcp.map(({ authorization }) => authorization),
         ["Bearer mine"]
@@ -713,7 +715,7 @@ describe("what must not get about", () => {
       Effect.gen(function* () {
         world.behaviour.tokens = tokens
         const failure = yield* Effect.flip(world.open())
-        assert.strictEqual(failure.kind, tokens === "down" ? "unavailable" : "unauthorized")
+        assert.strictEqual(failure.reason, tokens === "down" ? "unavailable" : "unauthorized")
         assertClean(world, failure.message, ...(yield* Logged))
       })
     )

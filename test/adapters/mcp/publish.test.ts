@@ -2,18 +2,18 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Queue, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import {
-  makeMemoryServer,
-  type MemoryServerOptions,
+  makeMemoryMcpServer,
+  type MemoryMcpServerOptions,
   type MemoryTool
 } from "../../../src/adapters/memory/MemoryMcp.ts"
-import { McpFailure, type McpProgress } from "../../../src/application/ports/McpSession.ts"
+import { McpSessionError, type McpProgress } from "../../../src/application/ports/McpSession.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
 import { overStreams, type Peer, ways } from "./clients.ts"
 
 const said = (value: string): JsonObject => ({ content: [{ type: "text", text: value }] })
 
 /** A tool as it is listed, with much that a server could lose. */
-const listed = (name: string) => ({
+const definitionOf = (name: string) => ({
   name,
   title: `Tool ${name}`,
   description: "does things",
@@ -31,25 +31,25 @@ const rawResult = {
   vendor: "v"
 }
 
-const failing = (kind: McpFailure["kind"]): MemoryTool => ({
-  listed: listed(kind),
-  run: () => Effect.fail(new McpFailure({ kind, code: -32055, message: "no luck" }))
+const failing = (reason: McpSessionError["reason"]): MemoryTool => ({
+  definition: definitionOf(reason),
+  run: () => Effect.fail(new McpSessionError({ reason, code: -32055, message: "no luck" }))
 })
 
 /** A server in memory, and what becomes of its calls. */
-const makeWorld = Effect.fnUntraced(function* (options: MemoryServerOptions = {}) {
+const makeWorld = Effect.fnUntraced(function* (options: MemoryMcpServerOptions = {}) {
   const started = yield* Deferred.make<void>()
   const interrupted = yield* Deferred.make<void>()
   const tools: ReadonlyArray<MemoryTool> = [
-    { listed: listed("raw"), run: () => Effect.succeed(rawResult) },
-    { listed: listed("echo"), run: (args) => Effect.succeed(said(JSON.stringify(args))) },
+    { definition: definitionOf("raw"), run: () => Effect.succeed(rawResult) },
+    { definition: definitionOf("echo"), run: (args) => Effect.succeed(said(JSON.stringify(args))) },
     {
-      listed: listed("numbers"),
+      definition: definitionOf("numbers"),
       run: () => Effect.succeed({ content: [], structuredContent: [1] })
     },
-    { listed: listed("bug"), run: () => Effect.die(new Error("a secret")) },
+    { definition: definitionOf("bug"), run: () => Effect.die(new Error("a secret")) },
     {
-      listed: listed("count"),
+      definition: definitionOf("count"),
       run: (_, { progress }) =>
         Effect.forEach([1, 2], (step) =>
           // The SDKs lose progress that comes together with the answer.
@@ -57,7 +57,7 @@ const makeWorld = Effect.fnUntraced(function* (options: MemoryServerOptions = {}
         ).pipe(Effect.as(said("counted")))
     },
     {
-      listed: listed("wait"),
+      definition: definitionOf("wait"),
       run: () =>
         Effect.andThen(Deferred.succeed(started, undefined), Effect.never).pipe(
           Effect.onInterrupt(() => Deferred.succeed(interrupted, undefined))
@@ -65,12 +65,12 @@ const makeWorld = Effect.fnUntraced(function* (options: MemoryServerOptions = {}
     },
     ...(["protocol", "unavailable", "closed", "forbidden"] as const).map(failing)
   ]
-  const server = yield* makeMemoryServer({
+  const server = yield* makeMemoryMcpServer({
     name: "world",
     tools,
     resources: [
       {
-        listed: { uri: "test://one", name: "one", vendor: 1 },
+        definition: { uri: "test://one", name: "one", vendor: 1 },
         read: Effect.succeed([{ uri: "test://one", text: "1", vendor: 2 }])
       }
     ],
@@ -137,7 +137,7 @@ for (const [way, connect] of ways) {
     live("lists tools untouched", ({ peer }) =>
       Effect.gen(function* () {
         const { tools } = yield* peer.request("tools/list")
-        assert.deepStrictEqual((tools as ReadonlyArray<unknown>)[0], listed("raw"))
+        assert.deepStrictEqual((tools as ReadonlyArray<unknown>)[0], definitionOf("raw"))
       })
     )
 
@@ -147,7 +147,7 @@ for (const [way, connect] of ways) {
         const peer = yield* connect(session)
         const { nextCursor } = yield* peer.request("tools/list")
         const second = yield* peer.request("tools/list", { cursor: nextCursor })
-        assert.deepStrictEqual(second["tools"], [listed("forbidden")])
+        assert.deepStrictEqual(second["tools"], [definitionOf("forbidden")])
       }).pipe(Effect.scoped)
     )
 
@@ -231,8 +231,8 @@ for (const [way, connect] of ways) {
       Effect.gen(function* () {
         yield* peer.subscribe("test://one")
         assert.deepStrictEqual(server.subscriptions(), ["test://one"])
-        yield* server.tell({ _tag: "ResourceUpdated", uri: "test://two" })
-        yield* server.tell({ _tag: "ResourceUpdated", uri: "test://one" })
+        yield* server.notify({ _tag: "ResourceUpdated", uri: "test://two" })
+        yield* server.notify({ _tag: "ResourceUpdated", uri: "test://one" })
         assert.deepStrictEqual(yield* Queue.take(peer.told), {
           method: "notifications/resources/updated",
           uri: "test://one"
@@ -257,15 +257,15 @@ for (const [way, connect] of ways) {
       }).pipe(Effect.scoped)
     )
 
-    for (const [kind, words] of [
+    for (const [reason, words] of [
       ["protocol", "refused the call: no luck (error -32055)"],
       ["unavailable", "cannot be reached: no luck"],
       ["closed", "was lost before it answered: no luck"],
       ["forbidden", "may not be used: no luck"]
     ] as const) {
-      live(`tells a model why a call failed (${kind})`, ({ peer }) =>
+      live(`tells a model why a call failed (${reason})`, ({ peer }) =>
         Effect.gen(function* () {
-          const result = yield* call(peer, kind)
+          const result = yield* call(peer, reason)
           assert.strictEqual(result["isError"], true)
           assert.include(textOf(result), words)
         })
@@ -321,8 +321,8 @@ describe("publishing over stdio", () => {
       const { request, subscribe } = yield* ways[0][1](session)
       const uris = Array.from({ length: 1024 }, (_, index) => `test://${index}`)
       yield* Effect.forEach(uris, subscribe, { concurrency: 16, discard: true })
-      const refusal = yield* Effect.flip(request("resources/subscribe", { uri: "test://more" }))
-      assert.include(refusal.message, "no more than 1024")
+      const error = yield* Effect.flip(request("resources/subscribe", { uri: "test://more" }))
+      assert.include(error.message, "no more than 1024")
     }).pipe(Effect.scoped)
   )
 

@@ -1,7 +1,7 @@
 import { request as httpRequest } from "node:http"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Queue, Redacted, type Scope } from "effect"
-import { makeMemoryServer } from "../../../src/adapters/memory/MemoryMcp.ts"
+import { makeMemoryMcpServer } from "../../../src/adapters/memory/MemoryMcp.ts"
 import { publishHttp, type PublishHttpOptions } from "../../../src/adapters/mcp/publish/Http.ts"
 import { connectHttp } from "./clients.ts"
 
@@ -52,9 +52,12 @@ const listening = (url: string, session: string) =>
 
 const published = (options: Partial<PublishHttpOptions> = {}) =>
   Effect.gen(function* () {
-    const server = yield* makeMemoryServer({
+    const server = yield* makeMemoryMcpServer({
       tools: [
-        { listed: { name: "t", inputSchema: { type: "object" } }, run: () => Effect.succeed({ content: [] }) }
+        {
+          definition: { name: "t", inputSchema: { type: "object" } },
+          run: () => Effect.succeed({ content: [] })
+        }
       ]
     })
     const { url } = yield* publishHttp(yield* server.connect, { port: 0, ...options })
@@ -133,7 +136,7 @@ describe("publishing over HTTP", () => {
 
   live(
     "takes no message larger than allowed, whether its length is told or not",
-    { largestMessage: 1000 },
+    { maxMessageBytes: 1000 },
     ({ url }) =>
       Effect.gen(function* () {
         const large = { body: JSON.stringify("x".repeat(2000)) }
@@ -180,9 +183,9 @@ describe("publishing over HTTP", () => {
       const [first, second] = [yield* connectHttp(url), yield* connectHttp(url)]
       yield* first.subscribe("test://one")
       yield* second.subscribe("test://two")
-      yield* server.tell({ _tag: "ResourceUpdated", uri: "test://two" })
+      yield* server.notify({ _tag: "ResourceUpdated", uri: "test://two" })
       yield* Queue.take(second.told)
-      yield* server.tell({ _tag: "ResourceUpdated", uri: "test://one" })
+      yield* server.notify({ _tag: "ResourceUpdated", uri: "test://one" })
       assert.include(yield* Queue.take(first.told), { uri: "test://one" })
     })
   )
@@ -198,14 +201,14 @@ describe("publishing over HTTP", () => {
         yield* second.subscribe(uri)
         assert.deepStrictEqual(server.subscriptions(), [uri])
         yield* first.request("resources/unsubscribe", { uri })
-        yield* server.tell({ _tag: "ResourceUpdated", uri })
+        yield* server.notify({ _tag: "ResourceUpdated", uri })
         assert.include(yield* Queue.take(second.told), { uri })
         yield* second.request("resources/unsubscribe", { uri })
         assert.deepStrictEqual(server.subscriptions(), [])
       })
   )
 
-  live("gives the place of the session that is idle longest to a new one", { mostSessions: 2 }, ({ url }) =>
+  live("gives the place of the session that is idle longest to a new one", { maxSessions: 2 }, ({ url }) =>
     Effect.gen(function* () {
       const first = yield* begin(url)
       const second = yield* begin(url)
@@ -218,7 +221,7 @@ describe("publishing over HTTP", () => {
     })
   )
 
-  live("takes no more sessions when all are in use", { mostSessions: 1 }, ({ url }) =>
+  live("takes no more sessions when all are in use", { maxSessions: 1 }, ({ url }) =>
     Effect.gen(function* () {
       const session = yield* begin(url)
       yield* listening(url, session)
@@ -237,7 +240,7 @@ describe("publishing over HTTP", () => {
     })
   )
 
-  live("forgets sessions that are idle for long", { idleTime: "20 millis" }, ({ url }) =>
+  live("forgets sessions that are idle for long", { idleTimeout: "20 millis" }, ({ url }) =>
     Effect.gen(function* () {
       const session = yield* begin(url)
       const { status } = yield* Effect.repeat(Effect.delay(ping(url, session), "40 millis"), {

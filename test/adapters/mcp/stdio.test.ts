@@ -44,7 +44,7 @@ describe("MCP servers as child processes", () => {
     "a server that ends at once is reported with what it said",
     Effect.gen(function* () {
       const failure = yield* Effect.flip(open("exits"))
-      assert.strictEqual(failure.kind, "unavailable")
+      assert.strictEqual(failure.reason, "unavailable")
       assert.include(failure.message, "code 9")
       assert.include(failure.message, "no licence found")
     })
@@ -75,7 +75,7 @@ describe("MCP servers as child processes", () => {
       assert.include(missing.message, '"no-such-command" not found')
       const nowhere = { ...parameters(process.execPath, peer), cwd: "/no/such/directory" }
       assert.strictEqual(
-        (yield* Effect.flip(connect("x", { type: "stdio", ...nowhere }))).kind,
+        (yield* Effect.flip(connect("x", { type: "stdio", ...nowhere }))).reason,
         "unavailable"
       )
       const file = { ...parameters(process.execPath, peer), cwd: peer }

@@ -4,7 +4,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Result } from "effect"
 import * as McpClient from "../../../src/adapters/mcp/McpClient.ts"
 import { McpConnector } from "../../../src/application/ports/McpSession.ts"
-import { readEndpoint } from "../../../src/domain/protocol/v0_2/parameters.ts"
+import { decodeEndpoint } from "../../../src/domain/protocol/v0_2/parameters.ts"
 
 const Live = McpClient.layer.pipe(Layer.provide(NodeServices.layer))
 
@@ -60,7 +60,7 @@ const parameters = (url: string, headers: object | null = null) => ({
 
 const connect = (given: object) =>
   McpConnector.use(({ connect: open }) =>
-    open("guarded", Result.getOrThrow(readEndpoint("streamable", given)))
+    open("guarded", Result.getOrThrow(decodeEndpoint("streamable", given)))
   )
 
 describe("an upstream server behind HTTP", () => {
@@ -69,12 +69,12 @@ describe("an upstream server behind HTTP", () => {
     ["case 148: 401 with a challenge", 401, { "WWW-Authenticate": 'Bearer realm="mcp"' }, "unauthorized"],
     ["case 149: 403", 403, {}, "forbidden"],
     ["case 150: 503", 503, {}, "unavailable"]
-  ] as const)("%s", ([, status, headers, kind]) =>
+  ] as const)("%s", ([, status, headers, reason]) =>
     Effect.gen(function* () {
       const { url } = yield* refusing(status, headers)
       const session = yield* connect(parameters(url))
       const failure = yield* Effect.flip(session.callTool("t", {}))
-      assert.strictEqual(failure.kind, kind)
+      assert.strictEqual(failure.reason, reason)
       assert.notInclude(failure.message, "secret")
     }).pipe(Effect.scoped, Effect.provide(Live))
   )
@@ -91,8 +91,8 @@ describe("an upstream server behind HTTP", () => {
   it.live("an address where nobody listens, and one that is none", () =>
     Effect.gen(function* () {
       const nobody = yield* Effect.flip(connect(parameters("http://127.0.0.1:9/mcp")))
-      assert.strictEqual(nobody.kind, "unavailable")
-      assert.strictEqual((yield* Effect.flip(connect(parameters("nonsense")))).kind, "unavailable")
+      assert.strictEqual(nobody.reason, "unavailable")
+      assert.strictEqual((yield* Effect.flip(connect(parameters("nonsense")))).reason, "unavailable")
     }).pipe(Effect.scoped, Effect.provide(Live))
   )
 })

@@ -6,7 +6,7 @@ import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Layer, Logger, Scope } from "effect"
 import * as AuditFile from "../../../src/adapters/node/AuditFile.ts"
-import { Audit } from "../../../src/application/ports/Audit.ts"
+import { AuditLog } from "../../../src/application/ports/Audit.ts"
 import { jsonBody } from "../../../src/application/ports/Body.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
 
@@ -26,11 +26,11 @@ const linesOf = (file: string): ReadonlyArray<JsonObject> =>
 /** Opens an audit, lets something be noted, and closes it: everything is in the file then. */
 const audited = Effect.fnUntraced(function* (
   options: AuditFile.AuditFileOptions,
-  use: (audit: Audit["Service"]) => void
+  use: (audit: AuditLog["Service"]) => void
 ) {
   const scope = yield* Scope.make()
   const audit = yield* Effect.provide(
-    Audit,
+    AuditLog,
     yield* Scope.provide(Layer.build(AuditFile.layer(options)), scope)
   )
   use(audit)
@@ -46,9 +46,9 @@ describe("an audit in a file", () => {
     "is a JSON object per line, for its owner's eyes only",
     Effect.gen(function* () {
       const file = join(yield* folder, "audit.jsonl")
-      yield* audited({ file }, ({ note }) => {
-        note({ time, facts: { type: "join", name: "desk\n", subject: undefined } })
-        note({ time, facts: { type: "leave", name: "desk\n" } })
+      yield* audited({ file }, ({ record }) => {
+        record({ time, fields: { type: "join", name: "desk\n", subject: undefined } })
+        record({ time, fields: { type: "leave", name: "desk\n" } })
       })
       assert.deepStrictEqual(linesOf(file), [
         { time: "2026-01-02T03:04:05.000Z", type: "join", name: "desk\n" },
@@ -62,15 +62,15 @@ describe("an audit in a file", () => {
     "has a digest of the arguments, the same for equal ones, and never the arguments",
     Effect.gen(function* () {
       const file = join(yield* folder, "audit.jsonl")
-      yield* audited({ file }, ({ note }) => {
+      yield* audited({ file }, ({ record }) => {
         for (const params of [
           { a: "sesame", b: 1 },
           { b: 1, a: "sesame" },
           { a: "sesame", b: 2 }
         ]) {
-          note({ time, facts: { type: "call" }, request: jsonBody({ tool_name: "t", params }) })
+          record({ time, fields: { type: "call" }, request: jsonBody({ tool_name: "t", params }) })
         }
-        note({ time, facts: { type: "call" }, request: jsonBody({ computer: "c" }) })
+        record({ time, fields: { type: "call" }, request: jsonBody({ computer: "c" }) })
       })
       const digests = linesOf(file).map(({ args_sha256 }) => args_sha256)
       const expected = createHash("sha256").update('{"a":"sesame","b":1}').digest("hex")
@@ -86,7 +86,7 @@ describe("an audit in a file", () => {
     Effect.gen(function* () {
       const file = join(yield* folder, "audit.jsonl")
       writeFileSync(file, '{"type":"old"}\n{"type":"torn')
-      yield* audited({ file }, ({ note }) => note({ time, facts: { type: "new" } }))
+      yield* audited({ file }, ({ record }) => record({ time, fields: { type: "new" } }))
       const lines = readFileSync(file, "utf8").trimEnd().split("\n")
       assert.deepStrictEqual(lines.slice(0, 2), ['{"type":"old"}', '{"type":"torn'])
       assert.include(lines[2], '"new"')
@@ -99,8 +99,8 @@ describe("an audit in a file", () => {
     Effect.gen(function* () {
       const file = join(yield* folder, "audit.jsonl")
       for (let round = 0; round < 6; round++) {
-        yield* audited({ file, maxBytes: 5000, keep: 2 }, ({ note }) => {
-          for (let at = 0; at < 50; at++) note({ time, facts: { type: "x", n: round * 50 + at } })
+        yield* audited({ file, maxBytes: 5000, keep: 2 }, ({ record }) => {
+          for (let at = 0; at < 50; at++) record({ time, fields: { type: "x", n: round * 50 + at } })
         })
       }
       assert.isFalse(existsSync(`${file}.3`))
@@ -124,12 +124,12 @@ describe("an audit in a file", () => {
       const said: Array<unknown> = []
       const log = Logger.layer([Logger.make(({ message }) => void said.push(message))])
       const audit = yield* Effect.provide(
-        audited({ file, mostWaiting: 10 }, ({ note }) => {
-          for (let n = 0; n < 25; n++) note({ time, facts: { type: "x", n } })
+        audited({ file, maxQueued: 10 }, ({ record }) => {
+          for (let n = 0; n < 25; n++) record({ time, fields: { type: "x", n } })
         }),
         log
       )
-      assert.strictEqual(audit.lost(), 15)
+      assert.strictEqual(audit.lostCount(), 15)
       const lines = linesOf(file)
       assert.strictEqual(lines.filter(({ type }) => type === "x").length, 10)
       assert.deepInclude(
@@ -149,12 +149,12 @@ describe("an audit in a file", () => {
       const said: Array<unknown> = []
       const log = Logger.layer([Logger.make(({ message }) => void said.push(message))])
       const audit = yield* Effect.provide(
-        audited({ file, maxBytes: 4096, keep: 1 }, ({ note }) => {
-          for (let n = 0; n < 1500; n++) note({ time, facts: { type: "x", n } })
+        audited({ file, maxBytes: 4096, keep: 1 }, ({ record }) => {
+          for (let n = 0; n < 1500; n++) record({ time, fields: { type: "x", n } })
         }),
         log
       )
-      assert.deepStrictEqual([audit.lost(), linesOf(file).length], [0, 1500])
+      assert.deepStrictEqual([audit.lostCount(), linesOf(file).length], [0, 1500])
       assert.match(JSON.stringify(said), /the audit has trouble.*cannot be renamed/)
     })
   )
@@ -165,12 +165,12 @@ describe("an audit in a file", () => {
       const path = yield* folder
       const file = join(path, "gone", "audit.jsonl")
       mkdirSync(join(path, "gone"))
-      const audit = yield* audited({ file, maxBytes: 4096 }, ({ note }) => {
+      const audit = yield* audited({ file, maxBytes: 4096 }, ({ record }) => {
         // The file that is open takes the first batch; there is no place for the next one.
         rmSync(join(path, "gone"), { recursive: true })
-        for (let n = 0; n < 1800; n++) note({ time, facts: { type: "x", n } })
+        for (let n = 0; n < 1800; n++) record({ time, fields: { type: "x", n } })
       })
-      assert.strictEqual(audit.lost(), 1300)
+      assert.strictEqual(audit.lostCount(), 1300)
     })
   )
 

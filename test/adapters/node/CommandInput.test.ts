@@ -32,7 +32,7 @@ const directory = Effect.acquireRelease(
   (path) => Effect.sync(() => rmSync(path, { recursive: true }))
 )
 
-const inputs = Effect.map(CommandInput.make(), (value) => Inputs.layer({ run: value })).pipe(
+const inputs = Effect.map(CommandInput.make(), (value) => Inputs.layer({ runCommand: value })).pipe(
   Layer.unwrap,
   Layer.provide(NodeServices.layer)
 )

@@ -2,14 +2,14 @@ import { PassThrough } from "node:stream"
 import { setImmediate } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import { openLineReader } from "../../../src/adapters/node/LineReader.ts"
+import { makeLineReader } from "../../../src/adapters/node/LineReader.ts"
 
 const ctrlC = "\u0003"
 
 const open = Effect.fnUntraced(function* (isTerminal: boolean) {
   const input = new PassThrough()
   const output = new PassThrough()
-  const reader = yield* openLineReader({ input, output, errors: new PassThrough(), isTerminal })
+  const reader = yield* makeLineReader({ input, output, errors: new PassThrough(), isTerminal })
   /** Everything that was typed has arrived. */
   const type = (text: string) =>
     Effect.andThen(
@@ -57,20 +57,20 @@ describe("LineReader", () => {
   it.live("keeps a Ctrl-C for whoever waits for the next one", () =>
     Effect.gen(function* () {
       const { reader, type } = yield* open(true)
-      yield* reader.attended(Effect.andThen(type(ctrlC), reader.interruption))
+      yield* reader.captureInterrupts(Effect.andThen(type(ctrlC), reader.awaitInterrupt))
     }).pipe(Effect.scoped)
   )
 
   it.live("has forgotten a Ctrl-C once another line was asked for", () =>
     Effect.gen(function* () {
       const { reader, type } = yield* open(true)
-      yield* reader.attended(
+      yield* reader.captureInterrupts(
         Effect.gen(function* () {
           yield* type(ctrlC)
           const reading = yield* Effect.forkChild(reader.read({ text: "> " }), { startImmediately: true })
           yield* type("line\r")
           yield* Fiber.join(reading)
-          const late = yield* Effect.forkChild(reader.interruption, { startImmediately: true })
+          const late = yield* Effect.forkChild(reader.awaitInterrupt, { startImmediately: true })
           assert.isUndefined(late.pollUnsafe())
         })
       )

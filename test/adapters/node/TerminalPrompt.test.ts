@@ -1,17 +1,17 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Option } from "effect"
 import * as Dialogue from "../../../src/adapters/node/Dialogue.ts"
-import { askAt, decideAt } from "../../../src/adapters/node/TerminalPrompt.ts"
+import { makeInputPrompt, makeConsentPrompt } from "../../../src/adapters/node/TerminalPrompt.ts"
 import type { ConfirmRequest } from "../../../src/application/computer/ComputerSettings.ts"
 import type { Input } from "../../../src/domain/protocol/v0_2/config.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
 import { makeTerminal } from "./terminal.ts"
 
-type Asked = Exclude<Input, { readonly type: "command" }>
+type PromptInput = Exclude<Input, { readonly type: "command" }>
 
-const name: Asked = { type: "promptString", id: "name", description: "Your name" }
-const token: Asked = { type: "promptString", id: "token", description: "", password: true }
-const size: Asked = {
+const name: PromptInput = { type: "promptString", id: "name", description: "Your name" }
+const token: PromptInput = { type: "promptString", id: "token", description: "", password: true }
+const size: PromptInput = {
   type: "pickString",
   id: "size",
   description: "",
@@ -22,14 +22,23 @@ const size: Asked = {
 const terminalOf = Effect.fnUntraced(function* (columns?: number) {
   const terminal = makeTerminal(columns)
   const dialogue = yield* Dialogue.make(terminal)
-  return { ...terminal, dialogue, ask: askAt(dialogue), decide: decideAt(dialogue) }
+  return {
+    ...terminal,
+    dialogue,
+    promptForInput: makeInputPrompt(dialogue),
+    promptForConsent: makeConsentPrompt(dialogue)
+  }
 })
 const withTerminal = terminalOf()
 
 /** Asks and types these lines, each when the question has come again. */
-const answered = Effect.fnUntraced(function* (input: Asked, prompt: string, ...lines: ReadonlyArray<string>) {
-  const { ask, enter, screen, shows } = yield* withTerminal
-  const asking = yield* Effect.forkChild(ask(input))
+const answered = Effect.fnUntraced(function* (
+  input: PromptInput,
+  prompt: string,
+  ...lines: ReadonlyArray<string>
+) {
+  const { promptForInput, enter, screen, shows } = yield* withTerminal
+  const asking = yield* Effect.forkChild(promptForInput(input))
   for (const [index, line] of lines.entries()) {
     yield* shows(prompt, index + 1)
     yield* enter(line)
@@ -47,8 +56,8 @@ const request = (params: JsonObject = {}): ConfirmRequest => ({
 
 /** What the person sees when asked about a call, and what comes of an answer. */
 const decided = Effect.fnUntraced(function* (answer: string, asked = request(), columns?: number) {
-  const { decide, enter, screen, shows } = yield* terminalOf(columns)
-  const deciding = yield* Effect.forkChild(decide(asked))
+  const { promptForConsent, enter, screen, shows } = yield* terminalOf(columns)
+  const deciding = yield* Effect.forkChild(promptForConsent(asked))
   yield* shows("Run it? y(es)")
   yield* enter(answer)
   return { verdict: yield* Fiber.join(deciding), screen: screen() }
@@ -113,8 +122,8 @@ describe("asking for the value of an input", () => {
 
   it.effect("keys are read raw while a question stands, and only then", () =>
     Effect.gen(function* () {
-      const { ask, enter, raw, shows } = yield* withTerminal
-      const asking = yield* Effect.forkChild(ask(token))
+      const { promptForInput, enter, raw, shows } = yield* withTerminal
+      const asking = yield* Effect.forkChild(promptForInput(token))
       yield* shows("[hidden]")
       assert.isTrue(raw())
       yield* enter("x")
@@ -125,9 +134,9 @@ describe("asking for the value of an input", () => {
 
   it.effect("of two questions the second waits for the first one's answer", () =>
     Effect.gen(function* () {
-      const { ask, enter, screen, shows } = yield* withTerminal
-      const first = yield* Effect.forkChild(ask(name), { startImmediately: true })
-      const second = yield* Effect.forkChild(ask(token), { startImmediately: true })
+      const { promptForInput, enter, screen, shows } = yield* withTerminal
+      const first = yield* Effect.forkChild(promptForInput(name), { startImmediately: true })
+      const second = yield* Effect.forkChild(promptForInput(token), { startImmediately: true })
       yield* shows('"name"')
       assert.notInclude(screen(), '"token"')
       yield* enter("one")
@@ -140,47 +149,47 @@ describe("asking for the value of an input", () => {
 
   it.effect("a terminal that closes gives no answer, now and later", () =>
     Effect.gen(function* () {
-      const { ask, close, shows } = yield* withTerminal
-      const asking = yield* Effect.forkChild(ask(name))
+      const { promptForInput, close, shows } = yield* withTerminal
+      const asking = yield* Effect.forkChild(promptForInput(name))
       yield* shows('"name"')
       yield* close
       assert.isTrue(Option.isNone(yield* Fiber.join(asking)))
-      assert.isTrue(Option.isNone(yield* ask(name)))
+      assert.isTrue(Option.isNone(yield* promptForInput(name)))
     })
   )
 
   it.effect("Ctrl-D gives no answer", () =>
     Effect.gen(function* () {
-      const { ask, quits, shows, type } = yield* withTerminal
-      const asking = yield* Effect.forkChild(ask(token))
+      const { promptForInput, interrupts, shows, type } = yield* withTerminal
+      const asking = yield* Effect.forkChild(promptForInput(token))
       yield* shows('"token"')
       yield* type("\u0004")
       assert.isTrue(Option.isNone(yield* Fiber.join(asking)))
-      assert.strictEqual(quits(), 0)
+      assert.strictEqual(interrupts(), 0)
     })
   )
 
   it.effect("Ctrl-C quits, with the terminal as it was", () =>
     Effect.gen(function* () {
-      const { ask, quits, raw, shows, type } = yield* withTerminal
-      const asking = yield* Effect.forkChild(ask(token))
+      const { promptForInput, interrupts, raw, shows, type } = yield* withTerminal
+      const asking = yield* Effect.forkChild(promptForInput(token))
       yield* shows('"token"')
       yield* type("s3c\u0003")
       yield* Fiber.join(asking)
-      assert.strictEqual(quits(), 1)
+      assert.strictEqual(interrupts(), 1)
       assert.isFalse(raw())
     })
   )
 
   it.effect("a question that is interrupted is withdrawn, and the next one stands", () =>
     Effect.gen(function* () {
-      const { ask, enter, raw, screen, shows } = yield* withTerminal
-      const asking = yield* Effect.forkChild(ask(name))
+      const { promptForInput, enter, raw, screen, shows } = yield* withTerminal
+      const asking = yield* Effect.forkChild(promptForInput(name))
       yield* shows('"name"')
       yield* Fiber.interrupt(asking)
       yield* shows("(the question is withdrawn)")
       assert.isFalse(raw())
-      const next = yield* Effect.forkChild(ask(token))
+      const next = yield* Effect.forkChild(promptForInput(token))
       yield* shows('"token"')
       yield* enter("x")
       assert.deepStrictEqual(yield* Fiber.join(next), Option.some("x"))
@@ -192,12 +201,12 @@ describe("asking for the value of an input", () => {
 describe("lines above a question", () => {
   it.effect("the question comes again, with what was typed so far", () =>
     Effect.gen(function* () {
-      const { ask, dialogue, enter, screen, shows, type } = yield* withTerminal
-      const asking = yield* Effect.forkChild(ask(name))
+      const { promptForInput, dialogue, enter, screen, shows, type } = yield* withTerminal
+      const asking = yield* Effect.forkChild(promptForInput(name))
       yield* shows("(Your name): ")
       yield* type("Ad")
       yield* shows("Ad")
-      dialogue.above("news\n")
+      dialogue.printAbove("news\n")
       yield* shows("(Your name): Ad")
       const [before = "", after = ""] = screen().split("news\n")
       assert.isTrue(before.endsWith("\r\u001b[J"))
@@ -209,11 +218,11 @@ describe("lines above a question", () => {
 
   it.effect("case 215: a password that is half typed does not appear", () =>
     Effect.gen(function* () {
-      const { ask, dialogue, enter, screen, shows, type } = yield* withTerminal
-      const asking = yield* Effect.forkChild(ask(token))
+      const { promptForInput, dialogue, enter, screen, shows, type } = yield* withTerminal
+      const asking = yield* Effect.forkChild(promptForInput(token))
       yield* shows("[hidden]: ")
       yield* type("s3c")
-      dialogue.above("news\n")
+      dialogue.printAbove("news\n")
       yield* shows("[hidden]: ", 2)
       yield* enter("ret")
       assert.deepStrictEqual(yield* Fiber.join(asking), Option.some("s3cret"))
@@ -224,7 +233,7 @@ describe("lines above a question", () => {
   it.effect("they are just written when no question stands", () =>
     Effect.gen(function* () {
       const { dialogue, screen, shows } = yield* withTerminal
-      dialogue.above("news\n")
+      dialogue.printAbove("news\n")
       yield* shows("news")
       assert.strictEqual(screen(), "news\n")
     })
@@ -297,9 +306,9 @@ describe("asking for consent", () => {
 
   it.live("what was typed before the question stood is no answer to it", () =>
     Effect.gen(function* () {
-      const { ask, decide, enter, shows, type } = yield* withTerminal
-      const asking = yield* Effect.forkChild(ask(name), { startImmediately: true })
-      const deciding = yield* Effect.forkChild(decide(request()), { startImmediately: true })
+      const { promptForInput, promptForConsent, enter, shows, type } = yield* withTerminal
+      const asking = yield* Effect.forkChild(promptForInput(name), { startImmediately: true })
+      const deciding = yield* Effect.forkChild(promptForConsent(request()), { startImmediately: true })
       yield* shows('"name"')
       yield* enter("Ada")
       yield* type("n\rno\rx")
@@ -312,27 +321,27 @@ describe("asking for consent", () => {
 
   it.live("Ctrl-C quits, even before the question stands", () =>
     Effect.gen(function* () {
-      const { decide, quits, shows, type } = yield* withTerminal
-      const deciding = yield* Effect.forkChild(decide(request()), { startImmediately: true })
+      const { promptForConsent, interrupts, shows, type } = yield* withTerminal
+      const deciding = yield* Effect.forkChild(promptForConsent(request()), { startImmediately: true })
       yield* shows("wants to call")
       yield* type("\u0003")
       assert.strictEqual(yield* Fiber.join(deciding), "no")
-      assert.strictEqual(quits(), 1)
+      assert.strictEqual(interrupts(), 1)
     })
   )
 
   it.live("a closed terminal says no", () =>
     Effect.gen(function* () {
-      const { close, decide } = yield* withTerminal
+      const { close, promptForConsent } = yield* withTerminal
       yield* close
-      assert.strictEqual(yield* decide(request()), "no")
+      assert.strictEqual(yield* promptForConsent(request()), "no")
     })
   )
 
   it.live("a call that ends while its question stands takes the question back", () =>
     Effect.gen(function* () {
-      const { decide, raw, shows } = yield* withTerminal
-      const deciding = yield* Effect.forkChild(decide(request()))
+      const { promptForConsent, raw, shows } = yield* withTerminal
+      const deciding = yield* Effect.forkChild(promptForConsent(request()))
       yield* shows("Run it?")
       yield* Fiber.interrupt(deciding)
       assert.isTrue(Exit.hasInterrupts(yield* Fiber.await(deciding)))
@@ -343,9 +352,9 @@ describe("asking for consent", () => {
 
   it.live("a call that ends while others are asked about is never shown", () =>
     Effect.gen(function* () {
-      const { ask, decide, enter, screen, shows } = yield* withTerminal
-      const asking = yield* Effect.forkChild(ask(name), { startImmediately: true })
-      const deciding = yield* Effect.forkChild(decide(request()), { startImmediately: true })
+      const { promptForInput, promptForConsent, enter, screen, shows } = yield* withTerminal
+      const asking = yield* Effect.forkChild(promptForInput(name), { startImmediately: true })
+      const deciding = yield* Effect.forkChild(promptForConsent(request()), { startImmediately: true })
       yield* shows('"name"')
       yield* Fiber.interrupt(deciding)
       yield* enter("x")

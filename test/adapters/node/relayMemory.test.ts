@@ -8,7 +8,7 @@ const relay = (first: string): { readonly minor: number; readonly major: number;
   const program = `
     import { constants, PerformanceObserver } from "node:perf_hooks"
     import { setImmediate } from "node:timers/promises"
-    import { messageRead, tuneForRelay } from "${module}"
+    import { countRelayedBytes, tuneGcForRelay } from "${module}"
     const size = 1024 * 1024
     ${first}
     // What loading the modules has left behind is not counted.
@@ -23,7 +23,7 @@ const relay = (first: string): { readonly minor: number; readonly major: number;
     }).observe({ entryTypes: ["gc"] })
     for (let sent = 0; sent < 256; sent++) {
       Buffer.alloc(size)
-      messageRead(size)
+      countRelayedBytes(size)
       count.most = Math.max(count.most, process.memoryUsage().arrayBuffers / size)
       await setImmediate()
     }
@@ -37,9 +37,9 @@ const relay = (first: string): { readonly minor: number; readonly major: number;
   )
 }
 
-describe("tuneForRelay", () => {
+describe("tuneGcForRelay", () => {
   it("has messages collected while they are young, and nothing else with them", () => {
-    const { major, minor, most } = relay("tuneForRelay()")
+    const { major, minor, most } = relay("tuneGcForRelay()")
     assert.isAtLeast(minor, 15)
     assert.strictEqual(major, 0)
     assert.isAtMost(most, 48)

@@ -15,13 +15,13 @@ export interface FakeTerminal extends Terminal {
   /** Everything that was written so far. */
   readonly screen: () => string
   readonly raw: () => boolean
-  readonly quits: () => number
+  readonly interrupts: () => number
 }
 
 /** A terminal that nobody has typed into yet. */
 export const makeTerminal = (columns = 80): FakeTerminal => {
   let raw = false
-  let quits = 0
+  let interrupts = 0
   let screen = ""
   const input = Object.assign(new PassThrough(), {
     isTTY: true,
@@ -33,7 +33,7 @@ export const makeTerminal = (columns = 80): FakeTerminal => {
   return {
     input,
     output,
-    quit: Effect.sync(() => void (quits += 1)),
+    onInterrupt: Effect.sync(() => void (interrupts += 1)),
     type,
     enter: (line) => type(`${line}\r`),
     close: Effect.sync(() => void input.end()),
@@ -51,6 +51,6 @@ export const makeTerminal = (columns = 80): FakeTerminal => {
       }),
     screen: () => screen,
     raw: () => raw,
-    quits: () => quits
+    interrupts: () => interrupts
   }
 }

@@ -3,7 +3,7 @@ import { join } from "node:path"
 import { assert, describe, layer } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Logger, Schedule, Scope } from "effect"
 import * as NodeLoader from "../../../src/adapters/packs/NodeLoader.ts"
-import type { PackFailure } from "../../../src/application/ports/PackLoader.ts"
+import type { PackError } from "../../../src/application/ports/PackLoader.ts"
 import { callOf, dull, fixture, load, loadText, quiet, sourceOf, temporaryFolder, write } from "./packs.ts"
 
 const text = (value: string) => ({ content: [{ type: "text", text: value }] })
@@ -28,14 +28,14 @@ for (const [where, isolated] of modes) {
       it.effect("a class of TypeScript says what it offers", () =>
         Effect.gen(function* () {
           const source = fixture("text_counter", "text_counter_tool.ts", "TextCounterTool", { isolated })
-          const { offer } = yield* load(source)
+          const { manifest } = yield* load(source)
           const params = {
             type: "object",
             properties: { text: { type: "string", description: "the text to count" } },
             required: ["text"],
             additionalProperties: true
           }
-          assert.deepStrictEqual(offer, {
+          assert.deepStrictEqual(manifest, {
             routes: [
               { endpoint: "/tools/text_counter", tool: "text_counter", useForm: false, params, files: {} }
             ],
@@ -56,9 +56,9 @@ for (const [where, isolated] of modes) {
             yield* call(callOf("text_counter", { text: "héllo wörld 😀" }), quiet),
             text("text_counter: 13 characters, 3 words")
           )
-          const { kind, problems } = yield* Effect.flip(call(callOf("text_counter", { text: "!" }), quiet))
+          const { reason, problems } = yield* Effect.flip(call(callOf("text_counter", { text: "!" }), quiet))
           assert.deepStrictEqual(
-            [kind, problems],
+            [reason, problems],
             ["params", [{ loc: ["body", "text"], msg: "is too loud", type: "value_error" }]]
           )
         })
@@ -69,8 +69,8 @@ for (const [where, isolated] of modes) {
           const { call } = yield* load(
             fixture("text_counter", "text_counter_tool.ts", "TextCounterTool", { isolated })
           )
-          const { kind, message, problems } = yield* Effect.flip(call(callOf("text_counter", {}), quiet))
-          assert.deepStrictEqual([kind, message], ["params", "text: Field required"])
+          const { reason, message, problems } = yield* Effect.flip(call(callOf("text_counter", {}), quiet))
+          assert.deepStrictEqual([reason, message], ["params", "text: Field required"])
           assert.deepStrictEqual(problems, [
             { loc: ["body", "text"], msg: "Field required", type: "missing" }
           ])
@@ -81,14 +81,14 @@ for (const [where, isolated] of modes) {
         Effect.gen(function* () {
           const folder = yield* temporaryFolder
           yield* write(folder, { a: "abc", b: "" })
-          const { call, offer } = yield* load(
+          const { call, manifest } = yield* load(
             fixture("file_analyzer", "file_analyzer_tool.ts", "FileAnalyzerTool", { isolated })
           )
-          const [route] = offer.routes
-          assert.deepStrictEqual(route?.files, { file: { many: false }, others: { many: true } })
+          const [route] = manifest.routes
+          assert.deepStrictEqual(route?.files, { file: { multiple: false }, others: { multiple: true } })
           assert.isTrue(route?.useForm)
           assert.strictEqual(route?.endpoint, "/tools/file_analyzer")
-          assert.deepInclude(offer.tools[0], {
+          assert.deepInclude(manifest.tools[0], {
             title: "File analyzer",
             annotations: { readOnlyHint: true }
           })
@@ -117,9 +117,11 @@ for (const [where, isolated] of modes) {
         Effect.gen(function* () {
           const folder = yield* temporaryFolder
           yield* write(folder, { note: "pst", long: "psst!" })
-          const { call, offer } = yield* load(fixture("shout", "shout_tool.mjs", "ShoutTool", { isolated }))
-          assert.deepStrictEqual(offer.routes[0]?.files, { note: { many: false } })
-          assert.deepStrictEqual(offer.warnings, [])
+          const { call, manifest } = yield* load(
+            fixture("shout", "shout_tool.mjs", "ShoutTool", { isolated })
+          )
+          assert.deepStrictEqual(manifest.routes[0]?.files, { note: { multiple: false } })
+          assert.deepStrictEqual(manifest.warnings, [])
           const note = (name: string) => ({
             note: [{ filename: name, contentType: "text/plain", size: 3, path: join(folder, name) }]
           })
@@ -169,10 +171,10 @@ for (const [where, isolated] of modes) {
           const params = `{ type: "object", properties: { name: { type: "string", pattern: "^(a+)+$" } } }`
           const routes = `() { return { endpoint: "/tools/pack", params: ${params} } }`
           const { call } = yield* loadText(dull({ routes }), { isolated })
-          const { kind, problems } = yield* Effect.flip(
+          const { reason, problems } = yield* Effect.flip(
             call(callOf("pack", { name: "a".repeat(64) + "!" }), quiet)
           )
-          assert.strictEqual(kind, "params")
+          assert.strictEqual(reason, "params")
           assert.deepStrictEqual(problems, [
             { loc: ["body"], msg: "takes longer than 500 ms", type: "value_error" }
           ])
@@ -196,9 +198,9 @@ for (const [where, isolated] of modes) {
           })
           assert.deepStrictEqual(yield* get("number"), { ...text("7"), structuredContent: { result: 7 } })
           assert.deepStrictEqual(yield* get("whole"), { ...text("no"), isError: true, _meta: { a: 1 } })
-          const { kind, message } = yield* Effect.flip(get("bigint"))
+          const { reason, message } = yield* Effect.flip(get("bigint"))
           assert.deepStrictEqual(
-            [kind, message],
+            [reason, message],
             ["failed", "the result of effectful is not JSON: Do not know how to serialize a BigInt"]
           )
         })
@@ -213,14 +215,14 @@ for (const [where, isolated] of modes) {
           )
           const get = (what: string) =>
             Effect.map(Effect.flip(call(callOf("effectful", { what }), quiet)), (failure) => [
-              failure.kind,
+              failure.reason,
               failure.message
             ])
           assert.deepStrictEqual(yield* get("refuse"), ["params", "not like this"])
           assert.deepStrictEqual(yield* get("fail"), ["failed", "it cannot be done"])
           assert.deepStrictEqual(yield* get("die"), ["failed", "the bug"])
-          const { kind } = yield* Effect.flip(call(callOf("other", {}), quiet))
-          assert.strictEqual(kind, "unknown")
+          const { reason } = yield* Effect.flip(call(callOf("other", {}), quiet))
+          assert.strictEqual(reason, "unknown")
         })
       )
 
@@ -416,8 +418,8 @@ for (const [where, isolated] of modes) {
       for (const [what, code, said, file] of isolated ? cases.slice(0, 2) : cases) {
         it.effect(`one that ${what}`, () =>
           Effect.gen(function* () {
-            const { kind, message } = yield* Effect.flip(loadText(code, { isolated }, file))
-            assert.strictEqual(kind, "unusable")
+            const { reason, message } = yield* Effect.flip(loadText(code, { isolated }, file))
+            assert.strictEqual(reason, "unusable")
             assert.match(message, said)
           })
         )
@@ -425,11 +427,11 @@ for (const [where, isolated] of modes) {
 
       it.effect("what contradicts itself is told, and works as far as it does", () =>
         Effect.gen(function* () {
-          const { call, offer } = yield* loadText(
+          const { call, manifest } = yield* loadText(
             dull({ tools: "() { return [{ name: 'other' }, { name: 'other' }, {}] }" }),
             { isolated }
           )
-          assert.deepStrictEqual(offer.warnings, [
+          assert.deepStrictEqual(manifest.warnings, [
             "listTools() lists 'other' twice; only the first counts",
             "tool 3 of listTools() has no 'name' and is left out",
             "route /tools/pack calls the tool 'pack', which listTools() does not list: not there over MCP",
@@ -448,8 +450,8 @@ for (const [where, isolated] of modes) {
             dull({ call: "() { throw new Error('oh no', { cause: new Error('secret') }) }" }),
             { isolated }
           )
-          const { kind, message } = yield* Effect.flip(call(callOf("pack", {}), quiet))
-          assert.deepStrictEqual([kind, message], ["failed", "oh no"])
+          const { reason, message } = yield* Effect.flip(call(callOf("pack", {}), quiet))
+          assert.deepStrictEqual([reason, message], ["failed", "oh no"])
         })
       )
 
@@ -464,8 +466,8 @@ for (const [where, isolated] of modes) {
             ]
           ] as const) {
             const { call } = yield* loadText(dull({ call: `() { ${body} }` }), { isolated })
-            const { kind, message } = yield* Effect.flip(call(callOf("pack", {}), quiet))
-            assert.deepStrictEqual([kind, message], ["failed", said])
+            const { reason, message } = yield* Effect.flip(call(callOf("pack", {}), quiet))
+            assert.deepStrictEqual([reason, message], ["failed", said])
           }
         })
       )
@@ -520,11 +522,11 @@ layer(NodeLoader.layer, { excludeTestServices: true })("a process of its own", (
     const failure = yield* Effect.flip(pack.call(callOf("pack", {}), quiet))
     return {
       failure,
-      reason: yield* pack.ended,
+      reason: yield* pack.exited,
       again: yield* Effect.flip(pack.call(callOf("pack", {}), quiet))
     }
   })
-  const said = ({ kind, message }: PackFailure) => [kind, message]
+  const said = ({ reason, message }: PackError) => [reason, message]
 
   it.effect("ends alone with process.exit", () =>
     Effect.gen(function* () {
@@ -565,7 +567,7 @@ layer(NodeLoader.layer, { excludeTestServices: true })("a process of its own", (
         const { call } = yield* loadText(text, { isolated: true })
         const note = join(notes, tool)
         const failing = call(callOf(tool, { file: `data:;name=${note},abc` }), quiet)
-        assert.strictEqual((yield* Effect.flip(failing)).kind, "crashed")
+        assert.strictEqual((yield* Effect.flip(failing)).reason, "crashed")
         assert.isFalse(existsSync(readFileSync(note, "utf8")))
       }
     })
@@ -589,7 +591,7 @@ layer(NodeLoader.layer, { excludeTestServices: true })("a process of its own", (
       yield* Deferred.await(started)
       const outcome = yield* Effect.timeoutOption(pack.call(callOf("pack", {}), quiet), "50 millis")
       assert.strictEqual(outcome._tag, "None")
-      const reason = yield* pack.ended
+      const reason = yield* pack.exited
       assert.match(reason, /^it did not answer for a second/)
       assert.deepStrictEqual(said(yield* Fiber.join(other)), ["crashed", reason])
     })

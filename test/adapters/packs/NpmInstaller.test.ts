@@ -19,9 +19,9 @@ const install = (folder: string, packages: ReadonlyArray<string>, options: NpmIn
     return lines
   }).pipe(Effect.provide(NpmInstaller.layer(options).pipe(Layer.provide(NodeServices.layer))))
 
-const refuse = (folder: string, packages: ReadonlyArray<string>) =>
+const reject = (folder: string, packages: ReadonlyArray<string>) =>
   PackInstaller.use((installer) => installer.install(folder, packages, silent)).pipe(
-    Effect.provide(NpmInstaller.layerRefusing)
+    Effect.provide(NpmInstaller.layerWithoutInstall)
   )
 
 /** An archive as the registry has it, of a package that would leave a file behind if its script ran. */
@@ -76,7 +76,7 @@ describe("npm", () => {
         assert.isFalse(existsSync(join(pack, "node_modules", "tiny", "ran")))
 
         assert.deepStrictEqual(yield* install(pack, [spec], { command: "no-such-program" }), [])
-        yield* refuse(pack, ["tiny@^1.0.0", "tiny@1.2.3"])
+        yield* reject(pack, ["tiny@^1.0.0", "tiny@1.2.3"])
       }),
     60_000
   )
@@ -126,7 +126,7 @@ exit 1`
         message,
         "Not Found - GET https://registry.example/tiny - Not found; The requested resource 'tiny@9' could not be found"
       )
-      assert.deepStrictEqual((yield* Effect.flip(refuse(folder, ["tiny@9"])))._tag, "InstallFailed")
+      assert.deepStrictEqual((yield* Effect.flip(reject(folder, ["tiny@9"])))._tag, "InstallFailed")
     })
   )
 
@@ -139,7 +139,7 @@ exit 1`
         installer.install(folder, ["tiny"], (line) => Effect.sync(() => lines.push(line)))
       ).pipe(
         Effect.provide(
-          NpmInstaller.layer({ command, timeLimit: "300 millis" }).pipe(Layer.provide(NodeServices.layer))
+          NpmInstaller.layer({ command, timeout: "300 millis" }).pipe(Layer.provide(NodeServices.layer))
         ),
         Effect.flip
       )
@@ -169,8 +169,8 @@ exit 1`
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       yield* write(folder, { "node_modules/tiny/package.json": '{ "version": "1.0.0" }' })
-      yield* refuse(folder, ["tiny@1.0.0"])
-      const { message } = yield* Effect.flip(refuse(folder, ["tiny@2.0.0"]))
+      yield* reject(folder, ["tiny@1.0.0"])
+      const { message } = yield* Effect.flip(reject(folder, ["tiny@2.0.0"]))
       assert.match(message, /^it needs tiny@2\.0\.0, which is not there, and nothing may be installed: /)
     })
   )

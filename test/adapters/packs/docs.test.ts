@@ -10,7 +10,7 @@ import { ask, served } from "./served.ts"
 const program = process.env["CHROMIUM"] ?? "/usr/bin/chromium"
 
 /** How long Chromium may take to start on a machine that is busy, in milliseconds. */
-const patience = 60_000
+const testTimeout = 60_000
 
 /** Everything that a browser does by itself, beside showing pages, is switched off. */
 const args = [
@@ -40,7 +40,7 @@ const browser = Effect.gen(function* () {
   )
   return yield* Effect.acquireRelease(
     Effect.promise(() =>
-      chromium.launchPersistentContext(folder, { executablePath: program, args, timeout: patience })
+      chromium.launchPersistentContext(folder, { executablePath: program, args, timeout: testTimeout })
     ),
     (context) => Effect.promise(() => context.close())
   )
@@ -54,11 +54,11 @@ describe("the page about the tools", () => {
         const { url } = yield* served({ key: Redacted.make("sesame") })
         const context = yield* browser
         const page = yield* Effect.promise(() => context.newPage())
-        const faults: Array<string> = []
+        const errors: Array<string> = []
         const asked = new Set<string>()
-        page.on("pageerror", ({ message }) => faults.push(message))
+        page.on("pageerror", ({ message }) => errors.push(message))
         page.on("console", (line) => {
-          if (line.type() === "error") faults.push(line.text())
+          if (line.type() === "error") errors.push(line.text())
         })
         page.on("request", (request) => asked.add(new URL(request.url()).origin))
         yield* Effect.promise(() => page.goto(`${url}/docs`, { waitUntil: "load" }))
@@ -77,13 +77,13 @@ describe("the page about the tools", () => {
         const answer = operation.locator(".live-responses-table .response .microlight").first()
         assert.include(yield* Effect.promise(() => answer.innerText()), "from a page")
         assert.include(yield* Effect.promise(() => operation.innerText()), "The tool echo")
-        assert.deepStrictEqual(faults, [])
+        assert.deepStrictEqual(errors, [])
         assert.deepStrictEqual(
           [...asked].filter((origin) => origin.startsWith("http")),
           [url]
         )
       }).pipe(Effect.scoped),
-    patience
+    testTimeout
   )
 
   it.live("may run nothing but its own script", () =>

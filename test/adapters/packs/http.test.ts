@@ -1,7 +1,7 @@
 import { connect } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Deferred, Effect, Exit, Fiber, Logger, Queue, Redacted, Scope } from "effect"
-import { version } from "../../../src/version.ts"
+import { packageVersion } from "../../../src/version.ts"
 import { connectHttp } from "../mcp/clients.ts"
 import { ask, asking, live, post, raw, served } from "./served.ts"
 
@@ -145,7 +145,7 @@ describe("calling a tool over HTTP", () => {
 
   live(
     "takes no body larger than allowed, whether its length is told or not",
-    { largestBody: 1000 },
+    { maxBodyBytes: 1000 },
     (world) =>
       Effect.gen(function* () {
         const head = `POST /tools/echo HTTP/1.1\r\nHost: localhost\r\n`
@@ -163,7 +163,7 @@ describe("calling a tool over HTTP", () => {
       })
   )
 
-  live("gives a client that still sends time to see why it is cut off", { largestBody: 1000 }, ({ url }) =>
+  live("gives a client that still sends time to see why it is cut off", { maxBodyBytes: 1000 }, ({ url }) =>
     Effect.gen(function* () {
       const { hostname, port } = new URL(url)
       const socket = connect(Number(port), hostname)
@@ -183,8 +183,8 @@ describe("calling a tool over HTTP", () => {
   live("does not ask for a body that it will not read", { key }, ({ url }) =>
     Effect.gen(function* () {
       const head = `POST /tools/echo HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n`
-      const refused = yield* raw(url, `${head}Content-Length: 900000\r\n\r\n`)
-      assert.match(refused, /^HTTP\/1.1 401 /)
+      const rejected = yield* raw(url, `${head}Content-Length: 900000\r\n\r\n`)
+      assert.match(rejected, /^HTTP\/1.1 401 /)
       const asked = yield* Effect.forkChild(
         raw(url, `${head}X-API-Key: sesame\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}`)
       )
@@ -242,7 +242,11 @@ describe("what else a server of tools answers", () => {
   live("what it is", {}, ({ url }) =>
     Effect.gen(function* () {
       const { body } = yield* ask(`${url}/`)
-      assert.deepStrictEqual(body, { message: "The tool server is up", version, tools_count: 4 })
+      assert.deepStrictEqual(body, {
+        message: "The tool server is up",
+        version: packageVersion,
+        tools_count: 4
+      })
     })
   )
 

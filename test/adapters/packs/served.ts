@@ -4,11 +4,11 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { it } from "@effect/vitest"
 import { Deferred, Effect, Queue, type Scope, Stream } from "effect"
-import { makeMemoryServer } from "../../../src/adapters/memory/MemoryMcp.ts"
+import { makeMemoryMcpServer } from "../../../src/adapters/memory/MemoryMcp.ts"
 import { type ServeToolsOptions, serveTools } from "../../../src/adapters/packs/http/ToolServer.ts"
-import { PackBusy, PackTimeout } from "../../../src/application/packs/PackCalls.ts"
+import { PackBusyError, PackTimeoutError } from "../../../src/application/packs/PackCalls.ts"
 import { PackHost, type PackView } from "../../../src/application/packs/PackHost.ts"
-import { type PackCall, PackFailure } from "../../../src/application/ports/PackLoader.ts"
+import { type PackCall, PackError } from "../../../src/application/ports/PackLoader.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
 import type { PackRoute } from "../../../src/domain/packs/offer.ts"
 
@@ -24,11 +24,11 @@ const route = (tool: string, more: Partial<PackRoute> = {}): PackRoute => ({
 /** The routes that can be called. */
 const routes = [
   route("echo"),
-  route("form", { useForm: true, files: { file: { many: false }, more: { many: true } } }),
+  route("form", { useForm: true, files: { file: { multiple: false }, more: { multiple: true } } }),
   route("needs", {
     useForm: true,
     params: { type: "object", required: ["file"], properties: { file: {} } },
-    files: { file: { many: false } }
+    files: { file: { multiple: false } }
   })
 ]
 
@@ -62,15 +62,15 @@ const problem = { loc: ["body", "text"], msg: "Field required", type: "missing" 
 
 /** What becomes of a call that asks for it by name. */
 const outcomes: {
-  readonly [name: string]: Effect.Effect<JsonObject, PackFailure | PackTimeout | PackBusy>
+  readonly [name: string]: Effect.Effect<JsonObject, PackError | PackTimeoutError | PackBusyError>
 } = {
-  params: Effect.fail(new PackFailure({ kind: "params", message: "wrong", problems: [problem] })),
-  unknown: Effect.fail(new PackFailure({ kind: "unknown", message: "There is no tool 'echo' any more" })),
-  failed: Effect.fail(new PackFailure({ kind: "failed", message: "the disk is full" })),
-  crashed: Effect.fail(new PackFailure({ kind: "crashed", message: "the pack was killed" })),
-  unusable: Effect.fail(new PackFailure({ kind: "unusable", message: "the pack does not load" })),
-  timeout: Effect.fail(new PackTimeout({ message: "no result within 120 seconds" })),
-  busy: Effect.fail(new PackBusy({ message: "too many calls" })),
+  params: Effect.fail(new PackError({ reason: "params", message: "wrong", problems: [problem] })),
+  unknown: Effect.fail(new PackError({ reason: "unknown", message: "There is no tool 'echo' any more" })),
+  failed: Effect.fail(new PackError({ reason: "failed", message: "the disk is full" })),
+  crashed: Effect.fail(new PackError({ reason: "crashed", message: "the pack was killed" })),
+  unusable: Effect.fail(new PackError({ reason: "unusable", message: "the pack does not load" })),
+  timeout: Effect.fail(new PackTimeoutError({ message: "no result within 120 seconds" })),
+  busy: Effect.fail(new PackBusyError({ message: "too many calls" })),
   die: Effect.die(new Error("secret internals")),
   blocks: Effect.succeed({
     content: [
@@ -106,10 +106,10 @@ export const served = Effect.fnUntraced(function* (options: Partial<ServeToolsOp
   const calls = yield* Queue.unbounded<Got>()
   const interrupted = yield* Deferred.make<void>()
   const release = yield* Deferred.make<void>()
-  const server = yield* makeMemoryServer({
+  const server = yield* makeMemoryMcpServer({
     tools: [
       {
-        listed: { name: "echo", inputSchema: { type: "object" } },
+        definition: { name: "echo", inputSchema: { type: "object" } },
         run: (args) => Effect.succeed({ content: [{ type: "text", text: JSON.stringify(args) }] })
       }
     ]

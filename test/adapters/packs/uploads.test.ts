@@ -215,10 +215,10 @@ describe("the limits of a form", () => {
   const file = (size: number) => new File([Buffer.alloc(size)], "a")
 
   for (const [what, options, data, status] of [
-    ["a file just as large as allowed", { largestFile: 100_000 }, () => form(["file", file(100_000)]), 200],
-    ["a file larger than allowed", { largestFile: 100_000 }, () => form(["file", file(100_001)]), 413],
-    ["a file much larger than allowed", { largestFile: 1000 }, () => form(["file", file(mebibyte)]), 413],
-    ["more than allowed altogether", { largestForm: 1000 }, () => form(["file", file(900)]), 413],
+    ["a file just as large as allowed", { maxFileBytes: 100_000 }, () => form(["file", file(100_000)]), 200],
+    ["a file larger than allowed", { maxFileBytes: 100_000 }, () => form(["file", file(100_001)]), 413],
+    ["a file much larger than allowed", { maxFileBytes: 1000 }, () => form(["file", file(mebibyte)]), 413],
+    ["more than allowed altogether", { maxFormBytes: 1000 }, () => form(["file", file(900)]), 413],
     ["16 files", {}, () => form(...Array.from({ length: 16 }, () => ["more", file(1)] as const)), 200],
     ["17 files", {}, () => form(...Array.from({ length: 17 }, () => ["more", file(1)] as const)), 413],
     ["256 fields", {}, () => form(...Array.from({ length: 256 }, () => ["a", ""] as const)), 200],

@@ -4,14 +4,14 @@ import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Exit, Fiber, Layer, Logger, Redacted, Result, type Scope } from "effect"
 import { createClient } from "redis"
 import { RawBody } from "../../../src/adapters/bytes/RawBody.ts"
-import { Exchange } from "../../../src/adapters/redis/Exchange.ts"
+import { NodeMessenger } from "../../../src/adapters/redis/Exchange.ts"
 import * as RedisNodeLink from "../../../src/adapters/redis/RedisNodeLink.ts"
-import { type Body, faultyBody, jsonBody } from "../../../src/application/ports/Body.ts"
+import { type Body, invalidBody, jsonBody } from "../../../src/application/ports/Body.ts"
 import { NodeLink } from "../../../src/application/ports/NodeLink.ts"
 import { badRequest } from "../../../src/domain/refusal.ts"
 import { startRedis } from "../../fixtures/redis.ts"
 import { leash } from "../../leash.ts"
-import { ask, idle, type LinkOf, makeEcho, memberOf, outcomeOf, until } from "../nodeLink.contract.ts"
+import { idle, type LinkOf, makeEcho, memberOf, outcomeOf, request, until } from "../nodeLink.contract.ts"
 
 const mib = 1024 * 1024
 const minute = Duration.minutes(1)
@@ -55,7 +55,7 @@ const peer = (url: string, node: string): Effect.Effect<ChildProcess, never, Sco
 
 /** Asks until the answer comes: nothing but being away stands between. */
 const works = (link: LinkOf, node: string): Effect.Effect<void> =>
-  Effect.flatMap(ask(link, node, "echo", "again"), (outcome) => {
+  Effect.flatMap(request(link, node, "echo", "again"), (outcome) => {
     if (outcome === "NodeAway") {
       return Effect.andThen(
         Effect.promise(() => new Promise<void>((resolve) => setTimeout(resolve, 10))),
@@ -76,17 +76,17 @@ const load = (link: LinkOf, node: string) => {
     begun++
     open++
     let ended = false
-    link.request(
+    link.startRequest(
       node,
       memberOf(`sid${begun % 5}`),
       "echo",
       jsonBody("x".repeat((begun * 7919) % 40_000)),
       minute,
-      (asked) => {
+      (exit) => {
         assert.isFalse(ended, "a request ended twice")
         ended = true
         open--
-        const outcome = Exit.isSuccess(asked) ? "answered" : String(outcomeOf(asked))
+        const outcome = Exit.isSuccess(exit) ? "answered" : String(outcomeOf(exit))
         ends.set(outcome, (ends.get(outcome) ?? 0) + 1)
         setImmediate(next)
       }
@@ -147,15 +147,15 @@ describe("nodes over Redis", () => {
       Effect.gen(function* () {
         const redis = yield* startRedis()
         const { echo, one } = yield* pair(redis.url)
-        const waiting = yield* Effect.forkChild(ask(one, "two", "never", 1), { startImmediately: true })
+        const waiting = yield* Effect.forkChild(request(one, "two", "never", 1), { startImmediately: true })
         yield* until(() => echo.reached() === 1)
         yield* redis.pause
         const begun = performance.now()
-        const early = yield* Effect.forkChild(ask(one, "two", "echo", 1), { startImmediately: true })
+        const early = yield* Effect.forkChild(request(one, "two", "echo", 1), { startImmediately: true })
         assert.strictEqual(yield* Fiber.join(waiting), "NodeAway")
         assert.strictEqual(yield* Fiber.join(early), "NodeAway")
         assert.isBelow(performance.now() - begun, 4000)
-        assert.strictEqual(yield* ask(one, "two", "echo", 1), "NodeAway")
+        assert.strictEqual(yield* request(one, "two", "echo", 1), "NodeAway")
         yield* redis.resume
         yield* works(one, "two")
         assert.isTrue(idle(one))
@@ -172,9 +172,9 @@ describe("nodes over Redis", () => {
           const { echo, one, two } = yield* pair(redis.url)
           const third = yield* join(redis.url, "three")
           yield* third.serve(echo)
-          const from = yield* Effect.forkChild(ask(one, "two", "never", 1), { startImmediately: true })
-          const to = yield* Effect.forkChild(ask(two, "one", "never", 1), { startImmediately: true })
-          const other = yield* Effect.forkChild(ask(two, "three", "never", 1), { startImmediately: true })
+          const from = yield* Effect.forkChild(request(one, "two", "never", 1), { startImmediately: true })
+          const to = yield* Effect.forkChild(request(two, "one", "never", 1), { startImmediately: true })
+          const other = yield* Effect.forkChild(request(two, "three", "never", 1), { startImmediately: true })
           yield* until(() => echo.reached() === 3)
           const client = yield* clientOf(redis.url)
           const list = yield* Effect.promise(() => client.sendCommand<string>(["CLIENT", "LIST"]))
@@ -183,7 +183,7 @@ describe("nodes over Redis", () => {
           yield* Effect.promise(() => client.sendCommand(["CLIENT", "KILL", "ID", first ?? ""]))
           assert.strictEqual(yield* Fiber.join(from), "NodeAway")
           assert.strictEqual(yield* Fiber.join(to), "NodeAway")
-          assert.strictEqual(third.load().serving, 1)
+          assert.strictEqual(third.load().inboundRequests, 1)
           yield* Fiber.interrupt(other)
           yield* works(one, "two")
           yield* works(two, "one")
@@ -206,14 +206,14 @@ describe("nodes over Redis", () => {
         const ends: Array<unknown> = []
         const body = jsonBody("x".repeat(8 * mib))
         for (let count = 0; count < 10; count++) {
-          one.request("child", memberOf(`sid${count}`), "echo", body, minute, (asked) => {
-            ends.push(Exit.isSuccess(asked) ? "answered" : outcomeOf(asked))
+          one.startRequest("child", memberOf(`sid${count}`), "echo", body, minute, (exit) => {
+            ends.push(Exit.isSuccess(exit) ? "answered" : outcomeOf(exit))
           })
         }
         yield* works(one, "two")
         yield* until(() => ends.length > 0)
         assert.strictEqual(ends[0], "NotSent 503")
-        assert.isBelow(one.load().waiting, 64 * mib + 1)
+        assert.isBelow(one.load().queuedBytes, 64 * mib + 1)
         const memory = yield* Effect.promise(() => client.sendCommand<string>(["CLIENT", "LIST"]))
         const held = [...memory.matchAll(/omem=(\d+)/g)].map(([, bytes]) => Number(bytes))
         assert.isBelow(Math.max(...held), 3 * mib)
@@ -233,13 +233,13 @@ describe("nodes over Redis", () => {
         const { one } = yield* pair(redis.url)
         const child = yield* peer(redis.url, "child")
         yield* works(one, "child")
-        const waiting = yield* Effect.forkChild(ask(one, "child", "never", 1), { startImmediately: true })
+        const waiting = yield* Effect.forkChild(request(one, "child", "never", 1), { startImmediately: true })
         yield* works(one, "child")
         child.kill("SIGKILL")
         yield* until(() => child.signalCode !== null)
-        one.lost("child")
+        one.onNodeLost("child")
         assert.strictEqual(yield* Fiber.join(waiting), "NodeAway")
-        assert.strictEqual(yield* ask(one, "child", "echo", 1), "NodeAway")
+        assert.strictEqual(yield* request(one, "child", "echo", 1), "NodeAway")
         assert.isTrue(idle(one))
       })
     )
@@ -253,9 +253,9 @@ describe("nodes over Redis", () => {
         const order: Array<string> = []
         const long = jsonBody("x".repeat(8 * mib))
         for (let count = 0; count < 4; count++) {
-          one.request("two", memberOf(`sid${count}`), "echo", long, minute, () => order.push("long"))
+          one.startRequest("two", memberOf(`sid${count}`), "echo", long, minute, () => order.push("long"))
         }
-        one.request("two", memberOf("other"), "echo", jsonBody(1), minute, () => order.push("short"))
+        one.startRequest("two", memberOf("other"), "echo", jsonBody(1), minute, () => order.push("short"))
         yield* until(() => order.length === 5)
         assert.strictEqual(order[0], "short")
       })
@@ -271,10 +271,10 @@ describe("nodes over Redis", () => {
         for (const length of lengths) {
           for (const odd of [0, 1]) {
             const json = `{"é":"${"€".repeat(length / 3)}${"x".repeat(odd)}"}`
-            const body = RawBody.unread(Buffer.from(`${json}]`))
+            const body = RawBody.unparsed(Buffer.from(`${json}]`))
             const back = yield* Effect.callback<string>((resume) => {
-              one.request("two", memberOf(), "echo", body, minute, (asked) =>
-                resume(Effect.succeed(Exit.isSuccess(asked) ? textsOf(asked.value).join() : "failed"))
+              one.startRequest("two", memberOf(), "echo", body, minute, (exit) =>
+                resume(Effect.succeed(Exit.isSuccess(exit) ? textsOf(exit.value).join() : "failed"))
               )
             })
             assert.isTrue(back === json, `${length + odd} bytes`)
@@ -291,11 +291,19 @@ describe("nodes over Redis", () => {
         const { one } = yield* pair(redis.url)
         for (const length of [20_000, mib]) {
           const body = yield* Effect.callback<Body | undefined>((resume) => {
-            one.request("two", memberOf(), "echo", jsonBody({ text: "x".repeat(length) }), minute, (asked) =>
-              resume(Effect.succeed(Exit.isSuccess(asked) ? asked.value[0] : undefined))
+            one.startRequest(
+              "two",
+              memberOf(),
+              "echo",
+              jsonBody({ text: "x".repeat(length) }),
+              minute,
+              (exit) => resume(Effect.succeed(Exit.isSuccess(exit) ? exit.value[0] : undefined))
             )
           })
-          assert.deepStrictEqual([body?.isObject, body?.isRead, body?.bytes()], [true, false, length + 11])
+          assert.deepStrictEqual(
+            [body?.isObject, body?.isHeadParsed, body?.byteLength()],
+            [true, false, length + 11]
+          )
           assert.isTrue(body instanceof RawBody && body.tail.at(-1) === 0x5d)
         }
       })
@@ -310,19 +318,19 @@ describe("nodes over Redis", () => {
         const long = "ü€".repeat(100_000)
         const answers: Array<ReadonlyArray<Body>> = [
           [],
-          [jsonBody("ü"), faultyBody(badRequest("ö")), jsonBody(2)],
-          [jsonBody(long), faultyBody(badRequest("ö")), jsonBody({ long })]
+          [jsonBody("ü"), invalidBody(badRequest("ö")), jsonBody(2)],
+          [jsonBody(long), invalidBody(badRequest("ö")), jsonBody({ long })]
         ]
         yield* two.serve({
-          request: (_, event, __, ___, end) => {
-            queueMicrotask(() => end(Exit.succeed(answers[Number(event)] ?? [])))
+          startRequest: (_, event, __, ___, onReply) => {
+            queueMicrotask(() => onReply(Exit.succeed(answers[Number(event)] ?? [])))
             return () => {}
           },
-          tell: () => {}
+          notify: () => {}
         })
-        assert.deepStrictEqual(yield* ask(one, "two", "0", 1), [])
-        assert.deepStrictEqual(yield* ask(one, "two", "1", 1), ["ü", "fault 400", 2])
-        assert.deepStrictEqual(yield* ask(one, "two", "2", 1), [long, "fault 400", { long }])
+        assert.deepStrictEqual(yield* request(one, "two", "0", 1), [])
+        assert.deepStrictEqual(yield* request(one, "two", "1", 1), ["ü", "fault 400", 2])
+        assert.deepStrictEqual(yield* request(one, "two", "2", 1), [long, "fault 400", { long }])
       })
     )
   )
@@ -359,7 +367,7 @@ describe("nodes over Redis", () => {
           Effect.gen(function* () {
             const redis = yield* startRedis()
             const link = yield* join(redis.url.replace("redis://", "redis://someone:s3cret@"), "one")
-            const outcome = yield* ask(link, "two", "echo", 1)
+            const outcome = yield* request(link, "two", "echo", 1)
             assert.strictEqual(outcome, "NodeAway")
           })
         )
@@ -388,25 +396,25 @@ describe("an exchange", () => {
   it("survives every message, however it was cut or bent", () => {
     const sent: Array<Buffer> = []
     const make = (node: string, publish: (message: Buffer) => void) =>
-      new Exchange({
+      new NodeMessenger({
         node,
-        pulseTime: 250,
+        tickMillis: 250,
         publish: (_, message) => publish(Buffer.from(message)),
         warn: () => {},
-        defect: (error) => assert.fail(String(error))
+        onDefect: (error) => assert.fail(String(error))
       })
     const one = make("one", (message) => sent.push(message))
-    one.up()
+    one.onConnected()
     const text = jsonBody("x".repeat(300_000))
     for (const body of [jsonBody({ a: 1 }), text]) {
-      one.request("two", memberOf(), "event", body, minute, () => {})
-      one.tell("two", ["a", "b"], "event", body)
+      one.startRequest("two", memberOf(), "event", body, minute, () => {})
+      one.notify("two", ["a", "b"], "event", body)
     }
     return new Promise<void>((resolve) => setImmediate(resolve)).then(() => {
       assert.isAbove(sent.length, 2)
       const two = make("two", () => {})
-      two.up()
-      two.serveWith(makeEcho())
+      two.onConnected()
+      two.setHandler(makeEcho())
       let seed = 1
       const random = (below: number) => (seed = (seed * 48_271) % 2_147_483_647) % below
       for (let round = 0; round < 3000; round++) {
@@ -416,8 +424,8 @@ describe("an exchange", () => {
         for (let count = random(4); count > 0 && bent.length > 0; count--) {
           bent[random(Math.min(bent.length, random(5) === 0 ? bent.length : 80))] = random(256)
         }
-        two.take(bent)
-        two.heard(bent)
+        two.onMessage(bent)
+        two.onBroadcast(bent)
       }
       assert.isAbove(two.load().ignored, 100)
     })

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Scope } from "effect"
 import { createClient } from "redis"
 import { afterAll, beforeAll } from "vitest"
-import { type ScriptName, scripts } from "../../../src/adapters/redis/scripts.ts"
+import { type ScriptName, luaScripts } from "../../../src/adapters/redis/scripts.ts"
 import { startRedis } from "../../fixtures/redis.ts"
 
 const scope = Scope.makeUnsafe()
@@ -90,7 +90,7 @@ const cluster = Effect.gen(function* () {
     })
   )
   const run = (name: ScriptName, ...args: ReadonlyArray<string | number>) =>
-    Effect.promise(() => client.eval(scripts[name], { keys: [prefix], arguments: args.map(String) }))
+    Effect.promise(() => client.eval(luaScripts[name], { keys: [prefix], arguments: args.map(String) }))
   /** Everything that the nodes have been told since the last time. */
   const messages = Effect.promise(async () => {
     const mark = crypto.randomUUID()

@@ -1,6 +1,6 @@
 import { Duration, Effect, Fiber, Option, Schedule, type Scope } from "effect"
-import type { Change } from "../../../src/application/ports/OfficeRegistry.ts"
-import type { Capacity, Command, Seat } from "../../../src/domain/office/membership.ts"
+import type { RegistryChange } from "../../../src/application/ports/OfficeRegistry.ts"
+import type { Capacity, MembershipCommand, Membership } from "../../../src/domain/office/membership.ts"
 import {
   commandOf,
   type History,
@@ -16,7 +16,7 @@ import { explain, hasHeard, type Outcome } from "./linearization.ts"
 
 /** A command and when it is issued: after so many turns of the event loop. */
 interface Issued {
-  readonly command: Command
+  readonly command: MembershipCommand
   readonly turns: number
 }
 
@@ -28,7 +28,7 @@ export interface Stage {
   /** How many commands are issued at once at most. More than five would have too many orders to try. */
   readonly atOnce: number
   /** How long a node may take to hear what others have been acknowledged. */
-  readonly patience: Duration.Duration
+  readonly timeout: Duration.Duration
   /** What is left of members where the nodes keep them; nothing should be when everybody has gone. */
   readonly leftovers: Effect.Effect<ReadonlyArray<string>>
 }
@@ -63,7 +63,7 @@ interface Listening {
   /** The sessions whose connections it holds. */
   readonly own: ReadonlySet<string>
   readonly node: TestNode
-  readonly heard: Array<Change>
+  readonly heard: Array<RegistryChange>
 }
 
 /** The session of each node that only finds out whether it has heard everything. */
@@ -75,11 +75,11 @@ const listening = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Listening, never, Scope.Scope> {
   const node = yield* open(name)
   // One that is not connected yet refuses at once, which no clock shows to be slow.
-  yield* Effect.sync(() => node.registry.state().up).pipe(
+  yield* Effect.sync(() => node.registry.state().available).pipe(
     Effect.repeat({ schedule: Schedule.spaced("5 millis"), until: (up) => up })
   )
-  const heard: Array<Change> = []
-  yield* node.registry.follow((change) => {
+  const heard: Array<RegistryChange> = []
+  yield* node.registry.subscribe((change) => {
     if (!("sid" in change) || change.sid !== probeOf(name)) heard.push(change)
   })
   yield* node.connect(probeOf(name))
@@ -105,7 +105,7 @@ const issue = (
   batch: ReadonlyArray<Issued>,
   capacity: Capacity
 ): Effect.Effect<ReadonlyArray<Outcome>> => {
-  const answers = new Map<Command, string>()
+  const answers = new Map<MembershipCommand, string>()
   const start = Effect.fnUntraced(function* ({ command, turns }: Issued) {
     for (let left = turns; left > 0; left--) yield* turn
     const at = cast.find(({ name }) => name === nodeOf(command.sid, cast.length))
@@ -129,46 +129,51 @@ const issue = (
   )
 }
 
-const inPlace = ({ name, office, role }: Seat) => `as ${role} ${name} in ${JSON.stringify(office)}`
+const inPlace = ({ name, office, role }: Membership) => `as ${role} ${name} in ${JSON.stringify(office)}`
 
 /** What is seen at a node: where its own sessions sit, and who else sits there. */
-interface Sight {
-  readonly seat: (sid: string) => Seat | undefined
+interface NodeView {
+  readonly membershipOf: (sid: string) => Membership | undefined
   readonly members: (office: string) => ReadonlyArray<{ readonly sid: string; readonly node: string }>
   readonly computer: (office: string, name: string) => string | undefined
 }
 
-const sightOf = ({ node: { registry } }: Listening): Sight => ({
-  seat: (sid) => Option.getOrUndefined(Option.flatMap(registry.session(sid), ({ seat }) => seat)),
+const viewOf = ({ node: { registry } }: Listening): NodeView => ({
+  membershipOf: (sid) =>
+    Option.getOrUndefined(Option.flatMap(registry.session(sid), ({ membership }) => membership)),
   members: registry.members,
-  computer: (office, name) => Option.getOrUndefined(registry.computerIn(office, name))?.sid
+  computer: (office, name) => Option.getOrUndefined(registry.findComputer(office, name))?.sid
 })
 
-const sightIn = (people: People, { own }: Listening): Sight => ({
-  seat: (sid) => people.find((one) => one.sid === sid && own.has(sid))?.seat,
+const viewIn = (people: People, { own }: Listening): NodeView => ({
+  membershipOf: (sid) => people.find((one) => one.sid === sid && own.has(sid))?.membership,
   members: (office) => listing(people, office),
   computer: (office, name) =>
-    sitting(people, office).find(({ seat }) => seat?.role === "computer" && seat.name === name)?.sid
+    sitting(people, office).find(
+      ({ membership }) => membership?.role === "computer" && membership.name === name
+    )?.sid
 })
 
 const listOf = <A>(all: ReadonlyArray<A>, inWord: (one: A) => string): string => all.map(inWord).join()
 
 /** A sight in words: of the offices only those in which sessions of the node sit. */
-const told = ({ computer, members, seat }: Sight): string => {
-  const seats = sids.map((sid) => [sid, seat(sid)] as const)
-  const offices = officeIds.filter((id) => seats.some(([, place]) => place?.office === id))
+const formatView = ({ computer, members, membershipOf }: NodeView): string => {
+  const memberships = sids.map((sid) => [sid, membershipOf(sid)] as const)
+  const offices = officeIds.filter((id) => memberships.some(([, membership]) => membership?.office === id))
   return [
-    ...seats.flatMap(([sid, place]) => (place === undefined ? [] : [`${sid} sits ${inPlace(place)}`])),
+    ...memberships.flatMap(([sid, membership]) =>
+      membership === undefined ? [] : [`${sid} sits ${inPlace(membership)}`]
+    ),
     ...offices.map((id) => `${id} holds ${listOf(members(id), ({ node, sid }) => `${sid} of ${node}`)}`),
     ...offices.map((id) => `${id} has ${listOf(names, (name) => `${name}: ${computer(id, name)}`)}`)
   ].join("; ")
 }
 
-const changeInWords = (change: Change): string => {
+const changeInWords = (change: RegistryChange): string => {
   if (change._tag === "NodeGone") return `gone ${change.node}`
   if (change._tag === "Evicted") return `evicted ${change.sid}`
-  const { _tag, recipients, seat, sid } = change
-  return `${_tag === "Entered" ? "+" : "-"}${sid} ${inPlace(seat)} → ${recipients.toSorted().join()}`
+  const { _tag, recipients, membership, sid } = change
+  return `${_tag === "Entered" ? "+" : "-"}${sid} ${inPlace(membership)} → ${recipients.toSorted().join()}`
 }
 
 /** Where Computers sit that bear a name, as a node can ask. */
@@ -177,9 +182,10 @@ const wrongElsewhere = (people: People, { node: { registry } }: Listening) =>
     Effect.forEach(
       officeIds.flatMap((office) => names.map((name) => ({ office, name }))),
       ({ name, office }) =>
-        Effect.map(registry.computerElsewhere(office, name), (is) => {
+        Effect.map(registry.isComputerElsewhere(office, name), (is) => {
           const should = people.some(
-            ({ seat }) => seat?.role === "computer" && seat.name === name && seat.office !== office
+            ({ membership }) =>
+              membership?.role === "computer" && membership.name === name && membership.office !== office
           )
           return is === should ? [] : [`a Computer ${name} outside of ${office}: ${is}`]
         }),
@@ -210,7 +216,7 @@ export const play = Effect.fnUntraced(function* (stage: Stage, history: History)
       explain(before, outcomes, capacity, (order) =>
         cast.every(
           (one) =>
-            told(sightOf(one)) === told(sightIn(order.after, one)) &&
+            formatView(viewOf(one)) === formatView(viewIn(order.after, one)) &&
             hasHeard(one.own, before, order, one.heard)
         )
       )
@@ -219,13 +225,13 @@ export const play = Effect.fnUntraced(function* (stage: Stage, history: History)
         [
           "No order explains this.",
           ...before.map(
-            ({ holder, node, role, seat, sid }) =>
-              `before: ${sid} of ${node}, ${role ?? "any role"}, holder '${holder}', sits ${seat === undefined ? "nowhere" : inPlace(seat)}`
+            ({ membership, node, reconnectKey, role, sid }) =>
+              `before: ${sid} of ${node}, ${role ?? "any role"}, reconnect key '${reconnectKey}', sits ${membership === undefined ? "nowhere" : inPlace(membership)}`
           ),
           ...outcomes.map(({ command, says }) => `${inWords(command)}: ${says}`),
           ...cast.flatMap((one) => [
             `${one.name} heard: ${one.heard.map(changeInWords).join(", ")}`,
-            `${one.name} shows: ${told(sightOf(one))}`
+            `${one.name} shows: ${formatView(viewOf(one))}`
           ])
         ].join("\n")
       )
@@ -234,7 +240,7 @@ export const play = Effect.fnUntraced(function* (stage: Stage, history: History)
     return Effect.suspend(() => {
       const order = look()
       if (order !== undefined) return Effect.succeed(order)
-      return Effect.flatMap(Effect.timeoutOption(explained, stage.patience), () => {
+      return Effect.flatMap(Effect.timeoutOption(explained, stage.timeout), () => {
         const later = look()
         return later === undefined ? complaint : Effect.succeed(later)
       })

@@ -1,6 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Effect, Exit, HashMap, Option, Result, Schema, Scope } from "effect"
-import { type Command, decide, evolve, noOffices, unbounded } from "../../../src/domain/office/membership.ts"
+import {
+  type MembershipCommand,
+  decide,
+  evolve,
+  emptyMembershipState,
+  unlimitedCapacity
+} from "../../../src/domain/office/membership.ts"
 import { type OpenNode, outcome, type TestNode, told } from "./cluster.ts"
 
 const sidsIn = ({ registry }: TestNode, office: string) => registry.members(office).map(({ sid }) => sid)
@@ -27,7 +33,7 @@ const pair = Effect.fnUntraced(function* (open: OpenNode) {
 const Sid = Schema.Literals(["1", "2", "3", "4"])
 const Steps = Schema.Array(
   Schema.Union([
-    Schema.Struct({ do: Schema.Literal("connect"), sid: Sid, holder: Schema.Literals(["", "h"]) }),
+    Schema.Struct({ do: Schema.Literal("connect"), sid: Sid, reconnectKey: Schema.Literals(["", "h"]) }),
     Schema.Struct({
       do: Schema.Literal("join"),
       sid: Sid,
@@ -44,11 +50,11 @@ const capacity = { offices: 2, membersPerOffice: 2 }
 /** Whose session it is: odd ones are the first node's. */
 const nodeOf = (sid: string): string => (Number(sid) % 2 === 1 ? "n1" : "n2")
 
-const toCommand = (step: (typeof Steps.Type)[number]): Command => {
+const toCommand = (step: (typeof Steps.Type)[number]): MembershipCommand => {
   switch (step.do) {
     case "connect": {
-      const { holder, sid } = step
-      return { _tag: "Connect", sid, node: nodeOf(sid), version: "0.2.0", role: Option.none(), holder }
+      const { reconnectKey, sid } = step
+      return { _tag: "Connect", sid, node: nodeOf(sid), version: "0.2.0", role: Option.none(), reconnectKey }
     }
     case "join": {
       const { name, office, role, sid } = step
@@ -62,7 +68,7 @@ const toCommand = (step: (typeof Steps.Type)[number]): Command => {
 }
 
 /** Connects happen once per session, as on a real transport. */
-const sane = (commands: ReadonlyArray<Command>) => {
+const sane = (commands: ReadonlyArray<MembershipCommand>) => {
   const alive = new Set<string>()
   return commands.filter((command) => {
     if (command._tag === "Connect") return !alive.has(command.sid) && alive.add(command.sid)
@@ -72,34 +78,38 @@ const sane = (commands: ReadonlyArray<Command>) => {
 }
 
 /** What the rules themselves say: each outcome, and who sits where at the end. */
-const expected = (commands: ReadonlyArray<Command>) => {
-  let state = noOffices
+const expected = (commands: ReadonlyArray<MembershipCommand>) => {
+  let state = emptyMembershipState
   const outcomes = commands.map((command) => {
     const decision = decide(state, command, capacity)
-    if (Result.isFailure(decision)) return decision.failure.why
+    if (Result.isFailure(decision)) return decision.failure.reason
     state = decision.success.reduce(evolve, state)
     return "ok"
   })
-  const seats = [...HashMap.values(state.sessions)].flatMap(({ seat, sid }) =>
-    Option.isSome(seat) ? [`${sid} ${seat.value.role} ${seat.value.name} ${seat.value.office}`] : []
+  const memberships = [...HashMap.values(state.sessions)].flatMap(({ membership, sid }) =>
+    Option.isSome(membership)
+      ? [`${sid} ${membership.value.role} ${membership.value.name} ${membership.value.office}`]
+      : []
   )
-  return { outcomes, seats: seats.toSorted() }
+  return { outcomes, memberships: memberships.toSorted() }
 }
 
 /** The same on a registry, each command at the node of its session. */
-const actual = Effect.fnUntraced(function* (open: OpenNode, commands: ReadonlyArray<Command>) {
+const actual = Effect.fnUntraced(function* (open: OpenNode, commands: ReadonlyArray<MembershipCommand>) {
   const nodes = { n1: yield* open("n1"), n2: yield* open("n2") }
   const outcomes = yield* Effect.forEach(commands, (command) =>
     outcome(nodes[nodeOf(command.sid) === "n1" ? "n1" : "n2"].registry.apply(command, capacity))
   )
   // A member that has lost its seat to itself hears of it from another node: not before that is known here.
-  const seated = () =>
+  const joinedMemberships = () =>
     ["1", "2", "3", "4"].flatMap((sid) => {
       const { registry } = nodes[nodeOf(sid) === "n1" ? "n1" : "n2"]
-      const seat = Option.flatMap(registry.session(sid), (session) => session.seat)
-      return Option.isSome(seat) ? [`${sid} ${seat.value.role} ${seat.value.name} ${seat.value.office}`] : []
+      const membership = Option.flatMap(registry.session(sid), (session) => session.membership)
+      return Option.isSome(membership)
+        ? [`${sid} ${membership.value.role} ${membership.value.name} ${membership.value.office}`]
+        : []
     })
-  return { outcomes, seated, nodes }
+  return { outcomes, joinedMemberships, nodes }
 })
 
 /** What every registry does, whatever its nodes share. */
@@ -117,7 +127,7 @@ export const registryContract = (name: string, cluster: () => OpenNode): void =>
             registry.members("O").map(({ node, sid }) => `${sid} ${node}`),
             expectedMembers
           )
-          assert.strictEqual(Option.getOrUndefined(registry.computerIn("O", "desk"))?.sid, "c")
+          assert.strictEqual(Option.getOrUndefined(registry.findComputer("O", "desk"))?.sid, "c")
         }
       })
     )
@@ -211,7 +221,7 @@ export const registryContract = (name: string, cluster: () => OpenNode): void =>
             const sid = `c${index}`
             return Effect.andThen(
               node.connect(sid),
-              outcome(node.join(sid, "computer", sid, "O", { ...unbounded, membersPerOffice: 7 }))
+              outcome(node.join(sid, "computer", sid, "O", { ...unlimitedCapacity, membersPerOffice: 7 }))
             )
           },
           { concurrency: "unbounded" }
@@ -224,7 +234,7 @@ export const registryContract = (name: string, cluster: () => OpenNode): void =>
       Effect.gen(function* () {
         const n1 = yield* nodeWith(open, "n1", "1", "2")
         const n2 = yield* nodeWith(open, "n2", "3")
-        const one = { ...unbounded, offices: 1 }
+        const one = { ...unlimitedCapacity, offices: 1 }
         yield* n1.join("1", "computer", "x", "O", one)
         assert.strictEqual(yield* outcome(n2.join("3", "agent", "x", "P", one)), "too many offices")
         assert.strictEqual(yield* outcome(n2.join("3", "agent", "x", "O", one)), "ok")
@@ -308,7 +318,7 @@ export const registryContract = (name: string, cluster: () => OpenNode): void =>
         yield* n1.join("1", "computer", "desk", "O")
         yield* n1.join("2", "computer", "desk", "P")
         yield* n1.disconnect("1")
-        const elsewhere = (office: string) => n2.registry.computerElsewhere(office, "desk")
+        const elsewhere = (office: string) => n2.registry.isComputerElsewhere(office, "desk")
         assert.deepStrictEqual([yield* elsewhere("O"), yield* elsewhere("P")], [true, false])
         yield* n1.disconnect("2")
         assert.isFalse(yield* elsewhere("O"))
@@ -393,15 +403,18 @@ export const registryContract = (name: string, cluster: () => OpenNode): void =>
                 Effect.gen(function* () {
                   const commands = sane(steps.map(toCommand))
                   const rules = expected(commands)
-                  const { nodes, outcomes, seated } = yield* actual(cluster(), commands)
+                  const { joinedMemberships, nodes, outcomes } = yield* actual(cluster(), commands)
                   assert.deepStrictEqual(outcomes, rules.outcomes)
-                  const settled = () => JSON.stringify(seated().toSorted()) === JSON.stringify(rules.seats)
+                  const settled = () =>
+                    JSON.stringify(joinedMemberships().toSorted()) === JSON.stringify(rules.memberships)
                   yield* Effect.timeoutOrElse(
                     Effect.raceFirst(nodes.n1.until(settled), nodes.n2.until(settled)),
                     {
                       duration: "2 seconds",
                       orElse: () =>
-                        Effect.sync(() => assert.deepStrictEqual(seated().toSorted(), rules.seats))
+                        Effect.sync(() =>
+                          assert.deepStrictEqual(joinedMemberships().toSorted(), rules.memberships)
+                        )
                     }
                   )
                   return true

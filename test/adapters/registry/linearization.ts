@@ -1,10 +1,10 @@
-import type { Change } from "../../../src/application/ports/OfficeRegistry.ts"
-import type { Capacity, Command, Seat } from "../../../src/domain/office/membership.ts"
+import type { RegistryChange } from "../../../src/application/ports/OfficeRegistry.ts"
+import type { Capacity, MembershipCommand, Membership } from "../../../src/domain/office/membership.ts"
 import { answerTo, type Notice, type People } from "../../domain/office/referenceModel.ts"
 
 /** What became of a command: "ok", or why it was refused. */
 export interface Outcome {
-  readonly command: Command
+  readonly command: MembershipCommand
   readonly says: string
 }
 
@@ -49,14 +49,14 @@ export const explain = (
   return search({ notices: [], after: before }, outcomes)
 }
 
-type Coming = Extract<Change, { readonly seat: Seat }>
+type Coming = Extract<RegistryChange, { readonly membership: Membership }>
 
-const isAbout = ({ seat, sid, what }: Notice, change: Coming): boolean =>
+const isAbout = ({ membership, sid, what }: Notice, change: Coming): boolean =>
   what === change._tag &&
   sid === change.sid &&
-  seat.office === change.seat.office &&
-  seat.role === change.seat.role &&
-  seat.name === change.seat.name
+  membership.office === change.membership.office &&
+  membership.role === change.membership.role &&
+  membership.name === change.membership.name
 
 /**
  * Has a node with these sessions heard what it should have heard in this order, each once and with the right recipients? A member that wants
@@ -67,13 +67,15 @@ export const hasHeard = (
   own: ReadonlySet<string>,
   before: People,
   { after, notices }: Order,
-  heard: ReadonlyArray<Change>
+  heard: ReadonlyArray<RegistryChange>
 ): boolean => {
   const sits = new Map<string, string>()
-  for (const { seat, sid } of before) if (own.has(sid) && seat !== undefined) sits.set(sid, seat.office)
+  for (const { membership, sid } of before)
+    if (own.has(sid) && membership !== undefined) sits.set(sid, membership.office)
   const recipients = (office: string, sid: string) =>
     [...sits].flatMap(([other, where]) => (where === office && other !== sid ? [other] : [])).toSorted()
-  const concerns = ({ seat, sid }: Notice) => own.has(sid) || recipients(seat.office, sid).length > 0
+  const concerns = ({ membership, sid }: Notice) =>
+    own.has(sid) || recipients(membership.office, sid).length > 0
   const pending = [...notices]
   const evicted: Array<string> = []
 
@@ -89,14 +91,14 @@ export const hasHeard = (
     )
     if (place < 0) return false
     pending.splice(place, 1)
-    const { _tag, seat, sid } = change
+    const { _tag, membership, sid } = change
     if (own.has(sid) && _tag === "Left") sits.delete(sid)
-    if (change.recipients.toSorted().join() !== recipients(seat.office, sid).join()) return false
-    if (own.has(sid) && _tag === "Entered") sits.set(sid, seat.office)
+    if (change.recipients.toSorted().join() !== recipients(membership.office, sid).join()) return false
+    if (own.has(sid) && _tag === "Entered") sits.set(sid, membership.office)
   }
   if (pending.some(concerns)) return false
 
-  const sitsAgain = (sid: string) => after.some((one) => one.sid === sid && one.seat !== undefined)
+  const sitsAgain = (sid: string) => after.some((one) => one.sid === sid && one.membership !== undefined)
   const replaced = notices.flatMap((notice) => (notice.replaced && own.has(notice.sid) ? [notice.sid] : []))
   // Whoever has moved on meanwhile may stay.
   const must = replaced.filter((sid) => !sitsAgain(sid))

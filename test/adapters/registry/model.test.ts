@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Clock, Duration, Effect, Exit, Scope } from "effect"
 import { createClient } from "redis"
 import { afterAll, beforeAll } from "vitest"
-import type { Change, OfficeRegistry } from "../../../src/application/ports/OfficeRegistry.ts"
+import type { RegistryChange, OfficeRegistry } from "../../../src/application/ports/OfficeRegistry.ts"
 import { commandOf, histories, inWords, returns } from "../../domain/office/histories.ts"
 import { startRedis } from "../../fixtures/redis.ts"
 import { play, type Stage } from "./batches.ts"
@@ -36,7 +36,7 @@ const shrinking = 20_000
 const retries = 8
 
 /** Commands that are issued at once. */
-const mostAtOnce = 5
+const maxAtOnce = 5
 
 const inMemory =
   (atOnce: number, open: () => OpenNode = memoryNodes) =>
@@ -44,7 +44,7 @@ const inMemory =
     open: open(),
     nodes: 3,
     atOnce,
-    patience: Duration.zero,
+    timeout: Duration.zero,
     leftovers: Effect.succeed([])
   })
 
@@ -60,13 +60,13 @@ const leftovers = (prefix: string) =>
     return keys.map((key) => key.slice(prefix.length)).filter((key) => !always.includes(key))
   })
 
-const inRedis = (patience: Duration.Duration): Stage => {
+const inRedis = (timeout: Duration.Duration): Stage => {
   const prefix = `{${crypto.randomUUID()}}:`
   return {
     open: redisNodes(url, prefix),
     nodes: 3,
-    atOnce: mostAtOnce,
-    patience,
+    atOnce: maxAtOnce,
+    timeout,
     leftovers: leftovers(prefix)
   }
 }
@@ -115,9 +115,9 @@ const mistaken = (alter: (registry: Registry) => Partial<Registry>) => (): OpenN
 }
 
 /** Nodes that hear something else than they should. */
-const hearing = (change: (heard: Change, registry: Registry) => ReadonlyArray<Change>) =>
+const hearing = (change: (heard: RegistryChange, registry: Registry) => ReadonlyArray<RegistryChange>) =>
   mistaken((registry) => ({
-    follow: (listener) => registry.follow((heard) => change(heard, registry).forEach(listener))
+    subscribe: (listener) => registry.subscribe((heard) => change(heard, registry).forEach(listener))
   }))
 
 const isOwn = (registry: Registry, sid: string) => registry.session(sid)._tag === "Some"
@@ -146,7 +146,7 @@ const mutants: ReadonlyArray<readonly [mistake: string, fewest: number, open: ()
           const applied = Effect.andThen(Effect.yieldNow, registry.apply(command, capacity))
           return Effect.catchIf(
             applied,
-            ({ why }) => sawNobody && why === "has an agent",
+            ({ reason }) => sawNobody && reason === "has an agent",
             () => Effect.void
           )
         })
@@ -157,7 +157,10 @@ const mutants: ReadonlyArray<readonly [mistake: string, fewest: number, open: ()
     4,
     mistaken((registry) => ({
       apply: (command, capacity) =>
-        registry.apply(command._tag === "Connect" ? { ...command, holder: "anybody" } : command, capacity)
+        registry.apply(
+          command._tag === "Connect" ? { ...command, reconnectKey: "anybody" } : command,
+          capacity
+        )
     }))
   ],
   ["there is always room", 4, mistaken((registry) => ({ apply: (command) => registry.apply(command) }))],
@@ -205,7 +208,7 @@ describe("an office registry does what the plain model does", () => {
     "in memory, whatever is issued at once",
     () =>
       Effect.gen(function* () {
-        const { result } = yield* check(inMemory(mostAtOnce), { runs: 300 * times })
+        const { result } = yield* check(inMemory(maxAtOnce), { runs: 300 * times })
         assert.isUndefined(Arbitrary.formatCheckFailure(result))
       }),
     60_000 * times
@@ -218,8 +221,8 @@ describe("an office registry does what the plain model does", () => {
     "in Redis, %s",
     ([, of]) =>
       Effect.gen(function* () {
-        const patience = (isShrinking: boolean) => Duration.millis(isShrinking ? 200 : 2000)
-        const { batches, result } = yield* check((isShrinking) => inRedis(patience(isShrinking)), {
+        const timeout = (isShrinking: boolean) => Duration.millis(isShrinking ? 200 : 2000)
+        const { batches, result } = yield* check((isShrinking) => inRedis(timeout(isShrinking)), {
           of,
           runs: 20 * times,
           size: longestInRedis
@@ -236,7 +239,7 @@ describe("an office registry would be found wrong, in few steps, if", () => {
     "%s",
     ([mistake, fewest, open]) =>
       Effect.gen(function* () {
-        const { result } = yield* check(inMemory(mostAtOnce, open), { runs: 300, seed: 1 })
+        const { result } = yield* check(inMemory(maxAtOnce, open), { runs: 300, seed: 1 })
         if (result._tag !== "Falsified") return assert.fail(`nothing shows that ${mistake}`)
         const { steps } = result.shrunkInput
         assert.isAtMost(steps.length, fewest, steps.map((step) => inWords(commandOf(step, 3))).join("\n"))

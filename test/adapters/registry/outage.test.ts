@@ -6,11 +6,11 @@ import { startRedis } from "../../fixtures/redis.ts"
 import { node as startProcess } from "../../main/processes.ts"
 import { outcome, redisNodes, type TestNode, told } from "./cluster.ts"
 
-const seats = ({ registry }: TestNode, office = "O") => registry.members(office).map(({ sid }) => sid)
+const memberSids = ({ registry }: TestNode, office = "O") => registry.members(office).map(({ sid }) => sid)
 
 /** Waits until a node can talk to Redis, and Redis knows everything it knows. */
 const up = ({ registry }: TestNode) =>
-  Effect.sync(() => registry.state().up).pipe(
+  Effect.sync(() => registry.state().available).pipe(
     Effect.repeat({ schedule: Schedule.spaced("20 millis"), until: (is) => is }),
     Effect.timeout("10 seconds"),
     Effect.orDie
@@ -20,9 +20,9 @@ const millis = (effect: Effect.Effect<unknown, unknown>) =>
   Effect.map(Effect.timed(Effect.exit(effect)), ([duration]) => Duration.toMillis(duration))
 
 /** Two nodes with an Agent and a Computer in one office. */
-const pair = Effect.fnUntraced(function* (settle: Duration.Duration = Duration.seconds(1)) {
+const pair = Effect.fnUntraced(function* (gracePeriod: Duration.Duration = Duration.seconds(1)) {
   const redis = yield* startRedis()
-  const open = redisNodes(redis.url, "{test}:", { settle })
+  const open = redisNodes(redis.url, "{test}:", { gracePeriod })
   const [n1, n2] = [yield* open("n1"), yield* open("n2")]
   yield* n1.connect("a")
   yield* n2.connect("c")
@@ -44,8 +44,11 @@ describe("without Redis", () => {
       yield* n1.connect("b")
       const join = n1.join("b", "computer", "shelf", "O")
       assert.isBelow(yield* millis(join), 1000)
-      const { message, why } = yield* Effect.flip(join)
-      assert.deepStrictEqual([why, message], ["unavailable", "The office registry is unavailable, try again"])
+      const { message, reason } = yield* Effect.flip(join)
+      assert.deepStrictEqual(
+        [reason, message],
+        ["unavailable", "The office registry is unavailable, try again"]
+      )
     })
   )
 
@@ -59,7 +62,7 @@ describe("without Redis", () => {
       yield* redis.kill
       yield* n1.disconnect("b")
       assert.strictEqual(told(n1).at(-1), "-b shelf@O → a")
-      assert.deepStrictEqual(seats(n2), ["a", "c", "b"])
+      assert.deepStrictEqual(memberSids(n2), ["a", "c", "b"])
       yield* redis.restart
       yield* n2.until(() => told(n2).includes("-b shelf@O → c"))
     })
@@ -95,8 +98,8 @@ describe("when Redis comes back empty", () => {
         [told(n1), told(n2)],
         [[...(before[0] ?? []), "+d shelf@O → a"], ["+d shelf@O → c"]]
       )
-      assert.deepStrictEqual([seats(n1), seats(n2)], [seats(n2), seats(n1)])
-      assert.strictEqual(seats(n1).length, 3)
+      assert.deepStrictEqual([memberSids(n1), memberSids(n2)], [memberSids(n2), memberSids(n1)])
+      assert.strictEqual(memberSids(n1).length, 3)
     })
   )
 
@@ -138,7 +141,7 @@ describe("a Redis that stands still", () => {
       // Nor is the join carried out late that was given up.
       assert.deepStrictEqual([...told(n1), ...told(n2)], ["+c desk@O → a"])
       assert.deepStrictEqual(
-        [seats(n1), seats(n2)],
+        [memberSids(n1), memberSids(n2)],
         [
           ["a", "c"],
           ["a", "c"]
@@ -157,7 +160,7 @@ describe("a way to Redis that swallows everything", () => {
       const way = yield* openProxy({ target: () => redis.port })
       const node = yield* redisNodes(`redis://127.0.0.1:${way.port}`, "{test}:")("n1")
       yield* up(node)
-      const lookups = Effect.forkChild(node.registry.computerElsewhere("O", "nobody"))
+      const lookups = Effect.forkChild(node.registry.isComputerElsewhere("O", "nobody"))
       yield* Effect.forkScoped(Effect.repeat(lookups, Schedule.spaced("100 millis")))
       yield* way.silence
       yield* up(node).pipe(Effect.delay("2 seconds"))
@@ -174,7 +177,7 @@ describe("a node that is lost", () => {
   const here = Effect.gen(function* () {
     const redis = yield* startRedis()
     // The other node has the usual time, this one gives it more: machines are slow at times.
-    const n1 = yield* redisNodes(redis.url, "{test}:", { settle: Duration.seconds(3) })("here")
+    const n1 = yield* redisNodes(redis.url, "{test}:", { gracePeriod: Duration.seconds(3) })("here")
     yield* n1.connect("c")
     yield* n1.join("c", "computer", "desk", "O")
     const there = yield* startProcess(["--conditions=a2c-source", file, redis.url, "{test}:"])
@@ -191,7 +194,7 @@ describe("a node that is lost", () => {
       const { n1, there } = yield* here
       yield* there.signal("SIGKILL")
       assert.isBelow(yield* millis(lost(n1)), 4000)
-      assert.deepStrictEqual(seats(n1), ["c"])
+      assert.deepStrictEqual(memberSids(n1), ["c"])
     })
   )
 
@@ -209,7 +212,7 @@ describe("a node that is lost", () => {
       yield* Effect.sleep("500 millis")
       yield* there.signal("SIGCONT")
       assert.strictEqual(yield* Fiber.join(trying), "has an agent")
-      assert.deepStrictEqual(seats(n1).toSorted(), ["c", "there-agent", "there-computer"])
+      assert.deepStrictEqual(memberSids(n1).toSorted(), ["c", "there-agent", "there-computer"])
     })
   )
 
@@ -225,8 +228,8 @@ describe("a node that is lost", () => {
       yield* n1.until(() => told(n1).at(-1) === "+there-computer there-computer@O → a,c")
       yield* there.says('"_tag":"Evicted","sid":"there-agent"')
       yield* there.says('"_tag":"Entered","sid":"a"')
-      assert.deepStrictEqual(seats(n1), ["a", "c", "there-computer"])
-      assert.isTrue(Option.isSome(n1.registry.computerIn("O", "there-computer")))
+      assert.deepStrictEqual(memberSids(n1), ["a", "c", "there-computer"])
+      assert.isTrue(Option.isSome(n1.registry.findComputer("O", "there-computer")))
       assert.notInclude(there.stdout(), '"Evicted","sid":"there-computer"')
     })
   )

@@ -45,7 +45,7 @@ const site = Effect.fnUntraced(function* ({ down, pingTimeout, tls = false }: Pa
 
 const connect = (url: string, transport: "websocket" | "polling") =>
   TransportClient.use((client) =>
-    client.connect({ version: "0.2.0", auth: {}, receive: () => Effect.succeed([]) })
+    client.connect({ version: "0.2.0", auth: {}, onMessage: () => Effect.succeed([]) })
   ).pipe(Effect.provide(SocketIoClient.layer({ url, transports: [transport], ca: cert }), { local: true }))
 
 const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
@@ -75,7 +75,7 @@ describe("a message that takes much longer than a sign of life may", { concurren
         const link = yield* connect(url, transport)
         yield* proxy.narrow(uploadRate)
         const began = performance.now()
-        yield* link.ask("take", jsonBody("x".repeat(upload.up * mebibyte)), minute)
+        yield* link.request("take", jsonBody("x".repeat(upload.up * mebibyte)), minute)
         assert.isAbove(seconds(began), 5)
       })
     )
@@ -92,8 +92,8 @@ describe("a message that takes much longer than a sign of life may", { concurren
         const link = yield* connect(url, "websocket")
         yield* proxy.narrow(downloadRate)
         const began = performance.now()
-        const [answer] = yield* link.ask("give", jsonBody(""), minute)
-        assert.isAbove(answer?.bytes() ?? 0, download.down * mebibyte)
+        const [answer] = yield* link.request("give", jsonBody(""), minute)
+        assert.isAbove(answer?.byteLength() ?? 0, download.down * mebibyte)
         assert.isAbove(seconds(began), 5)
       })
     )
@@ -132,7 +132,7 @@ describe("a message that takes much longer than a sign of life may", { concurren
       const link = yield* connect(url, "websocket")
       const server = yield* far
       yield* proxy.narrow(trickle)
-      yield* Effect.forkChild(link.ask("take", jsonBody("x".repeat(upload.up * mebibyte)), minute), {
+      yield* Effect.forkChild(link.request("take", jsonBody("x".repeat(upload.up * mebibyte)), minute), {
         startImmediately: true
       })
       assert.strictEqual(yield* server.closed, "ping timeout")
@@ -150,7 +150,7 @@ describe("a message that takes much longer than a sign of life may", { concurren
         const link = yield* connect(url, "websocket")
         const server = yield* far
         yield* proxy.narrow(rate)
-        yield* Effect.forkChild(link.ask("pass", jsonBody("x".repeat(passage.up * mebibyte)), minute), {
+        yield* Effect.forkChild(link.request("pass", jsonBody("x".repeat(passage.up * mebibyte)), minute), {
           startImmediately: true
         })
         yield* Effect.sleep("1 second")

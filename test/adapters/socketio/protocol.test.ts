@@ -152,7 +152,7 @@ describe("the protocol of Socket.IO", () => {
     Effect.gen(function* () {
       const { client, far, link, url } = yield* connected
       const begin = { startImmediately: true }
-      yield* Effect.forkChild(Effect.exit(far.ask("x", jsonBody("first"), Duration.minutes(1))), begin)
+      yield* Effect.forkChild(Effect.exit(far.request("x", jsonBody("first"), Duration.minutes(1))), begin)
       const stale = idOf(yield* client.next)
       yield* client.close
       // Clients of others answer when they are done, on whatever connection they have by then.
@@ -160,13 +160,16 @@ describe("the protocol of Socket.IO", () => {
       back.send("40/smcp,")
       yield* back.next
       const next = yield* link
-      const asked = yield* Effect.forkChild(next.ask("x", jsonBody("second"), Duration.minutes(1)), begin)
+      const pending = yield* Effect.forkChild(
+        next.request("x", jsonBody("second"), Duration.minutes(1)),
+        begin
+      )
       const id = idOf(yield* back.next)
       back.send(`43/smcp,${stale}["first"]`)
       back.send(`43/smcp,${id}["second"]`)
-      const answer = yield* Fiber.join(asked)
+      const reply = yield* Fiber.join(pending)
       assert.deepStrictEqual(
-        answer.map(({ head }) => Result.getOrUndefined(head)),
+        reply.map(({ head }) => Result.getOrUndefined(head)),
         ["second"]
       )
     })
@@ -239,15 +242,18 @@ describe("the protocol of Socket.IO", () => {
       const heard: Array<string> = []
       agent.onAny((event: string) => void heard.push(event))
       const near = yield* link
-      const asked = yield* Effect.forkChild(Effect.exit(far.ask("x", jsonBody({}), Duration.minutes(1))), {
-        startImmediately: true
-      })
+      const pending = yield* Effect.forkChild(
+        Effect.exit(far.request("x", jsonBody({}), Duration.minutes(1))),
+        {
+          startImmediately: true
+        }
+      )
       const id = idOf(yield* client.next)
       const forged = `{"a":"${"x".repeat(20_000)}\u001e42/smcp,[\\"forged\\",{}]\u001e"}`
       client.send(`43/smcp,${id}[${forged}]`)
       yield* client.closed
-      assert.isTrue(Exit.isFailure(yield* Fiber.join(asked)))
-      yield* near.tell("after", jsonBody({}))
+      assert.isTrue(Exit.isFailure(yield* Fiber.join(pending)))
+      yield* near.notify("after", jsonBody({}))
       yield* Effect.callback<void>((resume) => void agent.once("after", () => resume(Effect.void)))
       assert.deepStrictEqual(heard, ["after"])
     })
@@ -257,11 +263,11 @@ describe("the protocol of Socket.IO", () => {
     Effect.gen(function* () {
       const { client, far, link, url } = yield* connected
       const text = JSON.stringify({ text: "å".repeat(100_000) })
-      const asked = yield* Effect.forkChild(far.ask("x", jsonBody({}), Duration.minutes(1)), {
+      const pending = yield* Effect.forkChild(far.request("x", jsonBody({}), Duration.minutes(1)), {
         startImmediately: true
       })
       client.send(`43/smcp,${idOf(yield* client.next)}[${text}]`)
-      const [body] = yield* Fiber.join(asked)
+      const [body] = yield* Fiber.join(pending)
       if (body === undefined) return assert.fail("no answer")
       for (const transport of ["polling", "websocket"] as const) {
         const member = yield* Effect.acquireRelease(
@@ -278,7 +284,7 @@ describe("the protocol of Socket.IO", () => {
         const got = Effect.callback<unknown>(
           (resume) => void member.once("big", (value) => resume(Effect.succeed(value)))
         )
-        yield* (yield* link).tell("big", body)
+        yield* (yield* link).notify("big", body)
         assert.deepStrictEqual(yield* got, JSON.parse(text))
       }
     })

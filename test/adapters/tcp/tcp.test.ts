@@ -27,7 +27,7 @@ const site = Effect.fnUntraced(function* (listenOn = host) {
   const arrived = yield* Deferred.make<ByteLink>()
   const released = yield* Deferred.make<void>()
   const { port } = yield* ByteListener.use(({ listen }) =>
-    listen({ host: listenOn, port: 0, mostLinks: 10 }, (link) =>
+    listen({ host: listenOn, port: 0, maxConnections: 10 }, (link) =>
       Effect.andThen(Deferred.succeed(arrived, link), Deferred.await(released))
     )
   )
@@ -111,7 +111,7 @@ describe("TCP", () => {
     "an address of IPv4 is spelled as such on a listener for both",
     Effect.gen(function* () {
       const { link } = yield* accepted("::")
-      assert.strictEqual(link.peer, host)
+      assert.strictEqual(link.remoteAddress, host)
     })
   )
 
@@ -122,7 +122,7 @@ describe("TCP", () => {
       const failures = [
         yield* Effect.flip(ByteConnector.use((connector) => connector.connect(to))),
         yield* Effect.flip(
-          ByteListener.use(({ listen }) => listen({ ...to, mostLinks: 1 }, () => Effect.void))
+          ByteListener.use(({ listen }) => listen({ ...to, maxConnections: 1 }, () => Effect.void))
         )
       ]
       assert.deepStrictEqual(

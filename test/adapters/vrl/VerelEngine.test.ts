@@ -106,8 +106,8 @@ layer(VerelEngine.layer())("scripts", (it) => {
 
   it.effect("a script that does not compile fails with its place", () =>
     Effect.gen(function* () {
-      const { message, why } = yield* Effect.flip(run(".a = = 1"))
-      assert.strictEqual(why, "failed")
+      const { message, reason } = yield* Effect.flip(run(".a = = 1"))
+      assert.strictEqual(reason, "failed")
       assert.match(message, /^line 1, column 6: syntax error: /)
     })
   )
@@ -116,7 +116,7 @@ layer(VerelEngine.layer())("scripts", (it) => {
     Effect.gen(function* () {
       const failure = yield* Effect.flip(run('.ok = "é"\n.n = to_int!(.tool_name)'))
       assert.deepStrictEqual(
-        [failure.why, failure.message],
+        [failure.reason, failure.message],
         [
           "failed",
           'line 2, column 6: function call error for "to_int": Invalid integer "list": invalid digit found in string'
@@ -127,8 +127,8 @@ layer(VerelEngine.layer())("scripts", (it) => {
 
   it.effect("a script may give up in its own words", () =>
     Effect.gen(function* () {
-      const { message, why } = yield* Effect.flip(run('abort "not today"'))
-      assert.deepStrictEqual([why, message], ["failed", "not today"])
+      const { message, reason } = yield* Effect.flip(run('abort "not today"'))
+      assert.deepStrictEqual([reason, message], ["failed", "not today"])
     })
   )
 
@@ -142,8 +142,8 @@ layer(VerelEngine.layer())("scripts", (it) => {
 
   it.effect("an event larger than 8 MB is refused", () =>
     Effect.gen(function* () {
-      const { message, why } = yield* Effect.flip(run(".a = 1", { text: "é".repeat(4.2 * 1024 * 1024) }))
-      assert.deepStrictEqual([why, message], ["failed", "the event is larger than 8388608 bytes"])
+      const { message, reason } = yield* Effect.flip(run(".a = 1", { text: "é".repeat(4.2 * 1024 * 1024) }))
+      assert.deepStrictEqual([reason, message], ["failed", "the event is larger than 8388608 bytes"])
     })
   )
 
@@ -195,7 +195,7 @@ layer(VerelEngine.layer())("breakdowns", (it) => {
   it.effect("the reason is told, and the next script runs", () =>
     Effect.gen(function* () {
       const failure = yield* Effect.flip(check('.a = parse_proto!(.x, "/no/such/file.desc", "Message")'))
-      assert.strictEqual(failure.why, "failed")
+      assert.strictEqual(failure.reason, "failed")
       assert.match(failure.message, /^the VRL engine broke down: .*\/no\/such\/file\.desc/)
       assert.deepStrictEqual(yield* run(".a = 1", {}), { a: 1 })
     })
@@ -223,7 +223,7 @@ layer(VerelEngine.layer())("breakdowns", (it) => {
   it.effect("an event nested deeper than the engine reads", () =>
     Effect.gen(function* () {
       const deep = Array.from({ length: 200 }).reduce<JsonObject>((inner) => ({ inner }), {})
-      assert.strictEqual((yield* Effect.flip(run(".a = 1", deep))).why, "failed")
+      assert.strictEqual((yield* Effect.flip(run(".a = 1", deep))).reason, "failed")
       assert.deepStrictEqual(yield* run(".a = 1", {}), { a: 1 })
     })
   )
@@ -241,17 +241,17 @@ layer(VerelEngine.layer())("breakdowns", (it) => {
 describe("limits of the engine", () => {
   it.live("a script that takes too long is stopped, and the next one runs", () =>
     Effect.gen(function* () {
-      const { message, why } = yield* Effect.flip(run(endless))
-      assert.deepStrictEqual([why, message], ["too long", "the script takes longer than 1s"])
+      const { message, reason } = yield* Effect.flip(run(endless))
+      assert.deepStrictEqual([reason, message], ["too long", "the script takes longer than 1s"])
       assert.deepStrictEqual(yield* run(".a = 1", {}), { a: 1 })
-    }).pipe(Effect.provide(VerelEngine.layer({ timeLimit: "1 second" })))
+    }).pipe(Effect.provide(VerelEngine.layer({ timeout: "1 second" })))
   )
 
   it.effect("a package that is not there is named when the first script comes", () =>
     Effect.gen(function* () {
       for (const asked of [check(".a = 1"), run(".a = 1")]) {
-        const { message, why } = yield* Effect.flip(asked)
-        assert.strictEqual(why, "missing")
+        const { message, reason } = yield* Effect.flip(asked)
+        assert.strictEqual(reason, "missing")
         assert.include(message, "npm install @a2c-smcp/no-such-engine")
       }
     }).pipe(Effect.provide(VerelEngine.layer({ module: "@a2c-smcp/no-such-engine" })))
@@ -259,8 +259,8 @@ describe("limits of the engine", () => {
 
   it.effect("a package that does not load says why", () =>
     Effect.gen(function* () {
-      const { message, why } = yield* Effect.flip(check(".a = 1"))
-      assert.deepStrictEqual([why, message], ["failed", "the VRL engine broke down: no WebAssembly"])
+      const { message, reason } = yield* Effect.flip(check(".a = 1"))
+      assert.deepStrictEqual([reason, message], ["failed", "the VRL engine broke down: no WebAssembly"])
     }).pipe(
       Effect.provide(VerelEngine.layer({ module: 'data:text/javascript,throw Error("no WebAssembly")' }))
     )
@@ -268,8 +268,8 @@ describe("limits of the engine", () => {
 
   it.effect("a thread that ends under a script fails it", () =>
     Effect.gen(function* () {
-      const { message, why } = yield* Effect.flip(check(".a = 1"))
-      assert.deepStrictEqual([why, message], ["failed", "the VRL engine was stopped"])
+      const { message, reason } = yield* Effect.flip(check(".a = 1"))
+      assert.deepStrictEqual([reason, message], ["failed", "the VRL engine was stopped"])
     }).pipe(
       Effect.provide(
         VerelEngine.layer({ module: "data:text/javascript,export const check = () => process.exit()" })

@@ -3,7 +3,10 @@ import { Deferred, Effect, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as MemoryMcp from "../../../src/adapters/memory/MemoryMcp.ts"
 import { Agent } from "../../../src/application/agent/Agent.ts"
-import { officeSession, type OfficeSessionOptions } from "../../../src/application/bridge/OfficeSession.ts"
+import {
+  makeOfficeMcpSession,
+  type OfficeMcpSessionOptions
+} from "../../../src/application/bridge/OfficeSession.ts"
 import { DocumentReader } from "../../../src/application/ports/DocumentReader.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
 import { agentUnderTest, computerUnderTest, resource, textResult, tool } from "../../conformance/members.ts"
@@ -11,19 +14,23 @@ import { makePlace } from "../../main/computers.ts"
 
 /** An office of a Computer `desk` with these parts, as an MCP peer. */
 const bridged = Effect.fnUntraced(function* (
-  parts: MemoryMcp.MemoryServerOptions,
-  options: Partial<OfficeSessionOptions> = {},
+  parts: MemoryMcp.MemoryMcpServerOptions,
+  options: Partial<OfficeMcpSessionOptions> = {},
   cut: Parameters<typeof computerUnderTest>[1] = {}
 ) {
   const place = yield* makePlace
-  const alpha = yield* MemoryMcp.makeMemoryServer(parts)
+  const alpha = yield* MemoryMcp.makeMemoryMcpServer(parts)
   yield* computerUnderTest(place, { name: "desk", servers: { alpha }, ...cut })
   const agent = yield* Effect.provideService(agentUnderTest(place), DocumentReader, {
     read: (uri) =>
       Effect.succeed({ bytes: new TextEncoder().encode(`from ${uri}`), mimeType: "application/pdf" })
   })
   yield* agent.settled
-  const session = yield* Effect.provideService(officeSession({ office: "O1", ...options }), Agent, agent)
+  const session = yield* Effect.provideService(
+    makeOfficeMcpSession({ office: "O1", ...options }),
+    Agent,
+    agent
+  )
   return { agent, alpha, place, session }
 })
 
@@ -123,7 +130,7 @@ describe("an office as an MCP peer", () => {
       const { place, session } = yield* bridged({ tools: [tool("read")] })
       const changes = yield* session.watch({ tools: true, resources: false, uris: [] })
       const first = yield* Effect.forkChild(Stream.runHead(changes))
-      const beta = yield* MemoryMcp.makeMemoryServer({ tools: [tool("cook")] })
+      const beta = yield* MemoryMcp.makeMemoryMcpServer({ tools: [tool("cook")] })
       yield* computerUnderTest(place, { name: "lab", servers: { beta } })
       yield* Fiber.join(first)
       assert.include(listed(yield* session.listTools(), "name"), "lab__cook")
@@ -146,7 +153,7 @@ describe("an office as an MCP peer", () => {
         resource("window://app/notes", ["second"]),
         resource("window://app/mail", ["mail"])
       ])
-      yield* alpha.tell({ _tag: "ResourceUpdated", uri: "window://app/notes" })
+      yield* alpha.notify({ _tag: "ResourceUpdated", uri: "window://app/notes" })
       const change = yield* Fiber.join(heard)
       assert.deepStrictEqual(change._tag === "Some" ? change.value : undefined, {
         _tag: "ResourceUpdated",
@@ -162,7 +169,7 @@ describe("an office as an MCP peer", () => {
     Effect.gen(function* () {
       const { session } = yield* bridged({})
       const missing = yield* Effect.flip(session.readResource("window://desk.app/none"))
-      assert.deepStrictEqual([missing.kind, missing.code], ["protocol", -32002])
+      assert.deepStrictEqual([missing.reason, missing.code], ["protocol", -32002])
     })
   )
 
@@ -227,7 +234,7 @@ describe("an office as an MCP peer", () => {
         resources: [resource("window://app/notes", ["hello"])]
       })
       const outer = yield* makePlace
-      const inner = { ...(yield* MemoryMcp.makeMemoryServer()), connect: Effect.succeed(session) }
+      const inner = { ...(yield* MemoryMcp.makeMemoryMcpServer()), connect: Effect.succeed(session) }
       yield* computerUnderTest(outer, { name: "gate", servers: { inner } })
       const agent = yield* agentUnderTest(outer)
       yield* agent.settled

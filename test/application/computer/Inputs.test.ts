@@ -8,14 +8,14 @@ const prompt = (id: string): Input => ({ type: "promptString", id, description: 
 
 /** An environment that counts how often a variable is looked at. */
 const counting = (variables: { readonly [name: string]: string }) => {
-  const looks = new Map<string, number>()
+  const lookups = new Map<string, number>()
   const env = new Proxy(variables, {
     get: (target, name) => {
-      looks.set(String(name), (looks.get(String(name)) ?? 0) + 1)
+      lookups.set(String(name), (lookups.get(String(name)) ?? 0) + 1)
       return Reflect.get(target, name)
     }
   })
-  return { looks, layer: ConfigProvider.layer(ConfigProvider.fromEnv({ env })) }
+  return { lookups, layer: ConfigProvider.layer(ConfigProvider.fromEnv({ env })) }
 }
 
 const valueOf = (id: string, server: string) =>
@@ -23,12 +23,12 @@ const valueOf = (id: string, server: string) =>
 
 describe("Inputs", () => {
   it.effect("case 216: an input is looked up once, however often it is referred to", () => {
-    const { layer, looks } = counting({ A2C_SMCP_TOKEN: "t" })
+    const { layer, lookups } = counting({ A2C_SMCP_TOKEN: "t" })
     return Effect.gen(function* () {
       assert.strictEqual(yield* valueOf("token", "s"), "t")
-      const once = looks.get("A2C_SMCP_TOKEN")
+      const once = lookups.get("A2C_SMCP_TOKEN")
       assert.strictEqual(yield* valueOf("token", "s"), "t")
-      assert.strictEqual(looks.get("A2C_SMCP_TOKEN"), once)
+      assert.strictEqual(lookups.get("A2C_SMCP_TOKEN"), once)
     }).pipe(Effect.provide(Layer.merge(Inputs.layer(), layer)))
   })
 
@@ -73,18 +73,18 @@ describe("Inputs", () => {
 
   it.effect("the variable of a server wins over what a person has answered for another one", () => {
     const { layer } = counting({ A2C_SMCP_TOKEN_B: "special" })
-    const ask = () => Effect.succeedSome("answered")
+    const prompt = () => Effect.succeedSome("answered")
     return Effect.gen(function* () {
       assert.strictEqual(yield* valueOf("token", "a"), "answered")
       assert.strictEqual(yield* valueOf("token", "b"), "special")
-    }).pipe(Effect.provide(Layer.merge(Inputs.layer({ ask }), layer)))
+    }).pipe(Effect.provide(Layer.merge(Inputs.layer({ prompt }), layer)))
   })
 
   it.effect("an answer that comes when nobody waits for it any more is kept", () => {
     let questions = 0
     return Effect.gen(function* () {
       const answer = yield* Deferred.make<string>()
-      const ask = () =>
+      const prompt = () =>
         Effect.suspend(() => {
           questions++
           return Effect.asSome(Deferred.await(answer))
@@ -96,22 +96,22 @@ describe("Inputs", () => {
         yield* TestClock.adjust(0)
         assert.strictEqual(yield* valueOf("token", "a"), "t")
         assert.strictEqual(questions, 1)
-      }).pipe(Effect.provide(Layer.merge(Inputs.layer({ ask }), counting({}).layer)))
+      }).pipe(Effect.provide(Layer.merge(Inputs.layer({ prompt }), counting({}).layer)))
     })
   })
 
   it.effect("what is forgotten is looked for anew, and nothing else", () => {
-    const asked: Array<string> = []
-    const ask = ({ id }: Input) => Effect.sync(() => (asked.push(id), Option.some(`answered ${id}`)))
+    const prompted: Array<string> = []
+    const prompt = ({ id }: Input) => Effect.sync(() => (prompted.push(id), Option.some(`answered ${id}`)))
     return Effect.gen(function* () {
-      const { forget, give } = yield* Inputs
-      yield* give("one", "given")
+      const { clear, set } = yield* Inputs
+      yield* set("one", "given")
       assert.strictEqual(yield* valueOf("one", "s"), "given")
       yield* valueOf("two", "s")
-      yield* forget("one")
+      yield* clear("one")
       assert.strictEqual(yield* valueOf("one", "s"), "answered one")
       yield* valueOf("two", "s")
-      assert.deepStrictEqual(asked, ["two", "one"])
-    }).pipe(Effect.provide(Layer.merge(Inputs.layer({ ask }), counting({}).layer)))
+      assert.deepStrictEqual(prompted, ["two", "one"])
+    }).pipe(Effect.provide(Layer.merge(Inputs.layer({ prompt }), counting({}).layer)))
   })
 })

@@ -3,13 +3,13 @@ import { Deferred, Duration, Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import {
   layer as memoryMcp,
-  makeMemoryServer,
+  makeMemoryMcpServer,
   type MemoryTool
 } from "../../../src/adapters/memory/MemoryMcp.ts"
 import { ComputerSettings } from "../../../src/application/computer/ComputerSettings.ts"
 import { Inputs } from "../../../src/application/computer/Inputs.ts"
 import { makeSecrets } from "../../../src/application/computer/Secrets.ts"
-import { makeSessionPool } from "../../../src/application/computer/SessionPool.ts"
+import { makeServerSupervisor } from "../../../src/application/computer/SessionPool.ts"
 import { makeToolCalls } from "../../../src/application/computer/ToolCalls.ts"
 import { textResult, tool } from "../../conformance/members.ts"
 import { setupOf } from "./stage.ts"
@@ -21,12 +21,12 @@ const callsOn = Effect.fnUntraced(function* (
   tools: ReadonlyArray<MemoryTool>,
   settings: Partial<ComputerSettings> = {}
 ) {
-  const alpha = yield* makeMemoryServer({ tools })
+  const alpha = yield* makeMemoryMcpServer({ tools })
   const configure =
     settings.confirm === undefined ? { alpha: { default_tool_meta: { auto_apply: true } } } : {}
   const setup = setupOf(["alpha"], { configure })
   return yield* Effect.gen(function* () {
-    const calls = yield* makeToolCalls(yield* makeSessionPool(setup, makeSecrets(), () => Effect.void))
+    const calls = yield* makeToolCalls(yield* makeServerSupervisor(setup, makeSecrets(), () => Effect.void))
     yield* letGo
     return calls
   }).pipe(
@@ -106,8 +106,8 @@ describe("calls of tools", () => {
 
   it.effect("a tool that breaks down is an error for the Computer's own people, too", () =>
     Effect.gen(function* () {
-      const { callHere } = yield* callsOn([tool("t", () => Effect.die(new Error("a bug")))])
-      const result = yield* callHere({ tool: "t", params: {}, timeout: Duration.seconds(1) })
+      const { callLocally } = yield* callsOn([tool("t", () => Effect.die(new Error("a bug")))])
+      const result = yield* callLocally({ tool: "t", params: {}, timeout: Duration.seconds(1) })
       assert.deepStrictEqual(result.content, [{ type: "text", text: "Internal error" }])
     })
   )

@@ -1,11 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import { layer as memoryMcp, makeMemoryServer } from "../../../src/adapters/memory/MemoryMcp.ts"
+import { layer as memoryMcp, makeMemoryMcpServer } from "../../../src/adapters/memory/MemoryMcp.ts"
 import { Inputs } from "../../../src/application/computer/Inputs.ts"
 import { makeSecrets } from "../../../src/application/computer/Secrets.ts"
-import { makeSessionPool } from "../../../src/application/computer/SessionPool.ts"
-import type { Part } from "../../../src/domain/office/notice.ts"
+import { makeServerSupervisor } from "../../../src/application/computer/SessionPool.ts"
+import type { ComputerPart } from "../../../src/domain/office/notice.ts"
 import { resource } from "../../conformance/members.ts"
 import { setupOf } from "./stage.ts"
 
@@ -15,29 +15,29 @@ const document = "dpe://com.x.app/doc"
 describe("what the office is told of", () => {
   it.effect("a configuration that is the same again is not told", () =>
     Effect.gen(function* () {
-      const told: Array<Part> = []
-      const tell = (part: Part) => Effect.sync(() => void told.push(part))
-      const pool = yield* makeSessionPool(setupOf([]), makeSecrets(), tell)
-      yield* pool.apply(setupOf([]))
+      const notified: Array<ComputerPart> = []
+      const notify = (part: ComputerPart) => Effect.sync(() => void notified.push(part))
+      const supervisor = yield* makeServerSupervisor(setupOf([]), makeSecrets(), notify)
+      yield* supervisor.reconfigure(setupOf([]))
       yield* TestClock.adjust("1 minute")
-      assert.deepStrictEqual(told, [])
+      assert.deepStrictEqual(notified, [])
     }).pipe(Effect.provide(Layer.merge(memoryMcp(new Map()), Inputs.layer())))
   )
 
   it.effect("new contents of a window and of a document are told at once, each as what it is", () =>
     Effect.gen(function* () {
-      const told: Array<Part> = []
-      const tell = (part: Part) => Effect.sync(() => void told.push(part))
-      const alpha = yield* makeMemoryServer({ resources: [resource(window), resource(document)] })
+      const notified: Array<ComputerPart> = []
+      const notify = (part: ComputerPart) => Effect.sync(() => void notified.push(part))
+      const alpha = yield* makeMemoryMcpServer({ resources: [resource(window), resource(document)] })
       yield* Effect.gen(function* () {
-        yield* makeSessionPool(setupOf(["alpha"]), makeSecrets(), tell)
+        yield* makeServerSupervisor(setupOf(["alpha"]), makeSecrets(), notify)
         yield* TestClock.adjust("1 minute")
-        told.length = 0
+        notified.length = 0
         for (const uri of [window, document]) {
-          yield* alpha.tell({ _tag: "ResourceUpdated", uri })
+          yield* alpha.notify({ _tag: "ResourceUpdated", uri })
           yield* TestClock.adjust(0)
         }
-        assert.deepStrictEqual(told, ["desktop", "finder"])
+        assert.deepStrictEqual(notified, ["desktop", "finder"])
       }).pipe(Effect.provide(Layer.merge(memoryMcp(new Map([["alpha", alpha]])), Inputs.layer())))
     })
   )

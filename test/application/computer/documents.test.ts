@@ -1,26 +1,26 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import { makeMemoryServer } from "../../../src/adapters/memory/MemoryMcp.ts"
+import { makeMemoryMcpServer } from "../../../src/adapters/memory/MemoryMcp.ts"
 import { resource } from "../../conformance/members.ts"
 import { asked, counted } from "./stage.ts"
 
 describe("documents of MCP servers that hang", () => {
   it.effect("a server of many documents that cannot be read hides no other's", () =>
     Effect.gen(function* () {
-      const well = yield* makeMemoryServer({
+      const well = yield* makeMemoryMcpServer({
         resources: [resource("dpe://well/a", ["{}"], { _meta: { page_count: 1 } })]
       })
-      const hanging = yield* makeMemoryServer({
+      const hanging = yield* makeMemoryMcpServer({
         resources: Array.from({ length: 100 }, (_, index) => ({
-          listed: { uri: `dpe://slow/${index}`, name: "slow" },
+          definition: { uri: `dpe://slow/${index}`, name: "slow" },
           read: Effect.never
         }))
       })
-      const ask = yield* asked({ hanging, well })
-      const asking = yield* Effect.forkChild(ask("client:get_finder", {}), { startImmediately: true })
+      const request = yield* asked({ hanging, well })
+      const pending = yield* Effect.forkChild(request("client:get_finder", {}), { startImmediately: true })
       yield* TestClock.adjust("10 seconds")
-      const answer = asking.pollUnsafe()
+      const answer = pending.pollUnsafe()
       assert.isDefined(answer)
       assert.include(JSON.stringify(answer), '"total_count":1')
     })
@@ -29,7 +29,7 @@ describe("documents of MCP servers that hang", () => {
   it.effect("a server that does not list is given up, and nothing of the question is left", () =>
     Effect.gen(function* () {
       let open = 0
-      const memory = yield* makeMemoryServer({ resources: [resource("window://h/a")] })
+      const memory = yield* makeMemoryMcpServer({ resources: [resource("window://h/a")] })
       let isHanging = false
       const server = counted(memory, (session) => ({
         ...session,
@@ -42,16 +42,16 @@ describe("documents of MCP servers that hang", () => {
               )
             : session.listResources(cursor)
       }))
-      const ask = yield* asked({ server })
+      const request = yield* asked({ server })
       isHanging = true
-      const asking = yield* Effect.forkChild(ask("client:get_resources", { mcp_server: "server" }), {
+      const pending = yield* Effect.forkChild(request("client:get_resources", { mcp_server: "server" }), {
         startImmediately: true
       })
       yield* TestClock.adjust("1 second")
       assert.strictEqual(open, 1)
       yield* TestClock.adjust("1 hour")
       assert.strictEqual(open, 0)
-      assert.include(JSON.stringify(yield* Fiber.join(asking)), '"code":500')
+      assert.include(JSON.stringify(yield* Fiber.join(pending)), '"code":500')
     })
   )
 })

@@ -1,22 +1,22 @@
 import { Result } from "effect"
 import { assert, describe, it } from "vitest"
-import { fitting } from "../../../src/application/computer/fitting.ts"
+import { truncateToFit } from "../../../src/application/computer/fitting.ts"
 import { jsonBody } from "../../../src/application/ports/Body.ts"
 
 /** What becomes of texts of these lengths, each owner's alike, when a message holds so many bytes. */
 const outcome = (lengths: ReadonlyArray<readonly [owner: string, length: number]>, most: number) => {
   let writes = 0
   const items = lengths.map(([owner, length]) => owner.repeat(length))
-  const found = fitting(
+  const found = truncateToFit(
     items,
     ([owner = ""]) => owner,
     (some) => {
       writes += 1
       return jsonBody(some)
     },
-    (body) => body.bytes() <= most
+    (body) => body.byteLength() <= most
   )
-  return { writes, left: found?.left, items: found && Result.getOrThrow(found.body.whole()) }
+  return { writes, left: found?.omitted, items: found && Result.getOrThrow(found.body.value()) }
 }
 
 describe("a list in an answer", () => {

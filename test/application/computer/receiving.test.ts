@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { makeMemoryServer } from "../../../src/adapters/memory/MemoryMcp.ts"
+import { makeMemoryMcpServer } from "../../../src/adapters/memory/MemoryMcp.ts"
 import { textResult, tool } from "../../conformance/members.ts"
 import { asked } from "./stage.ts"
 
@@ -15,7 +15,7 @@ const call = { tool_name: "t", params: {}, timeout: 5 }
 const stage = Effect.gen(function* () {
   const runs = { count: 0 }
   const t = tool("t", () => Effect.sync(() => (runs.count++, textResult("ran"))))
-  const alpha = yield* makeMemoryServer({ tools: [t] })
+  const alpha = yield* makeMemoryMcpServer({ tools: [t] })
   return { ask: yield* asked({ alpha }, { alpha: { default_tool_meta: { auto_apply: true } } }), runs }
 })
 

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Redacted } from "effect"
 import { TestClock } from "effect/testing"
-import { makeMemoryServer } from "../../../src/adapters/memory/MemoryMcp.ts"
+import { makeMemoryMcpServer } from "../../../src/adapters/memory/MemoryMcp.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
 import { tool } from "../../conformance/members.ts"
 import { counted, setupOf, staged, standing } from "./stage.ts"
@@ -10,8 +10,8 @@ const letGo = TestClock.adjust(0)
 
 /** Two servers that count their starts, of which only the first is configured at first. */
 const twoServers = Effect.fnUntraced(function* (configure: { readonly [name: string]: JsonObject } = {}) {
-  const alpha = counted(yield* makeMemoryServer({ tools: [tool("a")] }))
-  const beta = counted(yield* makeMemoryServer({ tools: [tool("b")] }))
+  const alpha = counted(yield* makeMemoryMcpServer({ tools: [tool("a")] }))
+  const beta = counted(yield* makeMemoryMcpServer({ tools: [tool("b")] }))
   const stage = yield* staged({ servers: { alpha, beta }, configure })
   yield* letGo
   return { ...stage, alpha: alpha.starts, beta: beta.starts }
@@ -25,7 +25,7 @@ describe("changing the configuration of a Computer that runs", () => {
         setupOf(["alpha", "beta"], { configure: { beta: { server_parameters: { command: "other" } } } })
       )
       yield* letGo
-      assert.deepStrictEqual([difference.untouched, difference.changed], [["alpha"], ["beta"]])
+      assert.deepStrictEqual([difference.unchanged, difference.restarted], [["alpha"], ["beta"]])
       assert.deepStrictEqual([alpha.count, beta.count], [1, 2])
     })
   )
@@ -55,11 +55,11 @@ describe("changing the configuration of a Computer that runs", () => {
   it.effect("new settings of tools need no new session", () =>
     Effect.gen(function* () {
       const { alpha, computer } = yield* twoServers()
-      const { retuned } = yield* computer.reconfigure(
+      const { reconfigured } = yield* computer.reconfigure(
         setupOf(["alpha", "beta"], { configure: { alpha: { tool_meta: { a: { alias: "renamed" } } } } })
       )
       yield* letGo
-      assert.deepStrictEqual(retuned, ["alpha"])
+      assert.deepStrictEqual(reconfigured, ["alpha"])
       assert.deepStrictEqual([...(yield* computer.catalogue).entries.keys()], ["renamed", "b"])
       assert.strictEqual(alpha.count, 1)
     })
@@ -95,7 +95,7 @@ describe("changing the configuration of a Computer that runs", () => {
   it.effect("a change is made as a whole, even when nobody waits for its end", () =>
     Effect.gen(function* () {
       let isSlow = true
-      const memory = yield* makeMemoryServer()
+      const memory = yield* makeMemoryMcpServer()
       const connect = Effect.andThen(
         Effect.addFinalizer(() => Effect.sleep(isSlow ? "10 seconds" : 0)),
         memory.connect

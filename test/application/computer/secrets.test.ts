@@ -2,9 +2,9 @@ import { inspect } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Logger, Redacted, Schema, Tracer } from "effect"
 import { TestClock } from "effect/testing"
-import { makeMemoryServer } from "../../../src/adapters/memory/MemoryMcp.ts"
-import { concealLogs, makeSecrets } from "../../../src/application/computer/Secrets.ts"
-import { McpFailure } from "../../../src/application/ports/McpSession.ts"
+import { makeMemoryMcpServer } from "../../../src/adapters/memory/MemoryMcp.ts"
+import { redactLogs, makeSecrets } from "../../../src/application/computer/Secrets.ts"
+import { McpSessionError } from "../../../src/application/ports/McpSession.ts"
 import { ComputerConfig } from "../../../src/domain/protocol/v0_2/config.ts"
 import { tool } from "../../conformance/members.ts"
 import { counted, staged } from "./stage.ts"
@@ -20,15 +20,15 @@ const assertSilent = (text: string) => {
 
 /** A Computer whose server knows a secret, and gives it away wherever it can. */
 const leaky = Effect.gen(function* () {
-  const failure = new McpFailure({ kind: "protocol", message: `the key ${secret} is wrong` })
-  const memory = yield* makeMemoryServer({ tools: [tool("t", () => Effect.fail(failure))] })
+  const failure = new McpSessionError({ reason: "protocol", message: `the key ${secret} is wrong` })
+  const memory = yield* makeMemoryMcpServer({ tools: [tool("t", () => Effect.fail(failure))] })
   const alpha = counted(memory, (session) => ({ ...session, listResources: () => Effect.fail(failure) }))
-  const beta = counted(yield* makeMemoryServer())
-  beta.starts.failure = new McpFailure({ kind: "unavailable", message: `curl -u ${secret} failed` })
+  const beta = counted(yield* makeMemoryMcpServer())
+  beta.starts.failure = new McpSessionError({ reason: "unavailable", message: `curl -u ${secret} failed` })
   return yield* staged({
     servers: { alpha, beta },
     inputs: [{ type: "promptString", id: "key", password: true }],
-    sources: { given: { key: secret } },
+    sources: { values: { key: secret } },
     environment: { TOKEN: secret },
     variables: { beta: { "envFile:KEY": Redacted.make(secret) } },
     configure: {
@@ -101,17 +101,17 @@ describe("secrets", () => {
       const seen: Array<unknown> = []
       const logger = Logger.make<unknown, void>(({ cause, message }) => void seen.push(message, cause))
       const secrets = makeSecrets()
-      secrets.keep(secret)
+      secrets.add(secret)
       const nested = new Error("cannot connect", { cause: new Error(`no host ${secret}`) })
       const holder = Object.assign(new Error("refused"), { endpoint: { headers: { key: secret } } })
       Object.assign(holder, { self: holder })
       let deep: unknown = secret
       for (let level = 0; level < 20; level++) deep = { deep }
       for (const said of [nested, holder, deep, new Map([["key", secret]]), { [secret]: 1 }]) {
-        yield* concealLogs(secrets)(Effect.logError("failed", said)).pipe(
+        yield* redactLogs(secrets)(Effect.logError("failed", said)).pipe(
           Effect.provide(Logger.layer([logger]))
         )
-        yield* concealLogs(secrets)(Effect.logError("failed", Cause.die(said))).pipe(
+        yield* redactLogs(secrets)(Effect.logError("failed", Cause.die(said))).pipe(
           Effect.provide(Logger.layer([logger]))
         )
       }
@@ -123,15 +123,15 @@ describe("secrets", () => {
   it.effect("the space around it does not make it another value", () =>
     Effect.sync(() => {
       const secrets = makeSecrets()
-      secrets.keep(`${secret}\n`)
-      assertSilent(secrets.conceal(`Bearer ${secret}: refused`))
+      secrets.add(`${secret}\n`)
+      assertSilent(secrets.redact(`Bearer ${secret}: refused`))
     })
   )
 
   it.effect("a tool that repeats it while it works is not quoted", () =>
     Effect.gen(function* () {
       const said: Array<string | undefined> = []
-      const memory = yield* makeMemoryServer({
+      const memory = yield* makeMemoryMcpServer({
         tools: [
           tool("t", (_args, { progress }) =>
             Effect.as(progress({ progress: 1, message: `using ${secret}` }), { content: [] })

@@ -14,21 +14,21 @@ import { Computer } from "../../../src/application/computer/Computer.ts"
 import { ComputerSettings } from "../../../src/application/computer/ComputerSettings.ts"
 import { Inputs, type InputSources } from "../../../src/application/computer/Inputs.ts"
 import type { ServerState } from "../../../src/application/computer/Offer.ts"
-import { McpConnector, McpFailure, type McpSession } from "../../../src/application/ports/McpSession.ts"
+import { McpConnector, McpSessionError, type McpSession } from "../../../src/application/ports/McpSession.ts"
 import { jsonBody } from "../../../src/application/ports/Body.ts"
 import {
   type Link,
-  type Receive,
+  type MessageHandler,
   TransportClient,
   Unreachable
 } from "../../../src/application/ports/Transport.ts"
-import { readComputerConfig } from "../../../src/domain/config/config.ts"
+import { parseComputerConfig } from "../../../src/domain/config/config.ts"
 import type { Setup, Variables } from "../../../src/domain/config/setup.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
 
 /** Something to connect to. */
 export interface Startable {
-  readonly connect: Effect.Effect<McpSession, McpFailure, Scope.Scope>
+  readonly connect: Effect.Effect<McpSession, McpSessionError, Scope.Scope>
 }
 
 /** A Computer without an office, on servers in memory and virtual time. */
@@ -52,7 +52,7 @@ export const setupOf = (
 ): Setup => ({
   variables,
   config: Result.getOrThrow(
-    readComputerConfig({
+    parseComputerConfig({
       inputs,
       servers: Object.fromEntries(
         names.map((name) => [
@@ -85,7 +85,7 @@ export const staged = Effect.fnUntraced(function* (stage: Staged) {
     Layer.provide(
       Layer.succeed(ComputerSettings, {
         ...ComputerSettings.defaultValue(),
-        changePause: Duration.zero,
+        changeThrottle: Duration.zero,
         ...settings
       })
     ),
@@ -104,7 +104,7 @@ export const counted = (
   { connect }: Startable,
   change: (session: McpSession) => McpSession = (session) => session
 ) => {
-  const starts = { count: 0, failure: undefined as McpFailure | undefined }
+  const starts = { count: 0, failure: undefined as McpSessionError | undefined }
   return {
     starts,
     connect: Effect.suspend(() => {
@@ -118,16 +118,16 @@ export const counted = (
 export const standing = (computer: Computer["Service"], name: string) =>
   Effect.map(computer.servers, (states): ServerState["_tag"] | undefined => states.get(name)?._tag)
 
-export const dead = new McpFailure({ kind: "unavailable", message: "it does not start" })
+export const dead = new McpSessionError({ reason: "unavailable", message: "it does not start" })
 
 /** A connection with a Server that says yes to everything. */
 export const link: Link = {
   id: "sid",
-  ask: () => Effect.succeed([jsonBody(true), jsonBody(null)]),
-  tell: () => Effect.void,
-  request: () => () => undefined,
+  request: () => Effect.succeed([jsonBody(true), jsonBody(null)]),
+  notify: () => Effect.void,
+  startRequest: () => () => undefined,
   backlog: () => 0,
-  pause: () => undefined,
+  pauseReading: () => undefined,
   close: () => Effect.void,
   closed: Effect.never,
   maxBytes: () => Number.POSITIVE_INFINITY,
@@ -139,14 +139,14 @@ export const asked = Effect.fnUntraced(function* (
   servers: { readonly [name: string]: Startable },
   configure: { readonly [name: string]: JsonObject } = {}
 ) {
-  let receive: Receive = () => Effect.succeed([])
+  let receive: MessageHandler = () => Effect.succeed([])
   const { computer } = yield* staged({
     servers,
     configure,
     transport: {
       connect: (options) =>
         Effect.sync(() => {
-          receive = options.receive
+          receive = options.onMessage
           return link
         })
     }

@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Deferred, Duration, Effect, Fiber, Ref, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { makeMemoryServer } from "../../../src/adapters/memory/MemoryMcp.ts"
-import { McpFailure } from "../../../src/application/ports/McpSession.ts"
+import { makeMemoryMcpServer } from "../../../src/adapters/memory/MemoryMcp.ts"
+import { McpSessionError } from "../../../src/application/ports/McpSession.ts"
 import { resource, tool } from "../../conformance/members.ts"
 import { counted, dead, staged, standing } from "./stage.ts"
 
@@ -14,7 +14,7 @@ const names = Effect.fnUntraced(function* (computer: Effect.Success<ReturnType<t
 describe("supervision", () => {
   it.effect("a server that ends loses its tools at once and comes back by itself", () =>
     Effect.gen(function* () {
-      const memory = yield* makeMemoryServer({ tools: [tool("t")] })
+      const memory = yield* makeMemoryMcpServer({ tools: [tool("t")] })
       const alpha = counted(memory)
       const { computer } = yield* staged({ servers: { alpha } })
       yield* letGo
@@ -32,7 +32,7 @@ describe("supervision", () => {
 
   it.effect("waits double up to a minute, give or take a fifth", () =>
     Effect.gen(function* () {
-      const alpha = counted(yield* makeMemoryServer())
+      const alpha = counted(yield* makeMemoryMcpServer())
       alpha.starts.failure = dead
       const { computer } = yield* staged({ servers: { alpha } })
       const waits: Array<number> = []
@@ -40,7 +40,7 @@ describe("supervision", () => {
         yield* letGo
         const state = (yield* computer.servers).get("alpha")
         const now = yield* Clock.currentTimeMillis
-        const wait = state?._tag === "BackingOff" ? state.until - now : 0
+        const wait = state?._tag === "BackingOff" ? state.retryAt - now : 0
         waits.push(wait)
         yield* TestClock.adjust(wait)
       }
@@ -52,7 +52,7 @@ describe("supervision", () => {
 
   it.effect("a session that lasted two minutes makes the waits short again", () =>
     Effect.gen(function* () {
-      const memory = yield* makeMemoryServer()
+      const memory = yield* makeMemoryMcpServer()
       const alpha = counted(memory)
       alpha.starts.failure = dead
       const { computer } = yield* staged({ servers: { alpha } })
@@ -65,14 +65,14 @@ describe("supervision", () => {
       yield* letGo
       const state = (yield* computer.servers).get("alpha")
       const now = yield* Clock.currentTimeMillis
-      assert.isTrue(state?._tag === "BackingOff" && state.until - now <= 600)
+      assert.isTrue(state?._tag === "BackingOff" && state.retryAt - now <= 600)
     })
   )
 
   it.effect("a server that asks for authorization is not tried again", () =>
     Effect.gen(function* () {
-      const alpha = counted(yield* makeMemoryServer())
-      alpha.starts.failure = new McpFailure({ kind: "unauthorized", message: "log in first" })
+      const alpha = counted(yield* makeMemoryMcpServer())
+      alpha.starts.failure = new McpSessionError({ reason: "unauthorized", message: "log in first" })
       const { computer } = yield* staged({ servers: { alpha } })
       yield* TestClock.adjust("1 hour")
       assert.deepStrictEqual((yield* computer.servers).get("alpha"), {
@@ -96,7 +96,7 @@ describe("supervision", () => {
   it.effect("a server that gives no sign of life is first degraded, then started again", () =>
     Effect.gen(function* () {
       const silent = yield* Ref.make(false)
-      const alpha = counted(yield* makeMemoryServer(), (session) => ({
+      const alpha = counted(yield* makeMemoryMcpServer(), (session) => ({
         ...session,
         ping: Effect.flatMap(Ref.get(silent), (isSilent) => (isSilent ? Effect.never : session.ping))
       }))
@@ -114,7 +114,7 @@ describe("supervision", () => {
   it.effect("a server may be silent while it works on a call", () =>
     Effect.gen(function* () {
       const go = yield* Deferred.make<void>()
-      const memory = yield* makeMemoryServer({
+      const memory = yield* makeMemoryMcpServer({
         tools: [tool("slow", () => Effect.as(Deferred.await(go), { content: [] }))]
       })
       const alpha = counted(memory, (session) => ({ ...session, ping: Effect.never }))
@@ -133,14 +133,14 @@ describe("supervision", () => {
   it.effect("a storm of changed lists is few listings, and the last one counts", () =>
     Effect.gen(function* () {
       let lists = 0
-      const memory = yield* makeMemoryServer({ tools: [tool("t0")] })
+      const memory = yield* makeMemoryMcpServer({ tools: [tool("t0")] })
       const alpha = counted(memory, (session) => ({
         ...session,
         listTools: (cursor) => Effect.suspend(() => (lists++, session.listTools(cursor)))
       }))
       const { computer } = yield* staged({
         servers: { alpha },
-        settings: { changePause: Duration.millis(100) }
+        settings: { changeThrottle: Duration.millis(100) }
       })
       yield* letGo
       lists = 0
@@ -153,7 +153,7 @@ describe("supervision", () => {
 
   it.effect("windows are subscribed again after a server came back", () =>
     Effect.gen(function* () {
-      const memory = yield* makeMemoryServer({ resources: [resource("window://com.x.app/one")] })
+      const memory = yield* makeMemoryMcpServer({ resources: [resource("window://com.x.app/one")] })
       yield* staged({ servers: { alpha: memory } })
       yield* letGo
       assert.deepStrictEqual([...memory.subscriptions()], ["window://com.x.app/one"])
@@ -167,8 +167,8 @@ describe("supervision", () => {
 
   it.effect("a server whose resources cannot be listed is degraded and says why, its tools work", () =>
     Effect.gen(function* () {
-      const memory = yield* makeMemoryServer({ tools: [tool("t")] })
-      const failure = new McpFailure({ kind: "protocol", message: "no resources today" })
+      const memory = yield* makeMemoryMcpServer({ tools: [tool("t")] })
+      const failure = new McpSessionError({ reason: "protocol", message: "no resources today" })
       const alpha = counted(memory, (session) => ({ ...session, listResources: () => Effect.fail(failure) }))
       const { computer } = yield* staged({ servers: { alpha } })
       yield* letGo
@@ -180,7 +180,7 @@ describe("supervision", () => {
 
   it.effect("a server is stopped, started and restarted on request", () =>
     Effect.gen(function* () {
-      const alpha = counted(yield* makeMemoryServer({ tools: [tool("t")] }))
+      const alpha = counted(yield* makeMemoryMcpServer({ tools: [tool("t")] }))
       const { computer } = yield* staged({ servers: { alpha } })
       yield* letGo
       yield* computer.stop("alpha")
@@ -207,7 +207,7 @@ describe("supervision", () => {
 
   it.effect("a disabled server runs when it is started", () =>
     Effect.gen(function* () {
-      const alpha = counted(yield* makeMemoryServer())
+      const alpha = counted(yield* makeMemoryMcpServer())
       const { computer } = yield* staged({ servers: { alpha }, configure: { alpha: { disabled: true } } })
       yield* letGo
       assert.strictEqual(yield* standing(computer, "alpha"), "Stopped")
@@ -218,7 +218,7 @@ describe("supervision", () => {
 
   it.effect("a server whose session cannot be closed properly is started again all the same", () =>
     Effect.gen(function* () {
-      const memory = yield* makeMemoryServer()
+      const memory = yield* makeMemoryMcpServer()
       const alpha = counted({
         connect: Effect.andThen(
           Effect.addFinalizer(() => Effect.die("will not close")),
@@ -238,7 +238,7 @@ describe("supervision", () => {
       let isSlow = true
       let open = 0
       let most = 0
-      const memory = yield* makeMemoryServer()
+      const memory = yield* makeMemoryMcpServer()
       const connect = Effect.andThen(
         Effect.acquireRelease(
           Effect.sync(() => {
@@ -268,8 +268,8 @@ describe("supervision", () => {
 
   it.effect("a server that forbids us in is not tried again", () =>
     Effect.gen(function* () {
-      const alpha = counted(yield* makeMemoryServer())
-      alpha.starts.failure = new McpFailure({ kind: "forbidden", message: "not you" })
+      const alpha = counted(yield* makeMemoryMcpServer())
+      alpha.starts.failure = new McpSessionError({ reason: "forbidden", message: "not you" })
       const { computer } = yield* staged({ servers: { alpha } })
       yield* TestClock.adjust("1 hour")
       assert.deepStrictEqual([yield* standing(computer, "alpha"), alpha.starts.count], ["Failed", 1])
@@ -281,7 +281,7 @@ describe("supervision", () => {
       const isDead = yield* Ref.make(true)
       const whileAlive = <A, E>(effect: Effect.Effect<A, E>) =>
         Effect.flatMap(Ref.get(isDead), (dead) => (dead ? Effect.never : effect))
-      const memory = yield* makeMemoryServer({ tools: [tool("t")] })
+      const memory = yield* makeMemoryMcpServer({ tools: [tool("t")] })
       const alpha = counted(memory, (session) => ({
         ...session,
         ping: whileAlive(session.ping),
@@ -305,7 +305,7 @@ describe("supervision", () => {
 
   it.effect("a server that answers calls, if not pings, is alive while it is called", () =>
     Effect.gen(function* () {
-      const memory = yield* makeMemoryServer({
+      const memory = yield* makeMemoryMcpServer({
         tools: [tool("t", () => Effect.delay(Effect.succeed({ content: [] }), "4 seconds"))]
       })
       const alpha = counted(memory, (session) => ({ ...session, ping: Effect.never }))
@@ -319,8 +319,8 @@ describe("supervision", () => {
 
   it.effect("a server that does not know pings is alive", () =>
     Effect.gen(function* () {
-      const unknown = new McpFailure({ kind: "protocol", message: "method not found" })
-      const alpha = counted(yield* makeMemoryServer(), (session) => ({
+      const unknown = new McpSessionError({ reason: "protocol", message: "method not found" })
+      const alpha = counted(yield* makeMemoryMcpServer(), (session) => ({
         ...session,
         ping: Effect.fail(unknown)
       }))
@@ -332,7 +332,7 @@ describe("supervision", () => {
 
   it.effect("a session that gives less than was promised says what is missing", () =>
     Effect.gen(function* () {
-      const alpha = counted(yield* makeMemoryServer(), (session) => ({
+      const alpha = counted(yield* makeMemoryMcpServer(), (session) => ({
         ...session,
         degraded: Effect.succeed("no changes are told")
       }))
@@ -345,8 +345,8 @@ describe("supervision", () => {
 
   it.effect("the owner is warned of a tool whose name is taken", () =>
     Effect.gen(function* () {
-      const alpha = yield* makeMemoryServer({ tools: [tool("t")] })
-      const beta = yield* makeMemoryServer({ tools: [tool("t")] })
+      const alpha = yield* makeMemoryMcpServer({ tools: [tool("t")] })
+      const beta = yield* makeMemoryMcpServer({ tools: [tool("t")] })
       const { logs } = yield* staged({ servers: { alpha, beta } })
       yield* letGo
       assert.lengthOf(
@@ -359,7 +359,7 @@ describe("supervision", () => {
   it.effect("what a server that is being stopped offered is gone before its session is closed", () =>
     Effect.gen(function* () {
       let isSlow = true
-      const memory = yield* makeMemoryServer({ tools: [tool("t")] })
+      const memory = yield* makeMemoryMcpServer({ tools: [tool("t")] })
       const connect = Effect.andThen(
         Effect.addFinalizer(() => Effect.sleep(isSlow ? "10 seconds" : 0)),
         memory.connect
@@ -377,7 +377,7 @@ describe("supervision", () => {
 
   it.effect("a window that only looking has found is subscribed, too", () =>
     Effect.gen(function* () {
-      const memory = yield* makeMemoryServer({ resources: [resource("window://com.x.app/one")] })
+      const memory = yield* makeMemoryMcpServer({ resources: [resource("window://com.x.app/one")] })
       const quiet = counted(memory, (session) => ({
         ...session,
         watch: (wanted) => session.watch({ ...wanted, resources: false })
@@ -395,18 +395,18 @@ describe("supervision", () => {
   it.effect("a subscription that works at the second attempt makes the server well again", () =>
     Effect.gen(function* () {
       let refusals = 1
-      const memory = yield* makeMemoryServer({ resources: [resource("window://com.x.app/one")] })
+      const memory = yield* makeMemoryMcpServer({ resources: [resource("window://com.x.app/one")] })
       const alpha = counted(memory, (session) => ({
         ...session,
         watch: (wanted) =>
           wanted.uris.length > 0 && refusals-- > 0
-            ? Effect.fail(new McpFailure({ kind: "protocol", message: "not now" }))
+            ? Effect.fail(new McpSessionError({ reason: "protocol", message: "not now" }))
             : session.watch(wanted)
       }))
       const { computer } = yield* staged({ servers: { alpha } })
       yield* letGo
       assert.strictEqual(yield* standing(computer, "alpha"), "Degraded")
-      yield* memory.tell({ _tag: "ResourcesChanged" })
+      yield* memory.notify({ _tag: "ResourcesChanged" })
       yield* letGo
       assert.strictEqual(yield* standing(computer, "alpha"), "Ready")
     })
@@ -414,12 +414,12 @@ describe("supervision", () => {
 
   it.effect("a window that cannot be subscribed is no trouble any more once it is gone", () =>
     Effect.gen(function* () {
-      const memory = yield* makeMemoryServer({ resources: [resource("window://com.x.app/one")] })
+      const memory = yield* makeMemoryMcpServer({ resources: [resource("window://com.x.app/one")] })
       const alpha = counted(memory, (session) => ({
         ...session,
         watch: (wanted) =>
           wanted.uris.length > 0
-            ? Effect.fail(new McpFailure({ kind: "protocol", message: "never" }))
+            ? Effect.fail(new McpSessionError({ reason: "protocol", message: "never" }))
             : session.watch(wanted)
       }))
       const { computer } = yield* staged({ servers: { alpha } })
@@ -434,7 +434,7 @@ describe("supervision", () => {
   it.effect("a listing that never ends is given up, and the next one counts", () =>
     Effect.gen(function* () {
       let hangs = false
-      const memory = yield* makeMemoryServer({ tools: [tool("one")] })
+      const memory = yield* makeMemoryMcpServer({ tools: [tool("one")] })
       const alpha = counted(memory, (session) => ({
         ...session,
         listTools: (cursor) => Effect.suspend(() => (hangs ? Effect.never : session.listTools(cursor)))
@@ -469,7 +469,7 @@ describe("supervision", () => {
 
   it.effect("looking at the desktop changes nothing for those who watch", () =>
     Effect.gen(function* () {
-      const memory = yield* makeMemoryServer({ resources: [resource("window://com.x.app/one")] })
+      const memory = yield* makeMemoryMcpServer({ resources: [resource("window://com.x.app/one")] })
       const { computer } = yield* staged({ servers: { alpha: memory } })
       yield* letGo
       let seen = 0
@@ -485,7 +485,7 @@ describe("supervision", () => {
   it.effect("a window that is listed twice shows once", () =>
     Effect.gen(function* () {
       const window = resource("window://com.x.app/one")
-      const memory = yield* makeMemoryServer({ resources: [window, window] })
+      const memory = yield* makeMemoryMcpServer({ resources: [window, window] })
       const { computer } = yield* staged({ servers: { alpha: memory } })
       yield* letGo
       assert.lengthOf(yield* computer.desktop({}), 1)
@@ -494,7 +494,7 @@ describe("supervision", () => {
 
   it.effect("everybody who looks sees every state a server goes through", () =>
     Effect.gen(function* () {
-      const memory = yield* makeMemoryServer()
+      const memory = yield* makeMemoryMcpServer()
       const { computer } = yield* staged({ servers: { alpha: memory } })
       const seen: Array<string | undefined> = []
       yield* Effect.forkScoped(

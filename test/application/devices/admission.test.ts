@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Logger, Redacted, Result, type Scope } from "effect"
 import { TestClock } from "effect/testing"
-import { byToken, byTokens } from "../../../src/adapters/node/deviceTokens.ts"
-import { DeviceRefused } from "../../../src/application/devices/Authentication.ts"
+import { authenticateByToken, authenticateByTokens } from "../../../src/adapters/node/deviceTokens.ts"
+import { DeviceRejected } from "../../../src/application/devices/Authentication.ts"
 import { encodeFrame } from "../../../src/domain/devices/encode.ts"
 import { makeGateway, registration, until } from "./world.ts"
 
@@ -21,7 +21,7 @@ const authFrame = (text: string) =>
 const hasDevices = (gateway: Gateway, expected: string) =>
   until(Effect.map(names(gateway), (found) => found === expected))
 
-const guarded = makeGateway({ authenticate: byToken(Redacted.make("s3cret")) })
+const guarded = makeGateway({ authenticate: authenticateByToken(Redacted.make("s3cret")) })
 
 describe("a device at the door", () => {
   scoped(
@@ -50,7 +50,10 @@ describe("a device at the door", () => {
     "is refused when it shows nothing, even where nothing is what was set",
     Effect.gen(function* () {
       const nothing = Redacted.make("")
-      for (const authenticate of [byToken(nothing), byTokens(new Map([["lamp", nothing]]))]) {
+      for (const authenticate of [
+        authenticateByToken(nothing),
+        authenticateByTokens(new Map([["lamp", nothing]]))
+      ]) {
         const device = yield* (yield* makeGateway({ authenticate })).newDevice
         yield* device.frame("auth", "##name:lamp", "00000000")
         assert.deepStrictEqual(yield* device.rest, ["##ERROR:the token is not valid"])
@@ -134,7 +137,7 @@ describe("a device at the door", () => {
         authenticate: () =>
           Effect.suspend(() => {
             guesses++
-            return new DeviceRefused({ message: "no" })
+            return new DeviceRejected({ message: "no" })
           })
       })
       const device = yield* gateway.newDevice
@@ -169,7 +172,7 @@ describe("a device at the door", () => {
         ["lamp", Redacted.make("one")],
         ["door", Redacted.make("two")]
       ])
-      const gateway = yield* makeGateway({ authenticate: byTokens(tokens) })
+      const gateway = yield* makeGateway({ authenticate: authenticateByTokens(tokens) })
       const device = yield* gateway.newDevice
       yield* device.frame("auth", "two##name:lamp", "00000000")
       yield* hasDevices(gateway, "door")
@@ -269,7 +272,7 @@ describe("a device at the door", () => {
   scoped(
     "is closed at once when there are as many as there may be",
     Effect.gen(function* () {
-      const gateway = yield* makeGateway({ limits: { mostDevices: 1 } })
+      const gateway = yield* makeGateway({ limits: { maxDevices: 1 } })
       const first = yield* gateway.newDevice
       yield* first.frame("auth", "##name:lamp", "00000000")
       yield* hasDevices(gateway, "lamp")

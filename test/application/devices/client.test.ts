@@ -15,14 +15,14 @@ import {
 import { TestClock } from "effect/testing"
 import * as AjvValidator from "../../../src/adapters/ajv/AjvValidator.ts"
 import * as MemoryBytes from "../../../src/adapters/memory/MemoryBytes.ts"
-import { makeMemoryServer, type MemoryTool } from "../../../src/adapters/memory/MemoryMcp.ts"
+import { makeMemoryMcpServer, type MemoryTool } from "../../../src/adapters/memory/MemoryMcp.ts"
 import {
   connectDevice,
   type DeviceClientOptions,
   type DeviceStatus
 } from "../../../src/application/devices/DeviceClient.ts"
 import { ByteListener } from "../../../src/application/ports/ByteLink.ts"
-import { messageOf } from "../../../src/domain/devices/messages.ts"
+import { makeDeviceMessage } from "../../../src/domain/devices/messages.ts"
 import { playRaw, type RawPeer, until } from "./world.ts"
 
 const scoped = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
@@ -34,7 +34,7 @@ const tool = (
   name: string,
   run: MemoryTool["run"] = (args) => Effect.succeed(text(JSON.stringify(args)))
 ) => ({
-  listed: {
+  definition: {
     name,
     description: `does ${name}`,
     inputSchema: { type: "object", properties: { n: { type: "integer" } }, required: [] }
@@ -54,7 +54,7 @@ const makeDevice = Effect.fnUntraced(function* (
   let scope = yield* Scope.fork(owner)
   const open = Effect.gen(function* () {
     scope = yield* Scope.fork(owner)
-    yield* listen({ host: "127.0.0.1", port: 7, mostLinks: 10 }, (link) =>
+    yield* listen({ host: "127.0.0.1", port: 7, maxConnections: 10 }, (link) =>
       Effect.scoped(
         Effect.andThen(
           Effect.flatMap(playRaw(link), (peer) => Queue.offer(connections, peer)),
@@ -64,7 +64,7 @@ const makeDevice = Effect.fnUntraced(function* (
     ).pipe(Effect.orDie, Scope.provide(scope))
   })
   const close = Effect.suspend(() => Scope.close(scope, Exit.void))
-  const mcp = yield* makeMemoryServer({ tools })
+  const mcp = yield* makeMemoryMcpServer({ tools })
   const session = yield* mcp.connect
   const connecting = connectDevice(session, { host: "127.0.0.1", port: 7, ...options }).pipe(
     Effect.provideContext(context)
@@ -87,7 +87,7 @@ const registered = (server: RawPeer) =>
 
 /** Calls a service, and gives the outcome. */
 const call = Effect.fnUntraced(function* (server: RawPeer, method: string, params: object = {}, id = "c1") {
-  yield* server.message(messageOf.call(id, method, { ...params }))
+  yield* server.message(makeDeviceMessage.call(id, method, { ...params }))
   const message = yield* server.nextMessage
   return message._tag === "Result" ? { id: message.callId, ...message.outcome } : message
 })
@@ -103,7 +103,7 @@ describe("a device", () => {
       const message = yield* server.nextMessage
       assert.deepStrictEqual(message._tag === "Register" && message.definitions["on"], {
         description: "does on",
-        parameters: tool("on").listed.inputSchema
+        parameters: tool("on").definition.inputSchema
       })
       assert.deepStrictEqual(yield* call(server, "on", { n: 3 }), {
         id: "c1",
@@ -121,7 +121,7 @@ describe("a device", () => {
       yield* start
       const server = yield* next
       yield* server.next
-      yield* server.frame("mcp", JSON.stringify(messageOf.call("c", "on", {})), "talk42")
+      yield* server.frame("mcp", JSON.stringify(makeDeviceMessage.call("c", "on", {})), "talk42")
       assert.strictEqual((yield* server.next).task, "talk42")
     })
   )
@@ -163,14 +163,14 @@ describe("a device", () => {
           Effect.as(Deferred.await(gate), text("done"))
         )
       )
-      const { next, open, start } = yield* makeDevice([slow, tool("quick")], { limits: { mostCalls: 2 } })
+      const { next, open, start } = yield* makeDevice([slow, tool("quick")], { limits: { maxCalls: 2 } })
       yield* open
       yield* start
       const server = yield* next
       yield* server.next
-      yield* server.message(messageOf.call("c1", "slow", {}))
-      yield* server.message(messageOf.call("c1", "slow", {}))
-      yield* server.message(messageOf.call("c2", "slow", {}))
+      yield* server.message(makeDeviceMessage.call("c1", "slow", {}))
+      yield* server.message(makeDeviceMessage.call("c1", "slow", {}))
+      yield* server.message(makeDeviceMessage.call("c2", "slow", {}))
       assert.deepStrictEqual(yield* call(server, "quick", {}, "c3"), {
         id: "c3",
         success: false,
@@ -189,7 +189,7 @@ describe("a device", () => {
     "ends a call that takes too long",
     Effect.gen(function* () {
       const { next, open, start } = yield* makeDevice([tool("slow", () => Effect.never)], {
-        heartbeat: Duration.hours(1)
+        heartbeatInterval: Duration.hours(1)
       })
       yield* open
       yield* start
@@ -210,7 +210,7 @@ describe("a device", () => {
     "says so when a result is too large to be sent",
     Effect.gen(function* () {
       const large = tool("large", () => Effect.succeed(text("x".repeat(2000))))
-      const { next, open, start } = yield* makeDevice([large], { limits: { largest: 1000 } })
+      const { next, open, start } = yield* makeDevice([large], { limits: { maxPayloadBytes: 1000 } })
       yield* open
       yield* start
       const server = yield* next
@@ -347,7 +347,7 @@ describe("a device", () => {
       yield* start
       const server = yield* next
       yield* server.next
-      yield* server.message(messageOf.call("c", "slow", {}))
+      yield* server.message(makeDeviceMessage.call("c", "slow", {}))
       yield* Effect.yieldNow
       yield* TestClock.adjust("1 second")
       yield* Effect.forkScoped(close)

@@ -3,7 +3,7 @@ import { Context, Effect, Fiber, Logger, Result, type Scope, Stream } from "effe
 import { TestClock } from "effect/testing"
 import { ByteConnector } from "../../../src/application/ports/ByteLink.ts"
 import { encodeFrame, encodeJson } from "../../../src/domain/devices/encode.ts"
-import { messageOf } from "../../../src/domain/devices/messages.ts"
+import { makeDeviceMessage } from "../../../src/domain/devices/messages.ts"
 import { makeGateway, plain, registration, type RawPeer, until } from "./world.ts"
 
 type Gateway = Effect.Success<ReturnType<typeof makeGateway>>
@@ -26,7 +26,7 @@ const answerNext = Effect.fnUntraced(function* (device: RawPeer, data: unknown) 
   const call = yield* device.nextMessage
   assert.strictEqual(call._tag, "Call")
   if (call._tag !== "Call") return yield* Effect.die("no call")
-  yield* device.message(messageOf.result(call.callId, { success: true, data }))
+  yield* device.message(makeDeviceMessage.result(call.callId, { success: true, data }))
   return call
 })
 
@@ -70,7 +70,7 @@ describe("a gateway", () => {
       for (const call of asked.reverse()) {
         if (call._tag !== "Call") continue
         yield* device.message(
-          messageOf.result(call.callId, { success: true, data: `got ${String(call.params["n"])}` })
+          makeDeviceMessage.result(call.callId, { success: true, data: `got ${String(call.params["n"])}` })
         )
       }
       assert.deepStrictEqual(yield* Fiber.join(calls), [said("got 1"), said("got 2")])
@@ -84,10 +84,10 @@ describe("a gateway", () => {
       const device = yield* gateway.newDevice
       yield* device.message(registration("a"))
       yield* hasTools(gateway, "device-1__a")
-      yield* device.message(messageOf.result("never asked", { success: true, data: 0 }))
+      yield* device.message(makeDeviceMessage.result("never asked", { success: true, data: 0 }))
       const first = yield* Effect.forkChild(gateway.session.callTool("device-1__a", {}))
       const { callId } = yield* answerNext(device, "one")
-      yield* device.message(messageOf.result(callId, { success: true, data: "two" }))
+      yield* device.message(makeDeviceMessage.result(callId, { success: true, data: "two" }))
       assert.deepStrictEqual(yield* Fiber.join(first), said("one"))
       const late = yield* Effect.forkChild(gateway.session.callTool("device-1__a", {}))
       const call = yield* device.nextMessage
@@ -97,7 +97,7 @@ describe("a gateway", () => {
         isFailure("Service 'a' of device 'device-1' did not answer within 30 seconds")
       )
       if (call._tag === "Call")
-        yield* device.message(messageOf.result(call.callId, { success: true, data: 1 }))
+        yield* device.message(makeDeviceMessage.result(call.callId, { success: true, data: 1 }))
       const next = yield* Effect.forkChild(gateway.session.callTool("device-1__a", {}))
       yield* answerNext(device, "three")
       assert.deepStrictEqual(yield* Fiber.join(next), said("three"))
@@ -107,7 +107,7 @@ describe("a gateway", () => {
   scoped(
     "giving a call up frees its place, and its result is dropped",
     Effect.gen(function* () {
-      const gateway = yield* makeGateway({ limits: { mostCalls: 1 } })
+      const gateway = yield* makeGateway({ limits: { maxCalls: 1 } })
       const device = yield* gateway.newDevice
       yield* device.message(registration("a"))
       yield* hasTools(gateway, "device-1__a")
@@ -120,7 +120,7 @@ describe("a gateway", () => {
       yield* Fiber.interrupt(first)
       const second = yield* Effect.forkChild(gateway.session.callTool("device-1__a", {}))
       if (given._tag === "Call")
-        yield* device.message(messageOf.result(given.callId, { success: true, data: 1 }))
+        yield* device.message(makeDeviceMessage.result(given.callId, { success: true, data: 1 }))
       yield* answerNext(device, "mine")
       assert.deepStrictEqual(yield* Fiber.join(second), said("mine"))
     })
@@ -129,7 +129,7 @@ describe("a gateway", () => {
   scoped(
     "a device that takes nothing is given no more than it may have calls, however many are given up",
     Effect.gen(function* () {
-      const gateway = yield* makeGateway({ limits: { mostCalls: 2 } })
+      const gateway = yield* makeGateway({ limits: { maxCalls: 2 } })
       const { connect } = Context.get(gateway.bytes, ByteConnector)
       const link = yield* connect({ host: "127.0.0.1", port: 7 })
       const frame = { type: "mcp", task: "", sequence: 0, payload: encodeJson(registration("a")) } as const
@@ -188,7 +188,7 @@ describe("a gateway", () => {
         properties: { level: { type: "integer", minimum: 0 } },
         required: ["level"]
       }
-      yield* device.message(messageOf.register(new Map([["dim", { description: "", parameters }]])))
+      yield* device.message(makeDeviceMessage.register(new Map([["dim", { description: "", parameters }]])))
       yield* hasTools(gateway, "device-1__dim")
       const wrong = yield* gateway.session.callTool("device-1__dim", { level: "high" })
       assert.deepStrictEqual(
@@ -208,7 +208,7 @@ describe("a gateway", () => {
     Effect.gen(function* () {
       const { session } = yield* makeGateway()
       const failure = yield* Effect.flip(session.callTool("lamp__on", {}))
-      assert.deepStrictEqual([failure.kind, failure.code], ["protocol", -32602])
+      assert.deepStrictEqual([failure.reason, failure.code], ["protocol", -32602])
     })
   )
 
@@ -222,7 +222,7 @@ describe("a gateway", () => {
       const call = yield* Effect.forkChild(gateway.session.callTool("device-1__a", {}))
       const asked = yield* device.nextMessage
       if (asked._tag === "Call") {
-        yield* device.message(messageOf.result(asked.callId, { success: false, error: "out of oil" }))
+        yield* device.message(makeDeviceMessage.result(asked.callId, { success: false, error: "out of oil" }))
       }
       assert.deepStrictEqual(yield* Fiber.join(call), isFailure("out of oil"))
     })
@@ -264,7 +264,7 @@ describe("a gateway", () => {
       yield* device.message(registration("b", "c"))
       yield* hasTools(gateway, "device-1__b", "device-1__c")
       if (call._tag === "Call")
-        yield* device.message(messageOf.result(call.callId, { success: true, data: "x" }))
+        yield* device.message(makeDeviceMessage.result(call.callId, { success: true, data: "x" }))
       assert.deepStrictEqual(yield* Fiber.join(running), said("x"))
       yield* device.message(registration())
       yield* hasTools(gateway)
@@ -368,7 +368,7 @@ describe("a gateway", () => {
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
       const device = yield* gateway.newDevice
-      yield* device.message(messageOf.call("c", "open_the_door", {}))
+      yield* device.message(makeDeviceMessage.call("c", "open_the_door", {}))
       assert.deepStrictEqual(yield* device.nextMessage, {
         _tag: "Result",
         callId: "c",
@@ -380,7 +380,7 @@ describe("a gateway", () => {
   scoped(
     "a registration is acknowledged where that is switched on",
     Effect.gen(function* () {
-      const gateway = yield* makeGateway({ acknowledge: true })
+      const gateway = yield* makeGateway({ acknowledgeRegistration: true })
       const device = yield* gateway.newDevice
       yield* device.frame(
         "mcp",
@@ -395,7 +395,7 @@ describe("a gateway", () => {
   scoped(
     "a registration with more faults than a message can hold is acknowledged, too",
     Effect.gen(function* () {
-      const gateway = yield* makeGateway({ acknowledge: true, limits: { largest: 5000 } })
+      const gateway = yield* makeGateway({ acknowledgeRegistration: true, limits: { maxPayloadBytes: 5000 } })
       const device = yield* gateway.newDevice
       const bad = Object.fromEntries(Array.from({ length: 400 }, (_, index) => [`s${index}`, 3]))
       yield* device.message({ type: "register", data: { services: { good: plain, ...bad } } })
@@ -455,7 +455,7 @@ describe("a gateway", () => {
   scoped(
     "frames that are too large cost nothing, the third within a minute the connection",
     Effect.gen(function* () {
-      const gateway = yield* makeGateway({ limits: { largest: 1000 } })
+      const gateway = yield* makeGateway({ limits: { maxPayloadBytes: 1000 } })
       const device = yield* gateway.newDevice
       const large = new TextEncoder().encode(`##START\u0006mcp000010000"${"x".repeat(2000)}"##END`)
       yield* device.bytes(large)
@@ -501,8 +501,8 @@ describe("a gateway", () => {
       const device = yield* gateway.newDevice
       yield* device.message(registration("on"))
       yield* hasTools(gateway, "device-1__on")
-      assert.isUndefined(yield* gateway.device("lamp"))
-      const session = yield* gateway.device("device-1")
+      assert.isUndefined(yield* gateway.deviceSession("lamp"))
+      const session = yield* gateway.deviceSession("device-1")
       if (session === undefined) return yield* Effect.die("no session")
       assert.deepStrictEqual(
         (yield* session.listTools()).items.map(({ name }) => name),
@@ -513,8 +513,8 @@ describe("a gateway", () => {
       assert.deepStrictEqual(yield* Fiber.join(call), said("ok"))
       yield* session.ping
       yield* device.hangUp
-      assert.strictEqual((yield* session.ended).kind, "closed")
-      assert.strictEqual((yield* Effect.flip(session.ping)).kind, "closed")
+      assert.strictEqual((yield* session.closed).reason, "closed")
+      assert.strictEqual((yield* Effect.flip(session.ping)).reason, "closed")
     })
   )
 })

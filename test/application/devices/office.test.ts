@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Fiber } from "effect"
-import { messageOf } from "../../../src/domain/devices/messages.ts"
+import { makeDeviceMessage } from "../../../src/domain/devices/messages.ts"
 import { agentUnderTest } from "../../conformance/members.ts"
-import { makeComputer, makePlace, patience } from "../../main/computers.ts"
+import { makeComputer, makePlace, testTimeout } from "../../main/computers.ts"
 import { makeGateway, registration, until } from "./world.ts"
 
 describe("a Computer that drives the devices of a gateway in its own process", () => {
@@ -25,7 +25,7 @@ describe("a Computer that drives the devices of a gateway in its own process", (
             {
               office: "home",
               sessions: { devices: gateway.session },
-              settings: { startupPatience: patience }
+              settings: { startupTimeout: testTimeout }
             }
           )
           const agent = yield* agentUnderTest(place, { office: "home" })
@@ -41,12 +41,12 @@ describe("a Computer that drives the devices of a gateway in its own process", (
           const call = yield* Effect.forkChild(agent.callTool({ computer: "pc-1", tool: "lamp__on" }))
           const asked = yield* lamp.nextMessage
           if (asked._tag === "Call")
-            yield* lamp.message(messageOf.result(asked.callId, { success: true, data: "bright" }))
+            yield* lamp.message(makeDeviceMessage.result(asked.callId, { success: true, data: "bright" }))
           assert.deepStrictEqual((yield* Fiber.join(call)).content, [{ type: "text", text: "bright" }])
           yield* lamp.hangUp
           yield* until(Effect.map(tools, (names) => names === ""))
         })
       ),
-    Duration.toMillis(patience)
+    Duration.toMillis(testTimeout)
   )
 })

@@ -4,12 +4,16 @@ import * as AjvValidator from "../../../src/adapters/ajv/AjvValidator.ts"
 import * as MemoryBytes from "../../../src/adapters/memory/MemoryBytes.ts"
 import { DeviceGateway, type DeviceGatewayOptions } from "../../../src/application/devices/DeviceGateway.ts"
 import { ByteConnector, type ByteLink } from "../../../src/application/ports/ByteLink.ts"
-import type { McpFailure } from "../../../src/application/ports/McpSession.ts"
-import { initialDecoder, step } from "../../../src/domain/devices/decoder.ts"
+import type { McpSessionError } from "../../../src/application/ports/McpSession.ts"
+import { initialDecoderState, decodeChunk } from "../../../src/domain/devices/decoder.ts"
 import { encodeFrame, encodeJson } from "../../../src/domain/devices/encode.ts"
 import type { Frame, FrameType } from "../../../src/domain/devices/frame.ts"
-import { type DeviceMessage, messageOf, readMessage } from "../../../src/domain/devices/messages.ts"
-import { decodeUtf8Leniently, encodeUtf8 } from "../../../src/domain/utf8.ts"
+import {
+  type DeviceMessage,
+  makeDeviceMessage,
+  decodeDeviceMessage
+} from "../../../src/domain/devices/messages.ts"
+import { decodeUtf8Lossy, encodeUtf8 } from "../../../src/domain/utf8.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
 
 /** A peer that a test plays by hand, frame by frame. */
@@ -34,10 +38,10 @@ export const playRaw = Effect.fnUntraced(function* (
 ): Effect.fn.Return<RawPeer, never, Scope.Scope> {
   const frames = yield* Queue.unbounded<Frame>()
   const over = yield* Deferred.make<void>()
-  let state = initialDecoder()
+  let state = initialDecoderState()
   yield* link.bytes.pipe(
     Stream.runForEach((chunk) => {
-      const [next, events] = step(state, chunk)
+      const [next, events] = decodeChunk(state, chunk)
       state = next
       return Queue.offerAll(
         frames,
@@ -49,7 +53,7 @@ export const playRaw = Effect.fnUntraced(function* (
   )
   const bytes = (some: Uint8Array) => Effect.ignore(link.send(some))
   const send = (frame: Frame) => bytes(Result.getOrThrow(encodeFrame(frame)))
-  const textOf = ({ payload }: Frame) => decodeUtf8Leniently(payload)
+  const textOf = ({ payload }: Frame) => decodeUtf8Lossy(payload)
   const next = Effect.raceFirst(
     Queue.take(frames),
     Effect.andThen(Deferred.await(over), Effect.flatMap(Queue.poll(frames), Effect.fromOption))
@@ -64,7 +68,7 @@ export const playRaw = Effect.fnUntraced(function* (
     nextText: Effect.map(next, textOf),
     nextMessage: Effect.map(next, ({ payload, type }) => {
       assert.strictEqual(type, "mcp")
-      return Result.getOrThrow(readMessage(payload))
+      return Result.getOrThrow(decodeDeviceMessage(payload))
     }),
     rest: Effect.andThen(
       Deferred.await(over),
@@ -97,10 +101,10 @@ export const plain = { description: "does it", parameters: { type: "object", pro
 
 /** A registration of services without parameters. */
 export const registration = (...names: ReadonlyArray<string>): JsonObject =>
-  messageOf.register(new Map(names.map((name) => [name, plain])))
+  makeDeviceMessage.register(new Map(names.map((name) => [name, plain])))
 
 /** Waits, without the clock moving, until this holds. */
-export const until = (holds: Effect.Effect<boolean, McpFailure>): Effect.Effect<void> =>
+export const until = (holds: Effect.Effect<boolean, McpSessionError>): Effect.Effect<void> =>
   Effect.flatMap(Effect.orDie(holds), (yes) =>
     yes ? Effect.void : Effect.andThen(Effect.yieldNow, until(holds))
   )

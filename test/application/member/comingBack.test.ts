@@ -5,8 +5,8 @@ import * as MemoryCluster from "../../../src/adapters/memory/MemoryCluster.ts"
 import * as MemoryTransport from "../../../src/adapters/memory/MemoryTransport.ts"
 import { joinOffice } from "../../../src/application/member/OfficeMember.ts"
 import {
-  AdmissionRefused,
-  type ConnectFailed,
+  AdmissionRejected,
+  type ConnectError,
   type Link,
   TransportClient,
   Unreachable
@@ -15,7 +15,7 @@ import { Limits } from "../../../src/application/server/Limits.ts"
 import { Server } from "../../../src/application/server/Server.ts"
 
 const quiet = () => ({
-  receive: () => Effect.succeed([]),
+  onMessage: () => Effect.succeed([]),
   onJoined: Effect.void,
   onLost: () => Effect.void
 })
@@ -25,7 +25,7 @@ type Transport = TransportClient["Service"]
 /** How somebody joins: what is left out is as in most tests. */
 interface Joining {
   readonly office?: string
-  readonly patient?: boolean
+  readonly retryInitialConnect?: boolean
   readonly through?: (transport: Transport) => Transport
 }
 
@@ -51,8 +51,8 @@ const place = Effect.gen(function* () {
     connect: (request) =>
       Effect.tap(connect(request), (link) => Queue.offer(links, { link, instance: request.auth["instance"] }))
   })
-  const join = (name: string, { office = "O", patient = false, through = same }: Joining = {}) =>
-    joinOffice({ role: "computer", office, name, patient }, quiet).pipe(
+  const join = (name: string, { office = "O", retryInitialConnect = false, through = same }: Joining = {}) =>
+    joinOffice({ role: "computer", office, name, retryInitialConnect }, quiet).pipe(
       Effect.provideService(TransportClient, through(watched))
     )
   return { join, links }
@@ -88,7 +88,9 @@ describe("a member whose first join is refused", () => {
   it.effect("for a reason that passes goes on trying, if it is patient", () =>
     Effect.gen(function* () {
       const { join, leave } = yield* crowded
-      const joining = yield* Effect.forkChild(join("one", { patient: true }), { startImmediately: true })
+      const joining = yield* Effect.forkChild(join("one", { retryInitialConnect: true }), {
+        startImmediately: true
+      })
       yield* TestClock.adjust("10 minutes")
       assert.isUndefined(joining.pollUnsafe())
       yield* leave
@@ -101,9 +103,9 @@ describe("a member whose first join is refused", () => {
   it.effect("for a reason that passes fails at once, if it is not", () =>
     Effect.gen(function* () {
       const { join } = yield* crowded
-      const refused = yield* Effect.flip(join("one"))
-      assert.strictEqual(refused._tag, "JoinRefused")
-      assert.strictEqual(refused.message, "The Server has as many rooms as it may, try again")
+      const error = yield* Effect.flip(join("one"))
+      assert.strictEqual(error._tag, "JoinRefused")
+      assert.strictEqual(error.message, "The Server has as many rooms as it may, try again")
     })
   )
 
@@ -111,16 +113,16 @@ describe("a member whose first join is refused", () => {
     Effect.gen(function* () {
       const { join } = yield* place
       yield* join("one")
-      const refused = yield* Effect.flip(join("one", { patient: true }))
-      assert.strictEqual(refused._tag, "JoinRefused")
-      assert.include(refused.message, "already exists")
+      const error = yield* Effect.flip(join("one", { retryInitialConnect: true }))
+      assert.strictEqual(error._tag, "JoinRefused")
+      assert.include(error.message, "already exists")
     })
   )
 })
 
 describe("a member that comes back", () => {
   /** A transport that begins to fail like this when it is told to, and how often it was tried since. */
-  const failing = Effect.fnUntraced(function* (failure: ConnectFailed) {
+  const failing = Effect.fnUntraced(function* (failure: ConnectError) {
     const { join, links } = yield* place
     const tried = yield* Ref.make(0)
     const isAway = yield* Ref.make(false)
@@ -158,18 +160,18 @@ describe("a member that comes back", () => {
     })
   )
 
-  const refusals: ReadonlyArray<readonly [string, AdmissionRefused, "Joined" | "Ended"]> = [
+  const rejections: ReadonlyArray<readonly [string, AdmissionRejected, "Joined" | "Ended"]> = [
     [
       "does not give up where no Server is found for a while",
-      new AdmissionRefused({ code: 404, message: "No A2C-SMCP server is there" }),
+      new AdmissionRejected({ code: 404, message: "No A2C-SMCP server is there" }),
       "Joined"
     ],
-    ["gives up when it is not let in any more", new AdmissionRefused({ code: 401, message: "no" }), "Ended"]
+    ["gives up when it is not let in any more", new AdmissionRejected({ code: 401, message: "no" }), "Ended"]
   ]
-  for (const [title, refusal, end] of refusals) {
+  for (const [title, rejection, end] of rejections) {
     it.effect(title, () =>
       Effect.gen(function* () {
-        const { isAway, join, links } = yield* failing(refusal)
+        const { isAway, join, links } = yield* failing(rejection)
         const { status } = yield* join("one")
         yield* Ref.set(isAway, true)
         yield* (yield* Queue.take(links)).link.close("lost")

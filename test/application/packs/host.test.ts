@@ -2,18 +2,18 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Duration, Effect, Fiber, type Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { PackView } from "../../../src/application/packs/PackHost.ts"
-import { PackFailure } from "../../../src/application/ports/PackLoader.ts"
-import { entry, makeHost, offerOf } from "./world.ts"
+import { PackError } from "../../../src/application/ports/PackLoader.ts"
+import { entry, makeHost, manifestOf } from "./world.ts"
 
 const scoped = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
   it.effect(title, () => Effect.scoped(body))
 
 type Host = Effect.Success<ReturnType<typeof makeHost>>["host"]
 
-const spell = ({ name, status }: PackView): string =>
+const formatPack = ({ name, status }: PackView): string =>
   status._tag === "Failed" ? `${name} Failed: ${status.reason}` : `${name} ${status._tag}`
 
-const standing = ({ packs }: Host) => Effect.map(packs, (all) => all.map(spell))
+const standing = ({ packs }: Host) => Effect.map(packs, (all) => all.map(formatPack))
 
 /** Waits, without the clock moving, until the packs stand like this. */
 const stands = (host: Host, ...expected: ReadonlyArray<string>): Effect.Effect<void> =>
@@ -54,7 +54,7 @@ describe("a host of packs", () => {
     "a pack that cannot be used says why, and harms no other",
     Effect.gen(function* () {
       const { host, packs, put, unknown } = yield* makeHost()
-      packs.set("throws 1", { fault: "it threw: boom" })
+      packs.set("throws 1", { loadError: "it threw: boom" })
       unknown.add("nope@1")
       yield* put(
         entry("throws"),
@@ -214,7 +214,7 @@ describe("a host of packs", () => {
     "an edit that breaks a pack takes it away and says why, the next one brings it back",
     Effect.gen(function* () {
       const { host, packs, put } = yield* makeHost()
-      packs.set("lamp 2", { fault: "a syntax error" })
+      packs.set("lamp 2", { loadError: "a syntax error" })
       yield* put(entry("lamp"))
       yield* host.rescan
       yield* put(entry("lamp", "2"))
@@ -245,7 +245,7 @@ describe("a host of packs", () => {
     "two packs of one name, one endpoint or one tool are told apart, and say so",
     Effect.gen(function* () {
       const { host, packs, put } = yield* makeHost()
-      packs.set("b 1", { offer: offerOf("a", "own") })
+      packs.set("b 1", { manifest: manifestOf("a", "own") })
       yield* put(entry("a"), entry("b"), { ...entry("a"), path: "/packs/a_tool.ts" })
       yield* host.rescan
       const [a, b, second] = yield* host.packs
@@ -282,7 +282,7 @@ describe("a host of packs", () => {
   scoped(
     "only so many calls of a pack run and wait",
     Effect.gen(function* () {
-      const { host, packs, put } = yield* makeHost({ limits: { concurrency: 1, queue: 1 } })
+      const { host, packs, put } = yield* makeHost({ limits: { concurrency: 1, maxQueued: 1 } })
       const gate = yield* Deferred.make<void>()
       packs.set("slow 1", { call: () => Effect.as(Deferred.await(gate), said("done")) })
       yield* put(entry("slow"), entry("other"))
@@ -305,7 +305,7 @@ describe("a host of packs", () => {
       const problems = [{ loc: ["body", "text"], msg: "Field required", type: "missing" }]
       packs.set("a 1", {
         call: () =>
-          Effect.fail(new PackFailure({ kind: "params", message: "The arguments do not fit", problems }))
+          Effect.fail(new PackError({ reason: "params", message: "The arguments do not fit", problems }))
       })
       yield* put(entry("a"))
       yield* host.rescan

@@ -1,27 +1,27 @@
 import { Context, Deferred, Effect, Layer, Queue, Result, type Scope, Stream } from "effect"
 import { PackHost, type PackHostOptions } from "../../../src/application/packs/PackHost.ts"
-import { type FoundEntry, PackFolders } from "../../../src/application/ports/PackFolders.ts"
-import { InstallFailed, PackInstaller } from "../../../src/application/ports/PackInstaller.ts"
+import { type PackFolderEntry, PackFolders } from "../../../src/application/ports/PackFolders.ts"
+import { PackInstallError, PackInstaller } from "../../../src/application/ports/PackInstaller.ts"
 import {
   type LoadedPack,
-  PackFailure,
+  PackError,
   PackLoader,
   type PackSource
 } from "../../../src/application/ports/PackLoader.ts"
-import type { PackOffer } from "../../../src/domain/packs/offer.ts"
+import type { PackManifest } from "../../../src/domain/packs/offer.ts"
 
 /** A pack that a test plays. */
 export interface FakePack {
-  readonly offer?: Partial<PackOffer>
+  readonly manifest?: Partial<PackManifest>
   readonly call?: LoadedPack["call"]
   /** Why it cannot be loaded. */
-  readonly fault?: string
+  readonly loadError?: string
   /** What it does before it is loaded. */
   readonly loading?: Effect.Effect<void>
 }
 
 /** An offer of these tools, each with its route. */
-export const offerOf = (...names: ReadonlyArray<string>): PackOffer => ({
+export const manifestOf = (...names: ReadonlyArray<string>): PackManifest => ({
   warnings: [],
   tools: names.map((name) => ({ name, description: `does ${name}`, inputSchema: { type: "object" } })),
   routes: names.map((name) => ({
@@ -34,7 +34,7 @@ export const offerOf = (...names: ReadonlyArray<string>): PackOffer => ({
 })
 
 /** A folder that may be a pack. */
-export const entry = (name: string, version = "1", config?: unknown): FoundEntry => ({
+export const entry = (name: string, version = "1", config?: unknown): PackFolderEntry => ({
   name,
   path: `/packs/${name}`,
   files: [`${name}_tool.ts`],
@@ -49,7 +49,7 @@ export const makeHost = Effect.fnUntraced(function* (
   {
     readonly host: PackHost["Service"]
     /** What lies in the folder now. */
-    readonly put: (...entries: ReadonlyArray<FoundEntry>) => Effect.Effect<void>
+    readonly put: (...entries: ReadonlyArray<PackFolderEntry>) => Effect.Effect<void>
     /** What code does, by the name and the version of its pack: `lamp 1`. */
     readonly packs: Map<string, FakePack>
     readonly installed: Array<string>
@@ -63,7 +63,7 @@ export const makeHost = Effect.fnUntraced(function* (
   never,
   Scope.Scope
 > {
-  let found: ReadonlyArray<FoundEntry> = []
+  let found: ReadonlyArray<PackFolderEntry> = []
   const changes = yield* Queue.unbounded<void>()
   const packs = new Map<string, FakePack>()
   const installed: Array<string> = []
@@ -73,18 +73,18 @@ export const makeHost = Effect.fnUntraced(function* (
 
   const load = Effect.fnUntraced(function* ({ name, version }: PackSource) {
     const key = `${name} ${version}`
-    const { call, fault, loading = Effect.void, offer } = packs.get(key) ?? {}
+    const { call, loadError, loading = Effect.void, manifest } = packs.get(key) ?? {}
     yield* loading
-    if (fault !== undefined) return yield* new PackFailure({ kind: "unusable", message: fault })
-    const ended = yield* Deferred.make<string>()
-    running.set(name, ended)
+    if (loadError !== undefined) return yield* new PackError({ reason: "unusable", message: loadError })
+    const exited = yield* Deferred.make<string>()
+    running.set(name, exited)
     log.push(`load ${key}`)
     yield* Effect.addFinalizer(() => Effect.sync(() => log.push(`close ${key}`)))
     const text = (value: string) => ({ content: [{ type: "text", text: value }] })
     return {
-      offer: { ...offerOf(name), ...offer },
+      manifest: { ...manifestOf(name), ...manifest },
       call: call ?? (({ args, tool }) => Effect.succeed(text(`${key} ${tool} ${JSON.stringify(args)}`))),
-      ended: Deferred.await(ended)
+      exited: Deferred.await(exited)
     }
   })
 
@@ -101,7 +101,8 @@ export const makeHost = Effect.fnUntraced(function* (
               Effect.suspend(() => {
                 const bad = wanted.find((one) => unknown.has(one))
                 if (wanted.includes("slow@1")) return Effect.never
-                if (bad !== undefined) return Effect.fail(new InstallFailed({ message: `no package ${bad}` }))
+                if (bad !== undefined)
+                  return Effect.fail(new PackInstallError({ message: `no package ${bad}` }))
                 installed.push(...wanted)
                 return Effect.void
               })
@@ -124,8 +125,8 @@ export const makeHost = Effect.fnUntraced(function* (
     log,
     crash: (pack) =>
       Effect.suspend(() => {
-        const ended = running.get(pack)
-        return ended === undefined ? Effect.void : Deferred.succeed(ended, "out of memory")
+        const exited = running.get(pack)
+        return exited === undefined ? Effect.void : Deferred.succeed(exited, "out of memory")
       })
   }
 })

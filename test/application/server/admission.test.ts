@@ -8,12 +8,12 @@ import * as Memory from "../../../src/adapters/memory/MemoryTransport.ts"
 import * as SocketIoClient from "../../../src/adapters/socketio/SocketIoClient.ts"
 import * as SocketIoServer from "../../../src/adapters/socketio/SocketIoServer.ts"
 import { joinOffice } from "../../../src/application/member/OfficeMember.ts"
-import { anybody, Authenticator, refusedFor } from "../../../src/application/ports/Authenticator.ts"
+import { allowAll, Authenticator, admissionRejected } from "../../../src/application/ports/Authenticator.ts"
 import { jsonBody } from "../../../src/application/ports/Body.ts"
 import { TransportClient } from "../../../src/application/ports/Transport.ts"
 import { Server } from "../../../src/application/server/Server.ts"
 import { isJsonObject } from "../../../src/domain/json.ts"
-import { everything, type Grants, type Identity } from "../../../src/domain/office/identity.ts"
+import { allGrants, type Grants, type Identity } from "../../../src/domain/office/identity.ts"
 import { PROTOCOL_VERSION } from "../../../src/domain/protocol/version.ts"
 
 /** Who may be whom: identities by the token that they show, taken back by {@link Guests.revoke}. */
@@ -21,7 +21,7 @@ interface Guests extends Authenticator {
   readonly revoke: (token: string) => Effect.Effect<void>
 }
 
-const guest = (subject: string, grants: Grants = everything, expiresAt?: number): Identity => ({
+const guest = (subject: string, grants: Grants = allGrants, expiresAt?: number): Identity => ({
   subject,
   grants,
   expiresAt
@@ -36,9 +36,9 @@ const guests = (known: { readonly [token: string]: Identity }) =>
         Effect.gen(function* () {
           const token = isJsonObject(auth) ? auth["token"] : undefined
           const found = (yield* Ref.get(left)).get(String(token))
-          return found ?? (yield* refusedFor("invalid_credentials", "The key is not valid"))
+          return found ?? (yield* admissionRejected("invalid_credentials", "The key is not valid"))
         }),
-      welcome: (identity) => [...Ref.getUnsafe(left).values()].includes(identity),
+      isStillValid: (identity) => [...Ref.getUnsafe(left).values()].includes(identity),
       changes: Stream.fromQueue(changes),
       revoke: (token) =>
         Effect.andThen(
@@ -67,7 +67,7 @@ const serve = Effect.fnUntraced(function* (authenticator: Authenticator) {
     transport.connect({
       version: PROTOCOL_VERSION,
       auth: { token, ...(role !== undefined && { role }) },
-      receive: () => Effect.succeed([])
+      onMessage: () => Effect.succeed([])
     })
   const join = (
     link: Effect.Success<ReturnType<typeof connect>>,
@@ -76,8 +76,8 @@ const serve = Effect.fnUntraced(function* (authenticator: Authenticator) {
     name: string
   ) =>
     Effect.map(
-      link.ask("server:join_office", jsonBody({ role, office_id: office, name }), Duration.seconds(5)),
-      (answer) => answer.map(({ head }) => Result.getOrThrow(head))
+      link.request("server:join_office", jsonBody({ role, office_id: office, name }), Duration.seconds(5)),
+      (reply) => reply.map(({ head }) => Result.getOrThrow(head))
     )
   return { connect, join, logs, transport, load: Context.get(context, Server).load }
 })
@@ -122,7 +122,7 @@ describe("connecting", () => {
 
   it.effect("is not for those whose time is over", () =>
     Effect.gen(function* () {
-      const { connect } = yield* serve(yield* guests({ old: guest("old", everything, 1000) }))
+      const { connect } = yield* serve(yield* guests({ old: guest("old", allGrants, 1000) }))
       yield* TestClock.adjust("1 second")
       assert.deepInclude<object>(yield* Effect.flip(connect("old")), {
         code: 401,
@@ -133,13 +133,13 @@ describe("connecting", () => {
 
   it.effect("does not hang on an authenticator that does", () =>
     Effect.gen(function* () {
-      const { connect, load } = yield* serve({ ...anybody, authenticate: () => Effect.never })
+      const { connect, load } = yield* serve({ ...allowAll, authenticate: () => Effect.never })
       const attempt = yield* Effect.forkChild(Effect.flip(connect("x")), { startImmediately: true })
       yield* TestClock.adjust("15 seconds")
       assert.deepInclude<object>(yield* Fiber.join(attempt), {
         code: 503,
         reason: "unavailable",
-        passing: true
+        retryable: true
       })
       assert.strictEqual(load().connections, 0)
     })
@@ -156,8 +156,8 @@ describe("joining", () => {
         ["computer", "ops", "desk", "'pc' may not join room 'ops'"],
         ["computer", "team", "root", "'pc' may not go by the name 'root'"]
       ] as const
-      for (const [role, office, name, why] of rows) {
-        assert.deepStrictEqual(yield* join(link, role, office, name), [false, why])
+      for (const [role, office, name, reason] of rows) {
+        assert.deepStrictEqual(yield* join(link, role, office, name), [false, reason])
       }
       assert.strictEqual(load().offices, 0)
       assert.deepStrictEqual(yield* join(link, "computer", "team-1", "desk"), [true, null])
@@ -170,7 +170,7 @@ describe("an identity that ends", () => {
     Effect.gen(function* () {
       const end = Duration.toMillis("2 hours")
       const world = yield* serve(
-        yield* guests({ short: guest("short", everything, end), long: guest("long") })
+        yield* guests({ short: guest("short", allGrants, end), long: guest("long") })
       )
       const short = yield* world.connect("short")
       const long = yield* world.connect("long")
@@ -236,7 +236,7 @@ describe("over Socket.IO", () => {
         transport.connect({
           version: PROTOCOL_VERSION,
           auth: { role: "agent" },
-          receive: () => Effect.succeed([])
+          onMessage: () => Effect.succeed([])
         })
       ).pipe(Effect.provide(client(options)))
     return { client, connect, load, url }
@@ -252,7 +252,7 @@ describe("over Socket.IO", () => {
           code: 401,
           reason: "invalid_credentials",
           message: "The key is not valid",
-          passing: false
+          retryable: false
         })
         yield* connect({ transports, token: "good" })
       }).pipe(Effect.scoped)
@@ -286,9 +286,9 @@ describe("over Socket.IO", () => {
 
   it.live("a Server that is broken, or a proxy that has too much to do, may let in later", () =>
     Effect.gen(function* () {
-      const broken = yield* live({ ...anybody, authenticate: () => Effect.die(new Error("a bug")) })
+      const broken = yield* live({ ...allowAll, authenticate: () => Effect.die(new Error("a bug")) })
       const here = yield* Effect.flip(broken.connect({}))
-      assert.deepInclude<object>(here, { _tag: "AdmissionRefused", code: 500, passing: true })
+      assert.deepInclude<object>(here, { _tag: "AdmissionRefused", code: 500, retryable: true })
       let status = 0
       const proxy = createServer((_, response) => void response.writeHead(status).end())
       yield* Effect.acquireRelease(
@@ -296,14 +296,14 @@ describe("over Socket.IO", () => {
         () => Effect.sync(() => proxy.close())
       )
       const { port } = proxy.address() as AddressInfo
-      for (const [answered, passing] of [
+      for (const [answered, retryable] of [
         [403, false],
         [408, true],
         [429, true]
       ] as const) {
         status = answered
         const refused = yield* Effect.flip(broken.connect({ url: `http://127.0.0.1:${port}` }))
-        assert.deepInclude<object>(refused, { _tag: "AdmissionRefused", code: answered, passing })
+        assert.deepInclude<object>(refused, { _tag: "AdmissionRefused", code: answered, retryable })
       }
     }).pipe(Effect.scoped)
   )
@@ -321,7 +321,7 @@ describe("over Socket.IO", () => {
         () => Effect.sync(() => proxy.close())
       )
       const { port } = proxy.address() as AddressInfo
-      const { connect } = yield* live(anybody)
+      const { connect } = yield* live(allowAll)
       const url = `http://127.0.0.1:${port}`
       const refused = yield* Effect.flip(connect({ url, token: "good", transports: ["websocket"] }))
       assert.strictEqual(refused._tag, "VersionRefused")
@@ -329,15 +329,15 @@ describe("over Socket.IO", () => {
   )
 
   const expired: Authenticator = {
-    ...anybody,
+    ...allowAll,
     authenticate: (handshake) =>
       isJsonObject(handshake.auth) && handshake.auth["token"] === "fresh"
-        ? anybody.authenticate(handshake)
-        : Effect.fail(refusedFor("expired_credentials", "The key has expired"))
+        ? allowAll.authenticate(handshake)
+        : Effect.fail(admissionRejected("expired_credentials", "The key has expired"))
   }
-  const member = { role: "computer", office: "team", name: "desk", patient: true } as const
+  const member = { role: "computer", office: "team", name: "desk", retryInitialConnect: true } as const
   const quiet = () => ({
-    receive: () => Effect.succeed([]),
+    onMessage: () => Effect.succeed([]),
     onJoined: Effect.void,
     onLost: () => Effect.void
   })

@@ -13,15 +13,15 @@ import {
 import { buildWorld, type Peer } from "../../conformance/World.ts"
 
 /** A Server that a test can close while its members stay. */
-const closable = Effect.fnUntraced(function* (drainTime: Duration.Duration) {
+const closable = Effect.fnUntraced(function* (drainTimeout: Duration.Duration) {
   const scope = yield* Scope.make()
-  const world = yield* Scope.provide(buildWorld("memory", { drainTime }), scope)
+  const world = yield* Scope.provide(buildWorld("memory", { drainTimeout }), scope)
   return { world, close: Effect.forkChild(Scope.close(scope, Exit.void), { startImmediately: true }) }
 })
 
 /** An office with a call that is under way until `answer`. */
-const callUnderWay = Effect.fnUntraced(function* (drainTime: Duration.Duration) {
-  const { close, world } = yield* closable(drainTime)
+const callUnderWay = Effect.fnUntraced(function* (drainTimeout: Duration.Duration) {
+  const { close, world } = yield* closable(drainTimeout)
   const a1 = yield* agentIn(world, "O1")
   const c1 = yield* computerIn(world, "O1")
   const gate = yield* Deferred.make<void>()

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Duration, Effect, Fiber, Layer } from "effect"
 import * as MemoryCluster from "../../../src/adapters/memory/MemoryCluster.ts"
 import { OfficeRegistry } from "../../../src/application/ports/OfficeRegistry.ts"
-import { Tally } from "../../../src/application/server/Tally.ts"
+import { ServerMetrics } from "../../../src/application/server/Tally.ts"
 import {
   agent,
   agentIn,
@@ -49,17 +49,17 @@ const counting = () => {
   const count = (what: string) => {
     counts[what] = (counts[what] ?? 0) + 1
   }
-  const tally: Tally = {
-    ...Tally.defaultValue(),
-    refused: (limit) => count(`refused ${limit}`),
+  const metrics: ServerMetrics = {
+    ...ServerMetrics.defaultValue(),
+    limitExceeded: (limit) => count(`refused ${limit}`),
     dropped: (kind) => count(`dropped ${kind}`)
   }
-  return { counts, tally }
+  return { counts, metrics }
 }
 
 describe("messages", () => {
   const few = { messagesPerSecond: 0.01, messageBurst: 3 }
-  const refusal = {
+  const expected = {
     code: 429,
     limit: "messages_per_second",
     most: 0.01
@@ -74,7 +74,7 @@ describe("messages", () => {
         yield* answersAtOnce(c1)
         for (const id of ["1", "2"]) yield* calling(a1, id)
         const [refused] = yield* calling(a1, "3")
-        assert.deepInclude(refused, refusal)
+        assert.deepInclude(refused, expected)
         assert.isAbove((refused as { retry_after: number }).retry_after, 90)
         assertDenied(yield* join(a1, "agent", "agent-1", "O1"))
         yield* settled([c1])
@@ -130,7 +130,7 @@ describe("messages", () => {
         assert.isAtLeast(told.counts["dropped message"] ?? 0, 2)
         assert.strictEqual(warnings(world, "messages refused").length, 1)
       }),
-    { limits: few, tally: told.tally }
+    { limits: few, tally: told.metrics }
   )
 
   conform(
@@ -222,7 +222,7 @@ describe("calls", () => {
         OfficeRegistry,
         Effect.map(OfficeRegistry, (registry) => ({
           ...registry,
-          computerElsewhere: () => Effect.andThen(Deferred.succeed(asked, undefined), Deferred.await(told))
+          isComputerElsewhere: () => Effect.andThen(Deferred.succeed(asked, undefined), Deferred.await(told))
         }))
       )
       const world = yield* buildWorld("memory", {
@@ -303,10 +303,10 @@ describe("connections", () => {
         const outside = yield* agent(world)
         yield* world.elapse("3 seconds")
         yield* outside.closed
-        assert.include(warnings(world, "connection closed")[0]?.text, "joinTime")
+        assert.include(warnings(world, "connection closed")[0]?.text, "joinTimeout")
         yield* settled([seated])
       }),
-    { limits: { joinTime: Duration.seconds(2) } }
+    { limits: { joinTimeout: Duration.seconds(2) } }
   )
 
   conform(
@@ -327,7 +327,7 @@ describe("connections", () => {
         yield* world.elapse("32 seconds")
         yield* c1.closed
       }),
-    { limits: { joinTime: Duration.seconds(60) } }
+    { limits: { joinTimeout: Duration.seconds(60) } }
   )
 
   conform(
@@ -343,7 +343,7 @@ describe("connections", () => {
         yield* reached(c1, 1)
         yield* world.elapse("40 seconds")
         yield* silent.closed
-        assert.include(warnings(world, "connection closed")[0]?.text, "idleTime")
+        assert.include(warnings(world, "connection closed")[0]?.text, "idleTimeout")
         yield* answer
         yield* Fiber.join(waiting)
         // Being asked something is a sign of life of both, and so is being told something.
@@ -356,7 +356,7 @@ describe("connections", () => {
         yield* settled([a1, c1])
       }),
     {
-      limits: { idleTime: Duration.seconds(30), joinTime: Duration.infinity },
+      limits: { idleTimeout: Duration.seconds(30), joinTimeout: Duration.infinity },
       routingTimeout: Duration.hours(1)
     }
   )
@@ -381,7 +381,7 @@ describe("connections", () => {
         yield* a1.closed
       }),
     {
-      limits: { idleTime: Duration.seconds(30), joinTime: Duration.infinity },
+      limits: { idleTimeout: Duration.seconds(30), joinTimeout: Duration.infinity },
       routingTimeout: Duration.hours(1)
     }
   )

@@ -2,7 +2,7 @@ import { assert, it } from "@effect/vitest"
 import { Duration, Effect, Exit, Fiber, Latch, Layer, Queue, Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as MemoryCluster from "../../../src/adapters/memory/MemoryCluster.ts"
-import { anybody } from "../../../src/application/ports/Authenticator.ts"
+import { allowAll } from "../../../src/application/ports/Authenticator.ts"
 import { OfficeRegistry } from "../../../src/application/ports/OfficeRegistry.ts"
 import {
   agentIn,
@@ -29,7 +29,7 @@ const slowOffices = (open: Latch.Latch) =>
   ).pipe(Layer.provideMerge(MemoryCluster.layer))
 
 /** After so many bytes that wait for a member, notifications to it are put off. */
-const backlogNotices = 190
+const notificationBacklogBytes = 190
 
 it.effect("what a slow reader misses while it moves is told before it has moved", () =>
   Effect.gen(function* () {
@@ -38,7 +38,7 @@ it.effect("what a slow reader misses while it moves is told before it has moved"
     let slow = ""
     const world = yield* buildWorld("memory", {
       cluster: slowOffices(open),
-      limits: { backlogNotices },
+      limits: { notificationBacklogBytes },
       reading: (sid) => (sid === slow ? reads.await : Effect.void)
     })
     const c1 = yield* computerIn(world, "O1")
@@ -67,15 +67,19 @@ it.effect(
     Effect.gen(function* () {
       const open = yield* Latch.make(true)
       const changes = yield* Queue.unbounded<void>()
-      let welcome = true
-      const authenticator = { ...anybody, welcome: () => welcome, changes: Stream.fromQueue(changes) }
+      let isStillValid = true
+      const authenticator = {
+        ...allowAll,
+        isStillValid: () => isStillValid,
+        changes: Stream.fromQueue(changes)
+      }
       const world = yield* buildWorld("memory", { authenticator, cluster: slowOffices(open) })
       const busy = yield* computerIn(world, "O1")
       const idle = yield* computerIn(world, "O1", "pc-2")
       yield* open.close
       yield* Effect.forkChild(Effect.exit(join(busy, "computer", "pc-1", "O2")), { startImmediately: true })
       yield* settled([idle])
-      welcome = false
+      isStillValid = false
       yield* Queue.offer(changes, undefined)
       assert.strictEqual(yield* idle.closed, "credentials revoked")
       yield* open.open
@@ -111,7 +115,7 @@ it.effect("a join whose turn comes when the Server goes down is refused", () =>
     const open = yield* Latch.make(true)
     const home = yield* Scope.make()
     const world = yield* Scope.provide(
-      buildWorld("memory", { cluster: slowOffices(open), drainTime: Duration.seconds(10) }),
+      buildWorld("memory", { cluster: slowOffices(open), drainTimeout: Duration.seconds(10) }),
       home
     )
     const a1 = yield* agentIn(world, "O1")

@@ -3,24 +3,26 @@ import { Context, Deferred, Duration, Effect, Exit, Fiber, Layer, Option, Result
 import * as MemoryCluster from "../../../src/adapters/memory/MemoryCluster.ts"
 import { type Body, jsonBody } from "../../../src/application/ports/Body.ts"
 import { OfficeRegistry } from "../../../src/application/ports/OfficeRegistry.ts"
-import { askBy, type Link } from "../../../src/application/ports/Transport.ts"
+import { requestUsing, type Link } from "../../../src/application/ports/Transport.ts"
 import { Connections } from "../../../src/application/server/Connections.ts"
-import { Nodes } from "../../../src/application/server/Nodes.ts"
-import { lineOf } from "../../../src/domain/protocol/lines.ts"
+import { ClusterNodes } from "../../../src/application/server/Nodes.ts"
+import { lineForVersion } from "../../../src/domain/protocol/lines.ts"
 
 const minute = Duration.minutes(1)
-const valueOf = (body: Body) => Result.getOrElse(body.whole(), ({ code }) => `fault ${code}`)
+const valueOf = (body: Body) => Result.getOrElse(body.value(), ({ code }) => `fault ${code}`)
 
 /** A node, and the hand on who is connected to it. */
 const start = (cluster: MemoryCluster.MemoryCluster, node: string) =>
   Effect.map(
     Layer.build(
-      Nodes.layer.pipe(
-        Layer.provideMerge(Layer.merge(Layer.fresh(Connections.layer), MemoryCluster.layerIn(cluster, node)))
+      ClusterNodes.layer.pipe(
+        Layer.provideMerge(
+          Layer.merge(Layer.fresh(Connections.layer), MemoryCluster.layerNode(cluster, node))
+        )
       )
     ),
     (context) => ({
-      nodes: Context.get(context, Nodes),
+      nodes: Context.get(context, ClusterNodes),
       connections: Context.get(context, Connections),
       registry: Context.get(context, OfficeRegistry)
     })
@@ -28,20 +30,20 @@ const start = (cluster: MemoryCluster.MemoryCluster, node: string) =>
 
 /** A link that answers with the event and the body, unless the event is `never`. */
 const linkOf = (id: string, heard: Array<unknown>, forgotten: Deferred.Deferred<void>): Link => {
-  const request: Link["request"] = (event, body, _, end) => {
+  const startRequest: Link["startRequest"] = (event, body, _, onReply) => {
     heard.push(event)
-    if (event !== "never") queueMicrotask(() => end(Exit.succeed([jsonBody(event), body])))
+    if (event !== "never") queueMicrotask(() => onReply(Exit.succeed([jsonBody(event), body])))
     return () => Deferred.doneUnsafe(forgotten, Exit.void)
   }
   return {
     id,
-    request,
-    ask: askBy(request),
-    tell: (event, body) => Effect.sync(() => void heard.push([id, event, valueOf(body)])),
+    startRequest,
+    request: requestUsing(startRequest),
+    notify: (event, body) => Effect.sync(() => void heard.push([id, event, valueOf(body)])),
     maxBytes: () => 1000,
     fits: () => true,
     backlog: () => 0,
-    pause: () => undefined,
+    pauseReading: () => undefined,
     closed: Effect.never,
     close: () => Effect.void
   }
@@ -55,7 +57,7 @@ const world = Effect.gen(function* () {
   const one = yield* start(cluster, "one")
   const home = yield* Scope.make()
   const two = yield* Scope.provide(start(cluster, "two"), home)
-  const line = lineOf({ major: 0, minor: 2, patch: 0 })
+  const line = lineForVersion({ major: 0, minor: 2, patch: 0 })
   for (const sid of ["c1", "c2"]) {
     yield* Scope.provide(two.connections.add(linkOf(sid, heard, forgotten), line), home)
     yield* two.registry.apply({
@@ -64,12 +66,13 @@ const world = Effect.gen(function* () {
       node: "two",
       version: "0.2.0",
       role: Option.none(),
-      holder: ""
+      reconnectKey: ""
     })
     yield* two.registry.apply({ _tag: "Join", sid, role: "computer", name: sid, office: "O" })
   }
   const linkTo = (sid: string, office = "O") =>
-    one.nodes.connection({ node: "two", sid, seat: { name: "pc", office }, version: "0.2.0" }).link
+    one.nodes.remoteConnection({ node: "two", sid, membership: { name: "pc", office }, version: "0.2.0" })
+      .link
   return { forgotten, heard, home, linkTo, one, two }
 })
 
@@ -78,8 +81,8 @@ describe("members of other nodes", () => {
     Effect.scoped(
       Effect.gen(function* () {
         const { linkTo } = yield* world
-        const answer = yield* linkTo("c1").ask("client:x", jsonBody({ a: 1 }), minute)
-        assert.deepStrictEqual(answer.map(valueOf), ["client:x", { a: 1 }])
+        const reply = yield* linkTo("c1").request("client:x", jsonBody({ a: 1 }), minute)
+        assert.deepStrictEqual(reply.map(valueOf), ["client:x", { a: 1 }])
       })
     )
   )
@@ -88,7 +91,7 @@ describe("members of other nodes", () => {
     Effect.scoped(
       Effect.gen(function* () {
         const { linkTo } = yield* world
-        const failed = yield* Effect.flip(linkTo("gone").ask("client:x", jsonBody({}), minute))
+        const failed = yield* Effect.flip(linkTo("gone").request("client:x", jsonBody({}), minute))
         assert.strictEqual(failed._tag, "LinkClosed")
       })
     )
@@ -98,12 +101,12 @@ describe("members of other nodes", () => {
     Effect.scoped(
       Effect.gen(function* () {
         const { heard, linkTo, two } = yield* world
-        const asking = linkTo("c1", "P").ask("client:x", jsonBody({}), minute)
+        const asking = linkTo("c1", "P").request("client:x", jsonBody({}), minute)
         assert.strictEqual((yield* Effect.flip(asking))._tag, "LinkClosed")
         assert.deepStrictEqual(heard, [])
         const connection = two.connections.get("c1")
         assert.isDefined(connection)
-        connection.moves = 1
+        connection.pendingMembershipChanges = 1
         yield* asking
         assert.deepStrictEqual(heard, ["client:x"])
       })
@@ -115,10 +118,10 @@ describe("members of other nodes", () => {
       Effect.gen(function* () {
         const { home, linkTo } = yield* world
         yield* Scope.close(home, Exit.void)
-        const failed = yield* Effect.flip(linkTo("c1").ask("client:x", jsonBody({}), minute))
-        const refusal = failed._tag === "NotSent" ? failed.refusal : undefined
-        assert.strictEqual(refusal?.code, 503)
-        assert.include(refusal?.message, "'pc'")
+        const failed = yield* Effect.flip(linkTo("c1").request("client:x", jsonBody({}), minute))
+        const error = failed._tag === "NotSent" ? failed.error : undefined
+        assert.strictEqual(error?.code, 503)
+        assert.include(error?.message, "'pc'")
       })
     )
   )
@@ -127,8 +130,8 @@ describe("members of other nodes", () => {
     Effect.scoped(
       Effect.gen(function* () {
         const { heard, linkTo, one } = yield* world
-        one.nodes.tell("two", ["c1", "gone", "c2"], "notify:x", jsonBody(1))
-        yield* linkTo("c1").tell("notify:y", jsonBody(2))
+        one.nodes.notify("two", ["c1", "gone", "c2"], "notify:x", jsonBody(1))
+        yield* linkTo("c1").notify("notify:y", jsonBody(2))
         while (heard.length < 3) yield* Effect.yieldNow
         assert.deepStrictEqual(heard, [
           ["c1", "notify:x", 1],
@@ -143,7 +146,7 @@ describe("members of other nodes", () => {
     Effect.scoped(
       Effect.gen(function* () {
         const { forgotten, heard, linkTo } = yield* world
-        const asking = yield* Effect.forkChild(linkTo("c1").ask("never", jsonBody({}), minute))
+        const asking = yield* Effect.forkChild(linkTo("c1").request("never", jsonBody({}), minute))
         while (heard.length === 0) yield* Effect.yieldNow
         yield* Fiber.interrupt(asking)
         yield* Deferred.await(forgotten)

@@ -8,10 +8,10 @@ import { Server } from "../../../src/application/server/Server.ts"
 import { PROTOCOL_VERSION } from "../../../src/domain/protocol/version.ts"
 
 /** One Server of a cluster in memory, and the means to connect to it. */
-const startServer = Effect.fnUntraced(function* (cluster: MemoryCluster.MemoryCluster, name: string) {
+const startServer = Effect.fnUntraced(function* (cluster: MemoryCluster.MemoryCluster, idPrefix: string) {
   const context = yield* Server.layer.pipe(
-    Layer.provideMerge(MemoryTransport.layer({ name })),
-    Layer.provide(MemoryCluster.layerIn(cluster, name)),
+    Layer.provideMerge(MemoryTransport.layer({ idPrefix })),
+    Layer.provide(MemoryCluster.layerNode(cluster, idPrefix)),
     Layer.fresh,
     Layer.build
   )
@@ -21,13 +21,17 @@ const startServer = Effect.fnUntraced(function* (cluster: MemoryCluster.MemoryCl
     const link = yield* transport.connect({
       version: PROTOCOL_VERSION,
       auth: { role, ...(instance !== undefined && { instance }) },
-      receive: (event, body) =>
+      onMessage: (event, body) =>
         Effect.as(Queue.offer(heard, `${event} ${Result.getOrElse(body.text(), () => "?")}`), [])
     })
     const join = (as: string, office: string) =>
       Effect.map(
-        link.ask("server:join_office", jsonBody({ role, name: as, office_id: office }), Duration.hours(1)),
-        (answer) => answer.map((body) => Result.getOrElse(body.whole(), () => "?"))
+        link.request(
+          "server:join_office",
+          jsonBody({ role, name: as, office_id: office }),
+          Duration.hours(1)
+        ),
+        (reply) => reply.map((body) => Result.getOrElse(body.value(), () => "?"))
       )
     return { link, heard, join }
   })
@@ -96,12 +100,12 @@ describe("offices that several Servers share", () => {
       yield* computer.join("desk", "O")
       const body = jsonBody({ agent: "thinker", req_id: "r", computer: "desk" })
       // The Server of the Agent has sent it on before the Computer moves.
-      const [answer] = yield* Effect.all(
-        [agent.link.ask("client:get_tools", body, Duration.minutes(1)), computer.join("desk", "P")],
+      const [reply] = yield* Effect.all(
+        [agent.link.request("client:get_tools", body, Duration.minutes(1)), computer.join("desk", "P")],
         { concurrency: "unbounded" }
       )
       assert.deepStrictEqual(
-        answer.map(({ head }) => Result.getOrElse(head, () => "?")),
+        reply.map(({ head }) => Result.getOrElse(head, () => "?")),
         [{ code: 404, message: "Computer 'desk' not found in the office" }]
       )
       assert.deepStrictEqual(yield* Queue.clear(computer.heard), [])

@@ -1,29 +1,29 @@
 import { Context, Effect, Layer, Metric, Queue, type Scope } from "effect"
 import * as MemoryCluster from "../../../src/adapters/memory/MemoryCluster.ts"
 import * as Memory from "../../../src/adapters/memory/MemoryTransport.ts"
-import { Audit, type AuditFact } from "../../../src/application/ports/Audit.ts"
-import { anybody, Authenticator } from "../../../src/application/ports/Authenticator.ts"
+import { AuditLog, type AuditEvent } from "../../../src/application/ports/Audit.ts"
+import { allowAll, Authenticator } from "../../../src/application/ports/Authenticator.ts"
 import { TransportClient } from "../../../src/application/ports/Transport.ts"
 import { Readiness } from "../../../src/application/server/Readiness.ts"
 import { Server } from "../../../src/application/server/Server.ts"
 import { ServerSettings } from "../../../src/application/server/ServerSettings.ts"
-import { Sight } from "../../../src/application/server/Sight.ts"
-import { Tally } from "../../../src/application/server/Tally.ts"
+import { Observability } from "../../../src/application/server/Sight.ts"
+import { ServerMetrics } from "../../../src/application/server/Tally.ts"
 
 /** A Server in memory that is watched, and what is seen of it. */
 export interface Seen {
   readonly client: Layer.Layer<TransportClient>
   readonly logging: Layer.Layer<never>
-  readonly sight: Sight["Service"]
-  readonly tally: Tally
+  readonly observability: Observability["Service"]
+  readonly metrics: ServerMetrics
   readonly readiness: Readiness
   /** Every series by its name and labels, as `name{label=value}`: counts, values, and how often a histogram was filled. */
   readonly series: () => { readonly [series: string]: number }
   /** What the audit was given. */
-  readonly audited: Queue.Queue<AuditFact>
+  readonly audited: Queue.Queue<AuditEvent>
 }
 
-const spell = ({ attributes, id }: Metric.Metric.Snapshot): string => {
+const formatSeries = ({ attributes, id }: Metric.Metric.Snapshot): string => {
   const pairs = Object.entries(attributes ?? {}).map(([name, value]) => `${name}=${value}`)
   return pairs.length === 0 ? id : `${id}{${pairs.join(",")}}`
 }
@@ -44,17 +44,17 @@ const valueOf = (snapshot: Metric.Metric.Snapshot): number => {
 /** Runs a watched Server with metrics of its own. */
 export const seenServer = Effect.fnUntraced(function* (
   settings: Partial<ServerSettings> = {},
-  authenticator: Authenticator = anybody
+  authenticator: Authenticator = allowAll
 ): Effect.fn.Return<Seen, never, Scope.Scope> {
-  const audited = yield* Queue.unbounded<AuditFact>()
+  const audited = yield* Queue.unbounded<AuditEvent>()
   const registry = new Map()
-  const audit = Audit.of({ note: (fact) => void Queue.offerUnsafe(audited, fact), lost: () => 0 })
+  const audit = AuditLog.of({ record: (event) => void Queue.offerUnsafe(audited, event), lostCount: () => 0 })
   const context = yield* Server.layer.pipe(
     Layer.provideMerge(Memory.layer()),
     Layer.provide(MemoryCluster.layer),
     Layer.provide(Layer.succeed(ServerSettings, { ...ServerSettings.defaultValue(), ...settings })),
-    Layer.provideMerge(Sight.layer),
-    Layer.provide(Layer.succeed(Audit, audit)),
+    Layer.provideMerge(Observability.layer),
+    Layer.provide(Layer.succeed(AuditLog, audit)),
     Layer.provide(Layer.succeed(Authenticator, authenticator)),
     Layer.provideMerge(Layer.succeed(Metric.MetricRegistry, registry)),
     Layer.fresh,
@@ -64,10 +64,11 @@ export const seenServer = Effect.fnUntraced(function* (
   return {
     client: Layer.succeed(TransportClient, Context.get(context, TransportClient)),
     logging: Layer.empty,
-    sight: Context.get(context, Sight),
-    tally: Context.get(context, Tally),
+    observability: Context.get(context, Observability),
+    metrics: Context.get(context, ServerMetrics),
     readiness: Context.get(context, Readiness),
-    series: () => Object.fromEntries(Metric.snapshotUnsafe(context).map((one) => [spell(one), valueOf(one)])),
+    series: () =>
+      Object.fromEntries(Metric.snapshotUnsafe(context).map((one) => [formatSeries(one), valueOf(one)])),
     audited
   }
 })

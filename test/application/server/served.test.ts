@@ -4,21 +4,21 @@ import { TestClock } from "effect/testing"
 import * as MemoryCluster from "../../../src/adapters/memory/MemoryCluster.ts"
 import * as MemoryTransport from "../../../src/adapters/memory/MemoryTransport.ts"
 import { jsonBody } from "../../../src/application/ports/Body.ts"
-import { type Answer, TransportClient } from "../../../src/application/ports/Transport.ts"
+import { type Reply, TransportClient } from "../../../src/application/ports/Transport.ts"
 import { Limits } from "../../../src/application/server/Limits.ts"
 import { Server } from "../../../src/application/server/Server.ts"
 import { ServerSettings } from "../../../src/application/server/ServerSettings.ts"
 import { PROTOCOL_VERSION } from "../../../src/domain/protocol/version.ts"
 
-const settings = { routingTimeout: Duration.hours(1), drainTime: Duration.seconds(10) }
+const settings = { routingTimeout: Duration.hours(1), drainTimeout: Duration.seconds(10) }
 
 /** One Server of a cluster in memory, which closes connections that are idle for half a minute. */
-const startServer = (cluster: MemoryCluster.MemoryCluster, name: string) =>
+const startServer = (cluster: MemoryCluster.MemoryCluster, idPrefix: string) =>
   Effect.map(
     Server.layer.pipe(
-      Layer.provideMerge(MemoryTransport.layer({ name })),
-      Layer.provide(MemoryCluster.layerIn(cluster, name)),
-      Layer.provide(Layer.succeed(Limits, { ...Limits.defaultValue(), idleTime: Duration.seconds(30) })),
+      Layer.provideMerge(MemoryTransport.layer({ idPrefix })),
+      Layer.provide(MemoryCluster.layerNode(cluster, idPrefix)),
+      Layer.provide(Layer.succeed(Limits, { ...Limits.defaultValue(), idleTimeout: Duration.seconds(30) })),
       Layer.provide(Layer.succeed(ServerSettings, { ...ServerSettings.defaultValue(), ...settings })),
       Layer.fresh,
       Layer.build
@@ -29,19 +29,19 @@ const startServer = (cluster: MemoryCluster.MemoryCluster, name: string) =>
 const member = Effect.fnUntraced(function* (
   transport: TransportClient["Service"],
   role: "agent" | "computer",
-  answer: Effect.Effect<Answer> = Effect.succeed([])
+  answer: Effect.Effect<Reply> = Effect.succeed([])
 ) {
   const link = yield* transport.connect({
     version: PROTOCOL_VERSION,
     auth: { role },
-    receive: (event) => (event.startsWith("client:") ? answer : Effect.succeed([]))
+    onMessage: (event) => (event.startsWith("client:") ? answer : Effect.succeed([]))
   })
-  const ask = (event: string, body: object) =>
-    Effect.map(link.ask(event, jsonBody(body), Duration.hours(1)), ([first]) =>
-      first === undefined ? undefined : Result.getOrElse(first.whole(), () => "?")
+  const request = (event: string, body: object) =>
+    Effect.map(link.request(event, jsonBody(body), Duration.hours(1)), ([first]) =>
+      first === undefined ? undefined : Result.getOrElse(first.value(), () => "?")
     )
-  yield* ask("server:join_office", { role, name: role, office_id: "O" })
-  return { ask, closed: link.closed }
+  yield* request("server:join_office", { role, name: role, office_id: "O" })
+  return { request, closed: link.closed }
 })
 
 /** An Agent at one Server, whose call to a Computer at the other one is under way until `answer`. */
@@ -54,7 +54,7 @@ const world = Effect.gen(function* () {
   const answer = Effect.as(Deferred.await(gate), [jsonBody({ tools: [], req_id: "r" })])
   const two = yield* Scope.provide(startServer(cluster, "two"), scope)
   const computer = yield* member(two, "computer", Effect.andThen(Deferred.succeed(begun, undefined), answer))
-  const calling = agent.ask("client:get_tools", { agent: "agent", req_id: "r", computer: "computer" })
+  const calling = agent.request("client:get_tools", { agent: "agent", req_id: "r", computer: "computer" })
   const call = yield* Effect.forkChild(calling, { startImmediately: true })
   yield* Deferred.await(begun)
   const close = Effect.forkChild(Scope.close(scope, Exit.void), { startImmediately: true })

@@ -1,13 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Queue, Scope } from "effect"
 import { TestClock } from "effect/testing"
-import { makeMemoryServer } from "../../../src/adapters/memory/MemoryMcp.ts"
-import { anybody } from "../../../src/application/ports/Authenticator.ts"
+import { makeMemoryMcpServer } from "../../../src/adapters/memory/MemoryMcp.ts"
+import { allowAll } from "../../../src/application/ports/Authenticator.ts"
 import { jsonBody } from "../../../src/application/ports/Body.ts"
-import { AdmissionRefused, TransportClient } from "../../../src/application/ports/Transport.ts"
-import { outcomeOf } from "../../../src/application/server/outcome.ts"
+import { AdmissionRejected, TransportClient } from "../../../src/application/ports/Transport.ts"
+import { callOutcome } from "../../../src/application/server/outcome.ts"
 import { PROTOCOL_VERSION } from "../../../src/domain/protocol/version.ts"
-import { computerNotFound, Refusal } from "../../../src/domain/refusal.ts"
+import { computerNotFound, ProtocolError } from "../../../src/domain/refusal.ts"
 import { agentUnderTest, computerUnderTest, textResult, tool } from "../../conformance/members.ts"
 import { type Seen, seenServer } from "./seen.ts"
 
@@ -17,7 +17,7 @@ const calls = (outcome: string) => `a2c_calls_total{event=client:tool_call,outco
 const office = Effect.gen(function* () {
   const seen = yield* seenServer()
   const started = yield* Deferred.make<void>()
-  const server = yield* makeMemoryServer({
+  const server = yield* makeMemoryMcpServer({
     tools: [
       tool("good"),
       tool("bad", () => Effect.succeed(textResult("no", { isError: true }))),
@@ -37,7 +37,7 @@ const refusedConnection = ({ client }: Seen) =>
     Effect.scoped(
       Effect.provide(
         TransportClient.use(({ connect }) =>
-          connect({ version: PROTOCOL_VERSION, auth: { role: "agent" }, receive: () => Effect.succeed([]) })
+          connect({ version: PROTOCOL_VERSION, auth: { role: "agent" }, onMessage: () => Effect.succeed([]) })
         ),
         client
       )
@@ -76,7 +76,7 @@ describe("the metrics of a Server", () => {
       yield* Fiber.join(calling)
       assert.strictEqual(seen.series()[calls("404")], 1)
       assert.strictEqual(seen.series()["a2c_calls_pending"], 0)
-      const { latency } = seen.sight.report().recent
+      const { latency } = seen.observability.report().recent
       assert.approximately(latency?.p99 ?? 0, 2000, 200)
     })
   )
@@ -98,52 +98,55 @@ describe("the metrics of a Server", () => {
       assert.deepStrictEqual(shown(), [1, 1, 1, 2, 1, undefined])
       yield* Scope.close(computerScope, Exit.void)
       assert.deepStrictEqual(shown(), [1, 0, 1, 1, 1, 1])
-      assert.deepStrictEqual(seen.sight.offices(10), [{ office: "O1", agents: 1, computers: 0 }])
+      assert.deepStrictEqual(seen.observability.offices(10), [{ office: "O1", agents: 1, computers: 0 }])
     })
   )
 
   it.effect("count connections that were refused, by code", () =>
     Effect.gen(function* () {
-      const refusal = new AdmissionRefused({ code: 401, message: "no token" })
-      const seen = yield* seenServer({}, { ...anybody, authenticate: () => Effect.fail(refusal) })
+      const rejection = new AdmissionRejected({ code: 401, message: "no token" })
+      const seen = yield* seenServer({}, { ...allowAll, authenticate: () => Effect.fail(rejection) })
       yield* refusedConnection(seen)
       assert.strictEqual(seen.series()["a2c_connections_refused_total{code=401}"], 1)
-      assert.deepStrictEqual(seen.sight.report().totals.turnedAway, { "401": 1 })
+      assert.deepStrictEqual(seen.observability.report().totals.turnedAway, { "401": 1 })
     })
   )
 
   it.effect("have few labels, whatever is counted", () =>
     Effect.gen(function* () {
-      const { series, sight, tally } = yield* seenServer()
-      for (let at = 0; at < 1000; at++) tally.refused(`limit ${at}`)
-      tally.turnedAway(123_456)
+      const { metrics, observability, series } = yield* seenServer()
+      for (let at = 0; at < 1000; at++) metrics.limitExceeded(`limit ${at}`)
+      metrics.connectionRejected(123_456)
       const names = Object.keys(series())
       assert.isAtMost(names.filter((name) => name.startsWith("a2c_refusals_total")).length, 65)
       assert.include(names, "a2c_connections_refused_total{code=other}")
-      const counted = Object.values(sight.report().totals.refused).reduce((sum, count) => sum + count, 0)
+      const counted = Object.values(observability.report().totals.refused).reduce(
+        (sum, count) => sum + count,
+        0
+      )
       assert.strictEqual(counted, 1000)
     })
   )
 
   it.effect("show a number as long as its owner lives", () =>
     Effect.gen(function* () {
-      const { series, sight, tally } = yield* seenServer()
+      const { metrics, observability, series } = yield* seenServer()
       const owner = yield* Scope.make()
       yield* Scope.provide(
-        tally.gauge({ name: "wheels", labels: { of: "a car" }, help: "How many", read: () => 4 }),
+        metrics.gauge({ name: "wheels", labels: { of: "a car" }, help: "How many", read: () => 4 }),
         owner
       )
       assert.strictEqual(series()["a2c_wheels{of=a car}"], 4)
-      assert.strictEqual(sight.report().gauges["wheels{of=a car}"], 4)
+      assert.strictEqual(observability.report().gauges["wheels{of=a car}"], 4)
       yield* Scope.close(owner, Exit.void)
       assert.notProperty(series(), "a2c_wheels{of=a car}")
-      assert.notProperty(sight.report().gauges, "wheels{of=a car}")
+      assert.notProperty(observability.report().gauges, "wheels{of=a car}")
     })
   )
 })
 
 describe("how a call ended", () => {
-  const body = (value: unknown) => outcomeOf({ outcome: jsonBody(value) })
+  const body = (value: unknown) => callOutcome({ outcome: jsonBody(value) })
 
   it("is one word of few", () => {
     assert.strictEqual(body({ content: [], isError: false }), "ok")
@@ -151,8 +154,8 @@ describe("how a call ended", () => {
     assert.strictEqual(body({ code: 4015, message: "cannot" }), "4015")
     assert.strictEqual(body({ code: 123_456, message: "made up" }), "other")
     assert.strictEqual(body("no object"), "other")
-    assert.strictEqual(outcomeOf({ outcome: computerNotFound("x") }), "404")
-    assert.strictEqual(outcomeOf({ outcome: new Refusal({ code: 1, message: "?" }) }), "other")
+    assert.strictEqual(callOutcome({ outcome: computerNotFound("x") }), "404")
+    assert.strictEqual(callOutcome({ outcome: new ProtocolError({ code: 1, message: "?" }) }), "other")
   })
 })
 
@@ -161,9 +164,9 @@ describe("the readiness of a Server", () => {
     Effect.gen(function* () {
       const scope = yield* Scope.make()
       const seen = yield* Scope.provide(seenServer(), scope)
-      assert.strictEqual(seen.sight.report().state, "ready")
+      assert.strictEqual(seen.observability.report().state, "ready")
       yield* Scope.close(scope, Exit.void)
-      const { reason, state } = seen.sight.report()
+      const { reason, state } = seen.observability.report()
       assert.deepStrictEqual([state, reason], ["draining", "the Server is shutting down"])
     })
   )
@@ -171,12 +174,12 @@ describe("the readiness of a Server", () => {
   it.effect("outlives a part that fails, which is told", () =>
     Effect.gen(function* () {
       const seen = yield* seenServer()
-      let fault: string | undefined
-      yield* seen.readiness.part("registry", () => fault)
-      assert.deepStrictEqual(seen.sight.report().parts, { registry: { ok: true } })
-      fault = "Redis does not answer"
-      const { parts, state } = seen.sight.report()
-      assert.deepStrictEqual([state, parts], ["ready", { registry: { ok: false, fault } }])
+      let error: string | undefined
+      yield* seen.readiness.registerComponent("registry", () => error)
+      assert.deepStrictEqual(seen.observability.report().parts, { registry: { ok: true } })
+      error = "Redis does not answer"
+      const { parts, state } = seen.observability.report()
+      assert.deepStrictEqual([state, parts], ["ready", { registry: { ok: false, fault: error } }])
       assert.strictEqual(seen.series()["a2c_parts_failing"], 1)
     })
   )
@@ -189,10 +192,10 @@ describe("what the audit is given", () => {
       yield* Queue.takeAll(seen.audited)
       const secret = { password: "open sesame" }
       yield* agent.callTool({ computer: "pc-1", tool: "good", params: secret })
-      const [fact, ...others] = yield* Queue.takeAll(seen.audited)
+      const [event, ...others] = yield* Queue.takeAll(seen.audited)
       assert.deepStrictEqual(others, [])
-      const { ms, req_id, ...facts } = fact?.facts ?? {}
-      assert.deepStrictEqual(facts, {
+      const { ms, req_id, ...fields } = event?.fields ?? {}
+      assert.deepStrictEqual(fields, {
         type: "call",
         office: "O1",
         agent: "agent-1",
@@ -204,8 +207,8 @@ describe("what the audit is given", () => {
       })
       assert.isNumber(ms)
       assert.match(String(req_id), /^[0-9a-f-]{36}$/)
-      assert.notInclude(JSON.stringify(fact?.facts), "sesame")
-      assert.isDefined(fact?.request)
+      assert.notInclude(JSON.stringify(event?.fields), "sesame")
+      assert.isDefined(event?.request)
     })
   )
 
@@ -216,12 +219,16 @@ describe("what the audit is given", () => {
       yield* Effect.flip(
         Effect.scoped(
           Effect.flatMap(TransportClient, ({ connect }) =>
-            connect({ version: PROTOCOL_VERSION, auth: { role: "cook" }, receive: () => Effect.succeed([]) })
+            connect({
+              version: PROTOCOL_VERSION,
+              auth: { role: "cook" },
+              onMessage: () => Effect.succeed([])
+            })
           ).pipe(Effect.provide(seen.client))
         )
       )
-      const facts = (yield* Queue.takeAll(seen.audited)).map(({ facts: all }) => all)
-      const entries = facts.filter(({ type }) => type !== "call").map(({ name, type }) => [type, name])
+      const events = (yield* Queue.takeAll(seen.audited)).map(({ fields }) => fields)
+      const entries = events.filter(({ type }) => type !== "call").map(({ name, type }) => [type, name])
       assert.deepStrictEqual(entries, [
         ["join", "pc-1"],
         ["join", "agent-1"],
@@ -236,8 +243,8 @@ describe("what the audit is given", () => {
       const { seen } = yield* office
       yield* Queue.takeAll(seen.audited)
       yield* Effect.exit(agentUnderTest(seen, { name: "second" }))
-      const facts = (yield* Queue.takeAll(seen.audited)).map(({ facts: all }) => all)
-      assert.deepInclude(facts[0], { type: "join_refused", reason: "Room already has an agent" })
+      const events = (yield* Queue.takeAll(seen.audited)).map(({ fields }) => fields)
+      assert.deepInclude(events[0], { type: "join_refused", reason: "Room already has an agent" })
       assert.strictEqual(seen.series()["a2c_joins_refused_total"], 1)
     })
   )

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Latch, type Scope } from "effect"
 import type { Limits } from "../../../src/application/server/Limits.ts"
-import { Tally } from "../../../src/application/server/Tally.ts"
+import { ServerMetrics } from "../../../src/application/server/Tally.ts"
 import { agentIn, bodiesOf, computerIn, settled } from "../../conformance/cast.ts"
 import { buildWorld, type Peer, type World } from "../../conformance/World.ts"
 
@@ -22,15 +22,15 @@ const slow = (
     Effect.gen(function* () {
       const latches = new Map<string, Latch.Latch>()
       let saved = 0
-      const tally: Tally = {
-        ...Tally.defaultValue(),
+      const metrics: ServerMetrics = {
+        ...ServerMetrics.defaultValue(),
         dropped: (kind) => {
           if (kind === "notification") saved += 1
         }
       }
       const world = yield* buildWorld("memory", {
         limits,
-        tally,
+        tally: metrics,
         reading: (sid) => latches.get(sid)?.await ?? Effect.void
       })
       yield* body({
@@ -61,7 +61,7 @@ const calling = (peer: Peer, reqId: string) =>
 const closedLines = ({ logs }: World) => logs.filter(({ text }) => text.includes("connection closed"))
 
 /** Notifications of an update in these tests have 19 bytes: eleven are sent at once, whatever comes then is put off. */
-const little = { backlogNotices: 190, backlogBytes: 100_000 }
+const little = { notificationBacklogBytes: 190, backlogBytes: 100_000 }
 
 describe("a member that reads too slowly", () => {
   slow("is told the same things once, and what is over not at all", little, (world) =>
@@ -154,7 +154,7 @@ describe("a member that reads too slowly", () => {
 
   slow(
     "begins no calls while half of what may wait for it does",
-    { backlogBytes: 18_000, backlogNotices: 100 },
+    { backlogBytes: 18_000, notificationBacklogBytes: 100 },
     (world) =>
       Effect.gen(function* () {
         const a1 = yield* agentIn(world, "O1")
@@ -181,7 +181,7 @@ describe("a member that reads too slowly", () => {
 
   slow(
     "is closed when too much waits for it, while the others go on",
-    { backlogBytes: 25_000, backlogNotices: 100 },
+    { backlogBytes: 25_000, notificationBacklogBytes: 100 },
     (world) =>
       Effect.gen(function* () {
         const a1 = yield* agentIn(world, "O1")
@@ -198,7 +198,7 @@ describe("a member that reads too slowly", () => {
 
   slow(
     "is closed soon after, when it asks for nothing more",
-    { backlogBytes: 25_000, backlogNotices: 100 },
+    { backlogBytes: 25_000, notificationBacklogBytes: 100 },
     (world) =>
       Effect.gen(function* () {
         const a1 = yield* agentIn(world, "O1")

@@ -2,9 +2,9 @@
 import { monitorEventLoopDelay } from "node:perf_hooks"
 import { Context, Effect, Layer, Queue, References, Stream } from "effect"
 import * as ApiKeys from "../../../src/adapters/auth/ApiKeys.ts"
-import type { KeyEntry } from "../../../src/adapters/auth/keyEntries.ts"
+import type { ApiKeyEntry } from "../../../src/adapters/auth/keyEntries.ts"
 import * as Jwt from "../../../src/adapters/auth/Jwt.ts"
-import { bySchemes } from "../../../src/adapters/auth/schemes.ts"
+import { makeSchemeAuthenticator } from "../../../src/adapters/auth/schemes.ts"
 import { Server } from "../../../src/application/server/Server.ts"
 import { serverLayer } from "../../../src/main/serverLayer.ts"
 import { liveHeap } from "../../heap.ts"
@@ -23,11 +23,11 @@ const longestTurn = (): number => {
 }
 
 const program = Effect.gen(function* () {
-  const updates = yield* Queue.unbounded<ReadonlyArray<KeyEntry>>()
+  const updates = yield* Queue.unbounded<ReadonlyArray<ApiKeyEntry>>()
   const keys = yield* ApiKeys.make(allKeys, Stream.fromQueue(updates))
   const source = { _tag: "PublicKey", text: process.argv[2] ?? "" } as const
   const tokens = yield* Jwt.make({ source })
-  const authenticator = bySchemes([tokens, keys])
+  const authenticator = makeSchemeAuthenticator([tokens, keys])
   const { load, url } = Context.get(
     yield* Layer.build(
       serverLayer({

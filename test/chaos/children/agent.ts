@@ -31,7 +31,7 @@ const callAgainAndAgain = (agent: Agent["Service"], computer: string) =>
     yield* FiberSet.awaitEmpty(underWay)
   }).pipe(Effect.scoped)
 
-const spell = (status: MemberStatus): string => {
+const formatStatus = (status: MemberStatus): string => {
   switch (status._tag) {
     case "Joined":
       return "in the office"
@@ -44,12 +44,15 @@ const spell = (status: MemberStatus): string => {
 
 const program = Effect.gen(function* () {
   const { name, office, url } = orders
-  const agent = Context.get(yield* Layer.build(agentLayer({ url, office, name, patient: true })), Agent)
+  const agent = Context.get(
+    yield* Layer.build(agentLayer({ url, office, name, retryInitialConnect: true })),
+    Agent
+  )
   process.on("message", () => {
     calling = false
   })
   const ended = Stream.runForEach(agent.status, (status) => {
-    tell({ _tag: "Stands", where: spell(status) })
+    tell({ _tag: "Stands", where: formatStatus(status) })
     return status._tag === "Ended" ? Effect.fail(status.error) : Effect.void
   })
   const seen = agent.changes.pipe(

@@ -1,7 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { exposedName, hostLabel, leastNameBudget, usualNameBudget } from "../../../src/domain/bridge/names.ts"
-import { fromOfficeUri, officeUri, readWindow } from "../../../src/domain/bridge/resources.ts"
+import {
+  exposedName,
+  hostLabel,
+  lowestMaxNameLength,
+  defaultMaxNameLength
+} from "../../../src/domain/bridge/names.ts"
+import { parseOfficeUri, toOfficeUri, parseRenderedWindow } from "../../../src/domain/bridge/resources.ts"
 
 const Name = Schema.NonEmptyString
 const Identity = Schema.Struct({ owner: Name, tool: Name })
@@ -13,7 +18,7 @@ describe("names of an office's tools", () => {
 
   it.prop("every name is one that every host accepts", [Identity], ([identity]) => {
     assert.match(exposedName(identity), /^[A-Za-z0-9_-]{1,45}$/)
-    assert.isAtMost(exposedName(identity, leastNameBudget).length, leastNameBudget)
+    assert.isAtMost(exposedName(identity, lowestMaxNameLength).length, lowestMaxNameLength)
   })
 
   it.prop("different tools have different names", [Schema.Array(Identity)], ([identities]) => {
@@ -39,7 +44,7 @@ describe("names of an office's tools", () => {
       tool: "search_all_the_documents_of_the_year"
     })
     assert.match(name, /^the-machine.*__search_all.*_[a-z0-9]{8}$/)
-    assert.strictEqual(name.length, usualNameBudget)
+    assert.strictEqual(name.length, defaultMaxNameLength)
   })
 
   it("a short tool leaves its room to its owner", () => {
@@ -51,19 +56,19 @@ describe("names of an office's tools", () => {
 describe("windows and documents of an office", () => {
   it("the Computer stands before the host", () => {
     assert.strictEqual(
-      officeUri({ computer: "desk", uri: "window://app/notes?priority=3" }),
+      toOfficeUri({ computer: "desk", uri: "window://app/notes?priority=3" }),
       "window://desk.app/notes?priority=3"
     )
   })
 
   it("other URIs are none of them", () => {
-    assert.isUndefined(officeUri({ computer: "desk", uri: "https://example.com" }))
+    assert.isUndefined(toOfficeUri({ computer: "desk", uri: "https://example.com" }))
   })
 
   it.prop("a URI leads back to its Computer, whoever else is there", [Schema.Array(Name)], ([computers]) => {
     for (const computer of computers) {
-      const uri = officeUri({ computer, uri: "dpe://com.example/a/b" }) ?? ""
-      assert.deepStrictEqual(fromOfficeUri(uri, new Set(computers)), {
+      const uri = toOfficeUri({ computer, uri: "dpe://com.example/a/b" }) ?? ""
+      assert.deepStrictEqual(parseOfficeUri(uri, new Set(computers)), {
         computer,
         uri: "dpe://com.example/a/b"
       })
@@ -75,10 +80,10 @@ describe("windows and documents of an office", () => {
   })
 
   it("a window's text begins below its URI", () => {
-    assert.deepStrictEqual(readWindow("window://a\n\nHello\n\nthere"), {
+    assert.deepStrictEqual(parseRenderedWindow("window://a\n\nHello\n\nthere"), {
       uri: "window://a",
       text: "Hello\n\nthere"
     })
-    assert.deepStrictEqual(readWindow("window://a"), { uri: "window://a", text: "" })
+    assert.deepStrictEqual(parseRenderedWindow("window://a"), { uri: "window://a", text: "" })
   })
 })

@@ -1,17 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
-import { indexTools } from "../../../src/domain/bridge/search.ts"
-import type { SmcpTool } from "../../../src/domain/protocol/v0_2/tools.ts"
+import { makeToolIndex } from "../../../src/domain/bridge/search.ts"
+import type { Tool } from "../../../src/domain/protocol/v0_2/tools.ts"
 
-const tool = (
-  name: string,
-  description: string,
-  more: Partial<SmcpTool> = {}
-): readonly [string, SmcpTool] => [
+const tool = (name: string, description: string, more: Partial<Tool> = {}): readonly [string, Tool] => [
   name,
   { name, description, paramsSchema: {}, returnSchema: null, meta: {}, ...more }
 ]
 
-const index = indexTools([
+const index = makeToolIndex([
   tool("desk__read_file", "Reads a file of the disk"),
   tool("desk__writeFile", "Writes text to a place", {
     paramsSchema: { properties: { path: {}, encoding: {} } }

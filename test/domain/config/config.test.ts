@@ -1,15 +1,23 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Result, Schema } from "effect"
-import { readComputerConfig } from "../../../src/domain/config/config.ts"
-import { acceptInput, defaultOf, environmentNames } from "../../../src/domain/config/inputs.ts"
-import { maxRenderDepth, placeholders, render } from "../../../src/domain/config/placeholders.ts"
+import { parseComputerConfig } from "../../../src/domain/config/config.ts"
+import {
+  validateInputValue,
+  defaultInputValue,
+  inputEnvironmentNames
+} from "../../../src/domain/config/inputs.ts"
+import {
+  maxRenderDepth,
+  findPlaceholders,
+  renderPlaceholders
+} from "../../../src/domain/config/placeholders.ts"
 import { ComputerConfig, type Input } from "../../../src/domain/protocol/v0_2/config.ts"
-import { readEndpoint } from "../../../src/domain/protocol/v0_2/parameters.ts"
+import { decodeEndpoint } from "../../../src/domain/protocol/v0_2/parameters.ts"
 import { plainServer } from "./plainServer.ts"
 
 const encode = Schema.encodeSync(ComputerConfig)
-const loaded = (value: unknown) => Result.getOrThrow(readComputerConfig(value))
-const fault = (value: unknown) => Result.getOrThrow(Result.flip(readComputerConfig(value)))
+const loaded = (value: unknown) => Result.getOrThrow(parseComputerConfig(value))
+const errorOf = (value: unknown) => Result.getOrThrow(Result.flip(parseComputerConfig(value)))
 const oneServer = (type: string, server_parameters: object, more: object = {}) => ({
   servers: { s: { type, server_parameters, ...more } }
 })
@@ -42,17 +50,17 @@ describe("configuration", () => {
 
   it("case 198: a duration must be ISO 8601 text", () => {
     assert.match(
-      fault(oneServer("streamable", { url: "u", timeout: "abc" })),
+      errorOf(oneServer("streamable", { url: "u", timeout: "abc" })),
       /servers\.s\.server_parameters\.timeout/
     )
-    assert.match(fault(oneServer("streamable", { url: "u", timeout: 30 })), /timeout/)
-    assert.match(fault(oneServer("streamable", { url: "u", timeout: "-PT1S" })), /timeout/)
+    assert.match(errorOf(oneServer("streamable", { url: "u", timeout: 30 })), /timeout/)
+    assert.match(errorOf(oneServer("streamable", { url: "u", timeout: "-PT1S" })), /timeout/)
   })
 
   it("cases 199 and 200: unknown words are refused with their place", () => {
-    assert.match(fault(oneServer("websocket", { url: "u" })), /servers\.s\.type/)
+    assert.match(errorOf(oneServer("websocket", { url: "u" })), /servers\.s\.type/)
     assert.match(
-      fault(oneServer("stdio", { command: "x", encoding_error_handler: "skip" })),
+      errorOf(oneServer("stdio", { command: "x", encoding_error_handler: "skip" })),
       /encoding_error_handler/
     )
   })
@@ -69,18 +77,18 @@ describe("configuration", () => {
 
   it("case 203: two inputs of one id are refused", () => {
     const input = { type: "promptString", id: "a", description: "" }
-    assert.match(fault({ inputs: [input, input], servers: {} }), /inputs\[1\]\.id/)
+    assert.match(errorOf({ inputs: [input, input], servers: {} }), /inputs\[1\]\.id/)
   })
 
   it("a name that differs from its key is refused", () => {
-    assert.match(fault(oneServer("stdio", { command: "x" }, { name: "t" })), /servers\.s\.name/)
+    assert.match(errorOf(oneServer("stdio", { command: "x" }, { name: "t" })), /servers\.s\.name/)
   })
 
   it("a member named __proto__ is refused, wherever it is: no message could hold it", () => {
     const server = '{"type":"stdio","server_parameters":{"command":"x"}}'
-    assert.include(fault(JSON.parse(`{"servers":{"__proto__":${server}}}`)), "__proto__")
+    assert.include(errorOf(JSON.parse(`{"servers":{"__proto__":${server}}}`)), "__proto__")
     assert.include(
-      fault(JSON.parse(`{"servers":{"s":{"command":"x","env":{"__proto__":"v"}}}}`)),
+      errorOf(JSON.parse(`{"servers":{"s":{"command":"x","env":{"__proto__":"v"}}}}`)),
       "__proto__"
     )
     assert.deepStrictEqual(Object.keys(loaded({ servers: { constructor: JSON.parse(server) } }).servers), [
@@ -91,7 +99,7 @@ describe("configuration", () => {
   it("an input of a type that only JavaScript knows, or that is no text, is refused", () => {
     for (const type of ["constructor", "toString", "hasOwnProperty", { toString: 1 }, ["constructor"]]) {
       const inputs = [{ type, id: "i", description: "" }]
-      assert.match(fault({ inputs, servers: {} }), /inputs\[0\]/)
+      assert.match(errorOf({ inputs, servers: {} }), /inputs\[0\]/)
     }
     const servers = { s: { command: "x" } }
     const { inputs } = loaded({ inputs: [{ type: "command", id: "i", command: { toString: 1 } }], servers })
@@ -100,7 +108,7 @@ describe("configuration", () => {
 
   it("a default alias is refused: every tool would have the same name", () => {
     assert.match(
-      fault(oneServer("stdio", { command: "x" }, { default_tool_meta: { alias: "y" } })),
+      errorOf(oneServer("stdio", { command: "x" }, { default_tool_meta: { alias: "y" } })),
       /default_tool_meta\.alias/
     )
   })
@@ -108,14 +116,16 @@ describe("configuration", () => {
   it("a placeholder may stand where a number or a duration belongs, until it is rendered", () => {
     const config = loaded(oneServer("sse", { url: "${input:u}", timeout: "${input:t}" })).servers["s"]
     assert.deepStrictEqual(config?.parameters["timeout"], "${input:t}")
-    const { value } = render(config?.parameters, (text) => (text === "input:t" ? 7 : "http://h"))
-    const endpoint = Result.getOrThrow(readEndpoint("sse", value))
+    const { value } = renderPlaceholders(config?.parameters, (text) => (text === "input:t" ? 7 : "http://h"))
+    const endpoint = Result.getOrThrow(decodeEndpoint("sse", value))
     assert.isTrue(endpoint.type === "sse" && Duration.toSeconds(endpoint.timeout) === 7)
-    assert.isTrue(Result.isFailure(readEndpoint("sse", render(config?.parameters, () => "soon").value)))
+    assert.isTrue(
+      Result.isFailure(decodeEndpoint("sse", renderPlaceholders(config?.parameters, () => "soon").value))
+    )
   })
 
   it("faults never repeat the rejected value", () => {
-    assert.notInclude(fault(oneServer("stdio", { command: { secret: "hunter2" } })), "hunter2")
+    assert.notInclude(errorOf(oneServer("stdio", { command: { secret: "hunter2" } })), "hunter2")
   })
 })
 
@@ -126,7 +136,7 @@ describe("placeholders", () => {
     "input:tricky": "${input:n}$&",
     "input:list": ["a"]
   }
-  const rendered = (value: unknown) => render(value, (text) => values[text]).value
+  const rendered = (value: unknown) => renderPlaceholders(value, (text) => values[text]).value
 
   it.prop("texts without placeholders stay as they are", [Schema.Json], ([value]) => {
     const free = JSON.parse(JSON.stringify(value).replaceAll("${input:", ""))
@@ -142,9 +152,12 @@ describe("placeholders", () => {
   })
 
   it("case 207: an unknown id stays, and is reported", () => {
-    const { unknown, value } = render(["${input:missing}", "x${input:gone}y"], (text) => values[text])
+    const { unresolved, value } = renderPlaceholders(
+      ["${input:missing}", "x${input:gone}y"],
+      (text) => values[text]
+    )
     assert.deepStrictEqual(value, ["${input:missing}", "x${input:gone}y"])
-    assert.deepStrictEqual([...unknown], ["input:missing", "input:gone"])
+    assert.deepStrictEqual([...unresolved], ["input:missing", "input:gone"])
   })
 
   it("case 208: a value is not rendered again", () => {
@@ -162,7 +175,7 @@ describe("placeholders", () => {
   })
 
   it("only what is referred to needs a value", () => {
-    assert.deepStrictEqual(placeholders({ a: "${input:x}", b: ["${env:Y}-${input:x}"] }), [
+    assert.deepStrictEqual(findPlaceholders({ a: "${input:x}", b: ["${env:Y}-${input:x}"] }), [
       "input:x",
       "env:Y"
     ])
@@ -173,8 +186,8 @@ describe("inputs", () => {
   const pick: Input = { type: "pickString", id: "p", description: "", options: ["a", "b"] }
 
   it("the most specific environment variable comes first", () => {
-    assert.deepStrictEqual(environmentNames("api_key"), ["A2C_SMCP_API_KEY"])
-    assert.deepStrictEqual(environmentNames("api_key", "feishu-mcp"), [
+    assert.deepStrictEqual(inputEnvironmentNames("api_key"), ["A2C_SMCP_API_KEY"])
+    assert.deepStrictEqual(inputEnvironmentNames("api_key", "feishu-mcp"), [
       "A2C_SMCP_API_KEY_FEISHU-MCP",
       "A2C_SMCP_API_KEY_FEISHU_MCP",
       "A2C_SMCP_API_KEY"
@@ -182,8 +195,8 @@ describe("inputs", () => {
   })
 
   it("case 212: a pick outside its options is no value, not even as default", () => {
-    assert.isTrue(Result.isFailure(acceptInput(pick, "c")))
-    assert.isUndefined(defaultOf({ ...pick, default: "c" }))
-    assert.strictEqual(defaultOf({ ...pick, default: "b" }), "b")
+    assert.isTrue(Result.isFailure(validateInputValue(pick, "c")))
+    assert.isUndefined(defaultInputValue({ ...pick, default: "c" }))
+    assert.strictEqual(defaultInputValue({ ...pick, default: "b" }), "b")
   })
 })

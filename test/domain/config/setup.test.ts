@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
-import { readComputerConfig } from "../../../src/domain/config/config.ts"
-import { carryOver, compareSetups, type Setup } from "../../../src/domain/config/setup.ts"
+import { parseComputerConfig } from "../../../src/domain/config/config.ts"
+import { keepRuntimeChanges, diffSetups, type Setup } from "../../../src/domain/config/setup.ts"
 
 const setup = (
   servers: ReadonlyArray<string>,
@@ -10,7 +10,7 @@ const setup = (
 ): Setup => ({
   variables: {},
   config: Result.getOrThrow(
-    readComputerConfig({
+    parseComputerConfig({
       inputs: inputs.map((id) => ({ type: "promptString", id })),
       servers: Object.fromEntries(
         servers.map((name) => [name, { type: "stdio", server_parameters: { command: "x" }, ...more }])
@@ -23,7 +23,11 @@ const namesOf = ({ config }: Setup) => Object.keys(config.servers)
 
 describe("a configuration that changes under a Computer that was changed at run time", () => {
   it("what was added at run time stays", () => {
-    const carried = carryOver(setup(["a", "own"], ["i", "own"]), setup(["a"], ["i"]), setup(["b"], ["j"]))
+    const carried = keepRuntimeChanges(
+      setup(["a", "own"], ["i", "own"]),
+      setup(["a"], ["i"]),
+      setup(["b"], ["j"])
+    )
     assert.deepStrictEqual(
       [namesOf(carried), idsOf(carried)],
       [
@@ -34,7 +38,7 @@ describe("a configuration that changes under a Computer that was changed at run 
   })
 
   it("what was removed at run time stays away", () => {
-    const carried = carryOver(
+    const carried = keepRuntimeChanges(
       setup(["a"], ["i"]),
       setup(["a", "b"], ["i", "j"]),
       setup(["a", "b"], ["i", "j"])
@@ -45,16 +49,16 @@ describe("a configuration that changes under a Computer that was changed at run 
 
 describe("the difference between two setups", () => {
   it("the same again is no difference, and nothing to see", () => {
-    const { isVisible, untouched } = compareSetups(setup(["a"]), setup(["a"]))
-    assert.deepStrictEqual([isVisible, untouched], [false, ["a"]])
+    const { isReportedConfigChanged, unchanged } = diffSetups(setup(["a"]), setup(["a"]))
+    assert.deepStrictEqual([isReportedConfigChanged, unchanged], [false, ["a"]])
   })
 
   it("another order is to be seen although nobody starts anew", () => {
-    const { isVisible, untouched } = compareSetups(setup(["a", "b"]), setup(["b", "a"]))
-    assert.deepStrictEqual([isVisible, untouched], [true, ["b", "a"]])
+    const { isReportedConfigChanged, unchanged } = diffSetups(setup(["a", "b"]), setup(["b", "a"]))
+    assert.deepStrictEqual([isReportedConfigChanged, unchanged], [true, ["b", "a"]])
   })
 
   it("another script is a new session", () => {
-    assert.deepStrictEqual(compareSetups(setup(["a"]), setup(["a"], [], { vrl: ".a = 1" })).changed, ["a"])
+    assert.deepStrictEqual(diffSetups(setup(["a"]), setup(["a"], [], { vrl: ".a = 1" })).restarted, ["a"])
   })
 })

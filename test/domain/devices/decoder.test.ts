@@ -2,12 +2,12 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import {
   type DecoderState,
-  heldBytes,
-  initialDecoder,
-  isIncomplete,
-  mostHeld,
-  stalled,
-  step
+  bufferedBytes,
+  initialDecoderState,
+  hasPartialFrame,
+  maxBufferedBytes,
+  dropPartialFrame,
+  decodeChunk
 } from "../../../src/domain/devices/decoder.ts"
 import { encodeJson } from "../../../src/domain/devices/encode.ts"
 import { capacity } from "../../../src/domain/devices/held.ts"
@@ -39,7 +39,7 @@ describe("frames in a stream", () => {
         bracketed: false
       }))
     )
-    assert.strictEqual(heldBytes(state), 0)
+    assert.strictEqual(bufferedBytes(state), 0)
   })
 
   it.prop("are found by the simplest of peers too", [Schema.Array(Draft)], ([drafts]) => {
@@ -55,10 +55,10 @@ describe("frames in a stream", () => {
   })
 
   it.prop("mean what the rules say", [Stream, Schema.Literals(["strict", "naive"])], ([stream, framing]) => {
-    const limits = { largest: 30, largestAudio: 10 }
+    const limits = { maxPayloadBytes: 30, maxAudioPayloadBytes: 10 }
     const [state, events] = readPieces([bytesOf(stream)], { ...limits, framing })
     assert.deepStrictEqual(
-      { events: events.map(full), incomplete: isIncomplete(state) },
+      { events: events.map(full), incomplete: hasPartialFrame(state) },
       readAtOnce(stream.join(""), limits, framing)
     )
   })
@@ -108,14 +108,14 @@ describe("restarting", () => {
 
 describe("limits", () => {
   it("audio has one of its own", () => {
-    const options = { largest: 100, largestAudio: 3 }
+    const options = { maxPayloadBytes: 100, maxAudioPayloadBytes: 3 }
     const audio = (payload: string) => `##START\x02task12340000${payload}##END${end}`
     assert.deepStrictEqual(briefly(audio("abc"), options), ["F(2,task1234,0000,3)", E])
     assert.deepStrictEqual(briefly(audio("abcd"), options), ["B(oversize)", "G(29)", E])
   })
 
   it("a frame right after one that was too large is found", () => {
-    assert.deepStrictEqual(briefly(`${text}abcd${end}`, { largest: 3 }), ["B(oversize)", "G(24)", E])
+    assert.deepStrictEqual(briefly(`${text}abcd${end}`, { maxPayloadBytes: 3 }), ["B(oversize)", "G(24)", E])
   })
 
   it("a payload of a mebibyte is taken, and not a byte more", () => {
@@ -129,28 +129,28 @@ describe("a frame that does not end", () => {
   it("has begun with its marker, and not before", () => {
     assert.deepStrictEqual(
       ["", "noise", "noise##STAR", "##START", "##START\x04ta", text, `${text}abc##EN`, `${text}##END`].map(
-        (stream) => isIncomplete(after(stream))
+        (stream) => hasPartialFrame(after(stream))
       ),
       [false, false, false, true, true, true, true, false]
     )
   })
 
   it("is given up on demand, and its bytes are garbage", () => {
-    const [state, events] = stalled(after(`${mcp}{"a":"x}##END##STAR`))
+    const [state, events] = dropPartialFrame(after(`${mcp}{"a":"x}##END##STAR`))
     assert.deepStrictEqual(events, [{ _tag: "BadFrame", reason: "stalled" }])
-    assert.isFalse(isIncomplete(state))
-    assert.deepStrictEqual(step(state, latin1(`T\x03task12340001##END`))[1].map(brief), ["G(33)", E])
+    assert.isFalse(hasPartialFrame(state))
+    assert.deepStrictEqual(decodeChunk(state, latin1(`T\x03task12340001##END`))[1].map(brief), ["G(33)", E])
   })
 
   it("may have another begun in it", () => {
-    const [state, events] = stalled(after("##START\x04##START\x20"))
+    const [state, events] = dropPartialFrame(after("##START\x04##START\x20"))
     assert.deepStrictEqual(events.map(brief), ["B(stalled)", "B(header)"])
-    assert.deepStrictEqual(step(state, latin1(end))[1].map(brief), ["G(16)", E])
+    assert.deepStrictEqual(decodeChunk(state, latin1(end))[1].map(brief), ["G(16)", E])
   })
 
   it("that has not begun is not given up", () => {
     const state = after("noise##STAR")
-    assert.deepStrictEqual(stalled(state), [state, []])
+    assert.deepStrictEqual(dropPartialFrame(state), [state, []])
   })
 })
 
@@ -160,29 +160,32 @@ describe("pieces of a stream", () => {
     [Stream, Lengths],
     (given) => {
       const [words, lengths] = given
-      const options = { largest: 20, largestAudio: 5 }
+      const options = { maxPayloadBytes: 20, maxAudioPayloadBytes: 5 }
       const stream = bytesOf(words)
       const [whole, expected] = readPieces([stream], options)
-      let state = initialDecoder(options)
+      let state = initialDecoderState(options)
       const found = cut(stream, cycle(lengths)).flatMap((piece) => {
-        const [next, events] = step(state, piece)
+        const [next, events] = decodeChunk(state, piece)
         state = next
-        assert.isAtMost(heldBytes(state), mostHeld(options))
+        assert.isAtMost(bufferedBytes(state), maxBufferedBytes(options))
         return events
       })
       assert.deepStrictEqual(found, expected)
-      assert.deepStrictEqual([heldBytes(state), state.garbage], [heldBytes(whole), whole.garbage])
+      assert.deepStrictEqual(
+        [bufferedBytes(state), state.pendingGarbage],
+        [bufferedBytes(whole), whole.pendingGarbage]
+      )
     }
   )
 
   it.prop("may follow the same state, each as if it were the only one", [Stream, Stream, Stream], (given) => {
     const [before, one, other] = given
     const [state] = readPieces(cut(bytesOf([text, ...before]), () => 3))
-    const nexts = [one, other, one].map((words) => step(state, bytesOf(words)))
+    const nexts = [one, other, one].map((words) => decodeChunk(state, bytesOf(words)))
     const alone = [one, other, one].map((words) =>
-      step(readPieces([bytesOf([text, ...before])])[0], bytesOf(words))
+      decodeChunk(readPieces([bytesOf([text, ...before])])[0], bytesOf(words))
     )
-    const endOf = ([next, events]: (typeof nexts)[number]) => [events, step(next, latin1("##END"))[1]]
+    const endOf = ([next, events]: (typeof nexts)[number]) => [events, decodeChunk(next, latin1("##END"))[1]]
     assert.deepStrictEqual(nexts.map(endOf), alone.map(endOf))
   })
 
@@ -199,9 +202,9 @@ describe("pieces of a stream", () => {
 
   it("are copied as far as they are kept", () => {
     const piece = Buffer.from(`${text}ab`)
-    const [state] = step(initialDecoder(), piece)
+    const [state] = decodeChunk(initialDecoderState(), piece)
     piece.fill(0)
-    const [frame] = framesOf(step(state, latin1("c##END"))[1])
+    const [frame] = framesOf(decodeChunk(state, latin1("c##END"))[1])
     assert.deepStrictEqual(frame?.payload, latin1("abc"))
   })
 })
@@ -210,22 +213,22 @@ describe("memory", () => {
   const big = sent({ type: "mcp", task: "", sequence: 0, payload: encodeJson("x".repeat(1_000_000)) })
 
   it("grows no further than the largest frame needs", () => {
-    let state = initialDecoder()
+    let state = initialDecoderState()
     for (const piece of cut(big.subarray(0, -1), () => 997)) {
-      state = step(state, piece)[0]
-      assert.isAtMost(capacity(state.held), mostHeld(state.settings))
+      state = decodeChunk(state, piece)[0]
+      assert.isAtMost(capacity(state.buffered), maxBufferedBytes(state.settings))
     }
-    assert.isAtLeast(heldBytes(state), 1_000_000)
+    assert.isAtLeast(bufferedBytes(state), 1_000_000)
   })
 
   it("of a big frame is not kept after it", () => {
     const [state, events] = readPieces([...cut(big, () => 1000), latin1("##START\x04ab")])
     assert.strictEqual(events.length, 1)
-    assert.isAtMost(capacity(state.held), 100)
+    assert.isAtMost(capacity(state.buffered), 100)
   })
 
   it("of a big piece is not kept for the little that was left of it", () => {
     const [state] = readPieces([latin1(`${"noise".repeat(100_000)}##START\x04ab`)])
-    assert.strictEqual(capacity(state.held), 10)
+    assert.strictEqual(capacity(state.buffered), 10)
   })
 })

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Option, Result, Schema } from "effect"
 import { encodeFrame, encodeJson } from "../../../src/domain/devices/encode.ts"
 import { type Frame, frameTypes } from "../../../src/domain/devices/frame.ts"
-import { defaultLimits } from "../../../src/domain/devices/limits.ts"
+import { defaultFrameLimits } from "../../../src/domain/devices/limits.ts"
 import { decodeUtf8 } from "../../../src/domain/utf8.ts"
 import { Draft, jsonTypes, sendable, Stream, types } from "./frames.ts"
 import { characters, decode, framesOf, latin1, sent } from "./streams.ts"
@@ -70,19 +70,19 @@ describe("encodeFrame", () => {
   })
 
   it("refuses a payload over the limit of its type", () => {
-    const { largest, largestAudio } = defaultLimits
+    const { maxPayloadBytes, maxAudioPayloadBytes } = defaultFrameLimits
     const reasonAt = (type: Frame["type"], length: number) =>
       reasonOf({ type, payload: new Uint8Array(length) })
-    assert.isUndefined(reasonAt("text", largest))
-    assert.strictEqual(reasonAt("text", largest + 1), "PayloadTooLarge")
-    assert.isUndefined(reasonAt("audio", largestAudio))
-    assert.strictEqual(reasonAt("audio", largestAudio + 1), "PayloadTooLarge")
-    assert.strictEqual(reasonOf({ payload: latin1("abc") }, { largest: 2 }), "PayloadTooLarge")
+    assert.isUndefined(reasonAt("text", maxPayloadBytes))
+    assert.strictEqual(reasonAt("text", maxPayloadBytes + 1), "PayloadTooLarge")
+    assert.isUndefined(reasonAt("audio", maxAudioPayloadBytes))
+    assert.strictEqual(reasonAt("audio", maxAudioPayloadBytes + 1), "PayloadTooLarge")
+    assert.strictEqual(reasonOf({ payload: latin1("abc") }, { maxPayloadBytes: 2 }), "PayloadTooLarge")
   })
 
   it("says why without saying what", () => {
-    const refused = encodeFrame(frame({ type: "auth", payload: latin1("secret##END") }))
-    const message = Result.match(refused, { onFailure: (error) => error.message, onSuccess: () => "" })
+    const rejected = encodeFrame(frame({ type: "auth", payload: latin1("secret##END") }))
+    const message = Result.match(rejected, { onFailure: (error) => error.message, onSuccess: () => "" })
     assert.strictEqual(
       message,
       "Frame cannot be sent: the payload holds ##START or ##END, where peers would cut it"

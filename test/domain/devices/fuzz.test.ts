@@ -1,12 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
   type DecoderOptions,
-  heldBytes,
-  initialDecoder,
-  isIncomplete,
-  mostHeld,
-  stalled,
-  step
+  bufferedBytes,
+  initialDecoderState,
+  hasPartialFrame,
+  maxBufferedBytes,
+  dropPartialFrame,
+  decodeChunk
 } from "../../../src/domain/devices/decoder.ts"
 import { sendable, types, words } from "./frames.ts"
 import { readAtOnce } from "./reference.ts"
@@ -79,13 +79,13 @@ const lengths = (random: Random): (() => number) => {
 
 /** A stream that is read in pieces: what is found, and that no more is held than may be. */
 const readChecked = (pieces: ReadonlyArray<Uint8Array>, options: DecoderOptions) => {
-  let state = initialDecoder(options)
-  const most = mostHeld(state.settings)
+  let state = initialDecoderState(options)
+  const most = maxBufferedBytes(state.settings)
   const events: Array<string> = []
   for (const piece of pieces) {
-    const [next, found] = step(state, piece)
+    const [next, found] = decodeChunk(state, piece)
     for (const event of found) events.push(full(event))
-    if (heldBytes(next) > most) assert.fail(`holds ${heldBytes(next)} bytes`)
+    if (bufferedBytes(next) > most) assert.fail(`holds ${bufferedBytes(next)} bytes`)
     state = next
   }
   return { state, events }
@@ -95,21 +95,21 @@ const round = (seed: number): number => {
   const random = randomFrom(seed)
   const stream = broken(random)
   const limits = pick(random, [
-    { largest: 1000, largestAudio: 1000 },
-    { largest: 60, largestAudio: 20 },
-    { largest: 7, largestAudio: 0 }
+    { maxPayloadBytes: 1000, maxAudioPayloadBytes: 1000 },
+    { maxPayloadBytes: 60, maxAudioPayloadBytes: 20 },
+    { maxPayloadBytes: 7, maxAudioPayloadBytes: 0 }
   ])
   const options = { ...limits, framing: pick<"strict" | "naive">(random, ["strict", "strict", "naive"]) }
   const { events, state } = readChecked([stream], options)
   const expected = readAtOnce(characters(stream), options, options.framing)
-  assert.deepStrictEqual({ events, incomplete: isIncomplete(state) }, expected)
+  assert.deepStrictEqual({ events, incomplete: hasPartialFrame(state) }, expected)
 
   for (const pieces of [cut(stream, () => 1), cut(stream, lengths(random)), cut(stream, lengths(random))]) {
     const again = readChecked(pieces, options)
     assert.deepStrictEqual(again.events, events)
     assert.deepStrictEqual(
-      [heldBytes(again.state), again.state.garbage, stalled(again.state)[1].map(full)],
-      [heldBytes(state), state.garbage, stalled(state)[1].map(full)]
+      [bufferedBytes(again.state), again.state.pendingGarbage, dropPartialFrame(again.state)[1].map(full)],
+      [bufferedBytes(state), state.pendingGarbage, dropPartialFrame(state)[1].map(full)]
     )
   }
   return stream.length

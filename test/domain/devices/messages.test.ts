@@ -1,11 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
-import { messageOf, type Outcome, readMessage } from "../../../src/domain/devices/messages.ts"
+import {
+  makeDeviceMessage,
+  type ServiceOutcome,
+  decodeDeviceMessage
+} from "../../../src/domain/devices/messages.ts"
 import { encodeJson } from "../../../src/domain/devices/encode.ts"
 import { encodeUtf8 } from "../../../src/domain/utf8.ts"
 
-const read = (text: string) => Result.getOrThrow(readMessage(encodeUtf8(text)))
-const fault = (text: string) => Result.getOrThrow(Result.flip(readMessage(encodeUtf8(text))))
+const read = (text: string) => Result.getOrThrow(decodeDeviceMessage(encodeUtf8(text)))
+const decodeError = (text: string) => Result.getOrThrow(Result.flip(decodeDeviceMessage(encodeUtf8(text))))
 const service = { description: "d", parameters: { type: "object", properties: {} } }
 
 describe("messages of devices", () => {
@@ -13,7 +17,7 @@ describe("messages of devices", () => {
     assert.deepStrictEqual(read('{"type":"register","data":{"services":{"a":{"x":1}}}}'), {
       _tag: "Register",
       definitions: { a: { x: 1 } },
-      repeated: []
+      duplicates: []
     })
   })
 
@@ -24,21 +28,21 @@ describe("messages of devices", () => {
     assert.deepStrictEqual(message, {
       _tag: "Register",
       definitions: { a: { n: 2 }, b: [{ b: 1 }] },
-      repeated: ["a"]
+      duplicates: ["a"]
     })
   })
 
   it.each(["x", String.raw`\n`])("a text of any length is read: %s", (piece) => {
     const long = piece.repeat(30_000_000 / piece.length)
     const message = read(`{"type":"register","data":{"services":{"a":{"description":"${long}"},"a":{}}}}`)
-    assert.deepStrictEqual(message._tag === "Register" && message.repeated, ["a"])
+    assert.deepStrictEqual(message._tag === "Register" && message.duplicates, ["a"])
   })
 
   it("names inside of texts are no services", () => {
     const message = read(
       String.raw`{"data":{"services":{"a":{"d":"\"a\": {\"a\":"}}},"other":{"services":{"x":1,"x":2}},"type":"register"}`
     )
-    assert.deepStrictEqual(message._tag === "Register" && message.repeated, [])
+    assert.deepStrictEqual(message._tag === "Register" && message.duplicates, [])
   })
 
   it("a call reads as the seed shows it (seed 002 §4.2)", () => {
@@ -53,7 +57,7 @@ describe("messages of devices", () => {
     assert.deepStrictEqual(message, { _tag: "Call", callId: "7", method: "m", params: {} })
   })
 
-  it.each<readonly [string, Outcome]>([
+  it.each<readonly [string, ServiceOutcome]>([
     ['{"success":true,"data":"x"}', { success: true, data: "x" }],
     ['{"success":true}', { success: true, data: undefined }],
     ['{"data":[1]}', { success: true, data: [1] }],
@@ -85,22 +89,22 @@ describe("messages of devices", () => {
     ['{"type":"register","data":{"services":{"__proto__":{}}}}', /__proto__/],
     [`{"type":"x","data":{"a":${"[".repeat(200)}${"]".repeat(200)}}}`, /nested deeper/]
   ])("what cannot be used says where and why: %s", (text, words) => {
-    assert.match(fault(text), words)
+    assert.match(decodeError(text), words)
   })
 
   it("bytes that are not UTF-8 are none", () => {
-    const message = readMessage(new Uint8Array([0x7b, 0xff, 0x7d]))
+    const message = decodeDeviceMessage(new Uint8Array([0x7b, 0xff, 0x7d]))
     assert.strictEqual(Result.getOrThrow(Result.flip(message)), "not UTF-8")
   })
 
   it("what is written is read again", () => {
-    const rewritten = (message: object) => Result.getOrThrow(readMessage(encodeJson(message)))
-    assert.deepStrictEqual(rewritten(messageOf.register(new Map([["时间", service]]))), {
+    const rewritten = (message: object) => Result.getOrThrow(decodeDeviceMessage(encodeJson(message)))
+    assert.deepStrictEqual(rewritten(makeDeviceMessage.register(new Map([["时间", service]]))), {
       _tag: "Register",
       definitions: { 时间: service },
-      repeated: []
+      duplicates: []
     })
-    assert.deepStrictEqual(rewritten(messageOf.call("c", "m", { a: 1 })), {
+    assert.deepStrictEqual(rewritten(makeDeviceMessage.call("c", "m", { a: 1 })), {
       _tag: "Call",
       callId: "c",
       method: "m",
@@ -110,10 +114,10 @@ describe("messages of devices", () => {
       { success: true, data: { x: "##END" } },
       { success: false, error: "no" }
     ] as const) {
-      const message = rewritten(messageOf.result("c", outcome))
+      const message = rewritten(makeDeviceMessage.result("c", outcome))
       assert.deepStrictEqual(message, { _tag: "Result", callId: "c", outcome })
     }
-    assert.deepStrictEqual(rewritten(messageOf.registered(3, ["bad"])), {
+    assert.deepStrictEqual(rewritten(makeDeviceMessage.registered(3, ["bad"])), {
       _tag: "Registered",
       services: 3,
       faults: ["bad"]

@@ -84,7 +84,7 @@ export const readAtOnce = (
       continue
     }
     const type = head.charCodeAt(7)
-    const limit = type === 2 ? limits.largestAudio : limits.largest
+    const limit = type === 2 ? limits.maxAudioPayloadBytes : limits.maxPayloadBytes
     const payload = at + head.length
     let place: Place = [6, 8, 9].includes(type) ? "outside" : "plain"
     if (framing === "naive") place = "naive"

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { fromMcpResult, toMcpResult } from "../../../src/domain/devices/results.ts"
+import { toolResultToOutcome, outcomeToToolResult } from "../../../src/domain/devices/results.ts"
 
 const text = (value: string) => ({ type: "text", text: value })
 const image = { type: "image", mimeType: "image/png", data: "iVBOR" }
@@ -15,13 +15,13 @@ describe("results of devices", () => {
       [text("look"), { type: "image", mimeType: "image/png", base64: "iVBOR" }]
     ]
   ])("a tool's result becomes data: %j", (result, data) => {
-    assert.deepStrictEqual(fromMcpResult(result), { success: true, data })
+    assert.deepStrictEqual(toolResultToOutcome(result), { success: true, data })
   })
 
   it("a tool's error becomes an error", () => {
     const result = { content: [text("no"), text("way")], isError: true }
-    assert.deepStrictEqual(fromMcpResult(result), { success: false, error: "no\nway" })
-    assert.deepStrictEqual(fromMcpResult({ content: [], isError: true }), {
+    assert.deepStrictEqual(toolResultToOutcome(result), { success: false, error: "no\nway" })
+    assert.deepStrictEqual(toolResultToOutcome({ content: [], isError: true }), {
       success: false,
       error: "the tool failed and did not say why"
     })
@@ -36,11 +36,11 @@ describe("results of devices", () => {
     [[], { content: [text("[]")], isError: false }],
     [3, { content: [text("3")], isError: false }]
   ])("data becomes a tool's result: %j", (data, result) => {
-    assert.deepStrictEqual(toMcpResult({ success: true, data }), result)
+    assert.deepStrictEqual(outcomeToToolResult({ success: true, data }), result)
   })
 
   it("an error becomes a tool's error", () => {
-    assert.deepStrictEqual(toMcpResult({ success: false, error: "no" }), {
+    assert.deepStrictEqual(outcomeToToolResult({ success: false, error: "no" }), {
       content: [text("no")],
       isError: true
     })
@@ -48,7 +48,10 @@ describe("results of devices", () => {
 
   it("images come out as they went in", () => {
     for (const content of [[image], [text("look"), image, text("there")]]) {
-      assert.deepStrictEqual(toMcpResult(fromMcpResult({ content })), { content, isError: false })
+      assert.deepStrictEqual(outcomeToToolResult(toolResultToOutcome({ content })), {
+        content,
+        isError: false
+      })
     }
   })
 })

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
-import { readService, readServices } from "../../../src/domain/devices/services.ts"
+import { decodeService, decodeServices } from "../../../src/domain/devices/services.ts"
 
 const parameters = {
   type: "object",
@@ -14,7 +14,7 @@ const parameters = {
 describe("services of devices", () => {
   it("a definition keeps everything it says", () => {
     assert.deepStrictEqual(
-      Result.getOrThrow(readService("get_time", { description: "时间", parameters, more: 1 })),
+      Result.getOrThrow(decodeService("get_time", { description: "时间", parameters, more: 1 })),
       { description: "时间", parameters }
     )
   })
@@ -22,7 +22,7 @@ describe("services of devices", () => {
   it.each([{}, { parameters: null, description: null }, { parameters: {} }])(
     "a service that takes nothing need not say so: %j",
     (definition) => {
-      assert.deepStrictEqual(Result.getOrThrow(readService("a", definition)), {
+      assert.deepStrictEqual(Result.getOrThrow(decodeService("a", definition)), {
         description: "",
         parameters: { type: "object", properties: {} }
       })
@@ -39,29 +39,29 @@ describe("services of devices", () => {
     ["", {}, /name is empty/],
     ["n".repeat(129), {}, /longer than 128/]
   ])("a bad definition says where and why: %s %j", (name, definition, words) => {
-    assert.match(Result.getOrThrow(Result.flip(readService(name, definition))), words)
+    assert.match(Result.getOrThrow(Result.flip(decodeService(name, definition))), words)
   })
 
   it("a bad definition costs nobody but itself", () => {
-    const { faults, services } = readServices({ good: { parameters }, bad: 7, also: {} }, 10)
+    const { errors, services } = decodeServices({ good: { parameters }, bad: 7, also: {} }, 10)
     assert.deepStrictEqual([...services.keys()], ["good", "also"])
-    assert.lengthOf(faults, 1)
-    assert.match(faults[0] ?? "", /^"bad": /)
+    assert.lengthOf(errors, 1)
+    assert.match(errors[0] ?? "", /^"bad": /)
   })
 
   it("what is said about a bad definition is short, whatever the definition is like", () => {
     const properties = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`p${index}`, 3]))
     const long = { ["k".repeat(1000)]: 3 }
-    const { faults } = readServices(
+    const { errors } = decodeServices(
       { many: { parameters: { properties } }, long: { parameters: { properties: long } } },
       10
     )
-    for (const fault of faults) assert.isAtMost(fault.length, 400)
+    for (const error of errors) assert.isAtMost(error.length, 400)
   })
 
   it("more services than allowed are refused one by one", () => {
-    const { faults, services } = readServices({ a: {}, b: {}, c: {} }, 2)
+    const { errors, services } = decodeServices({ a: {}, b: {}, c: {} }, 2)
     assert.deepStrictEqual([...services.keys()], ["a", "b"])
-    assert.deepStrictEqual(faults, ['"c": the device has 2 services already'])
+    assert.deepStrictEqual(errors, ['"c": the device has 2 services already'])
   })
 })

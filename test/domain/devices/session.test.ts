@@ -1,16 +1,16 @@
 import { assert, describe, it } from "@effect/vitest"
-import { isExhausted, noFaults, spend } from "../../../src/domain/devices/patience.ts"
+import { isExhausted, newViolationBudget, recordViolation } from "../../../src/domain/devices/patience.ts"
 import {
-  isToken,
-  readCredentials,
-  readStatus,
-  writeCredentials,
-  writeStatus
+  isValidDeviceToken,
+  parseCredentials,
+  parseStatus,
+  formatCredentials,
+  formatStatus
 } from "../../../src/domain/devices/session.ts"
 
 describe("what a device shows", () => {
   it("is a token, and options", () => {
-    assert.deepStrictEqual(readCredentials("ey.J##voiceid:v1##lang:zh##mode:vad##flag##lang:en"), {
+    assert.deepStrictEqual(parseCredentials("ey.J##voiceid:v1##lang:zh##mode:vad##flag##lang:en"), {
       token: "ey.J",
       options: new Map([
         ["voiceid", "v1"],
@@ -24,13 +24,13 @@ describe("what a device shows", () => {
   it("is read as it was written", () => {
     for (const token of ["", "t"]) {
       const shown = { token, options: new Map([["name", "lamp: the big one"]]) }
-      assert.deepStrictEqual(readCredentials(writeCredentials(shown)), shown)
+      assert.deepStrictEqual(parseCredentials(formatCredentials(shown)), shown)
     }
   })
 
   it("can be a token when it is something that is read as it was written", () => {
     const tokens = ["t", "a b", "a#b", "", " t", "t\n", "a##b"]
-    assert.deepStrictEqual(tokens.filter(isToken), ["t", "a b", "a#b"])
+    assert.deepStrictEqual(tokens.filter(isValidDeviceToken), ["t", "a b", "a#b"])
   })
 })
 
@@ -42,18 +42,23 @@ describe("a status", () => {
     ["##new-kind:x", { kind: "NEW-KIND", text: "x" }],
     ["ok", { kind: "OK", text: "" }]
   ])("%s", (payload, status) => {
-    assert.deepStrictEqual(readStatus(payload), status)
+    assert.deepStrictEqual(parseStatus(payload), status)
   })
 
   it("is read as it was written", () => {
-    assert.deepStrictEqual(readStatus(writeStatus("ERROR", "no")), { kind: "ERROR", text: "no" })
-    assert.strictEqual(writeStatus("PING"), "##PING")
+    assert.deepStrictEqual(parseStatus(formatStatus("ERROR", "no")), { kind: "ERROR", text: "no" })
+    assert.strictEqual(formatStatus("PING"), "##PING")
   })
 })
 
 describe("patience", () => {
-  const after = (faults: ReadonlyArray<readonly [at: number, fault: string, bytes?: number]>) =>
-    isExhausted(faults.reduce((one, [at, fault, bytes]) => spend(one, at, fault, bytes), noFaults(0)))
+  const after = (violations: ReadonlyArray<readonly [at: number, violation: string, bytes?: number]>) =>
+    isExhausted(
+      violations.reduce(
+        (one, [at, violation, bytes]) => recordViolation(one, at, violation, bytes),
+        newViolationBudget(0)
+      )
+    )
 
   it("the third frame within a minute that is too large is one too many", () => {
     assert.isFalse(

@@ -30,9 +30,9 @@ const streams = {
 /** In milliseconds. These take a tenth of it and less; looking again at all there is with every byte takes minutes. */
 const longest = 5_000
 
-const timed = (pieces: ReadonlyArray<Uint8Array>, largest = 2 * mebibyte) => {
+const timed = (pieces: ReadonlyArray<Uint8Array>, maxPayloadBytes = 2 * mebibyte) => {
   const start = performance.now()
-  readPieces(pieces, { largest })
+  readPieces(pieces, { maxPayloadBytes })
   assert.isBelow(performance.now() - start, longest)
 }
 

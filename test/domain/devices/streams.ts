@@ -3,8 +3,8 @@ import {
   type DecoderEvent,
   type DecoderOptions,
   type DecoderState,
-  initialDecoder,
-  step
+  initialDecoderState,
+  decodeChunk
 } from "../../../src/domain/devices/decoder.ts"
 import { encodeFrame } from "../../../src/domain/devices/encode.ts"
 import { type Frame, frameTypes } from "../../../src/domain/devices/frame.ts"
@@ -37,9 +37,9 @@ export const readPieces = (
   options?: DecoderOptions
 ): readonly [DecoderState, ReadonlyArray<DecoderEvent>] => {
   const events: Array<DecoderEvent> = []
-  let state = initialDecoder(options)
+  let state = initialDecoderState(options)
   for (const piece of pieces) {
-    const [next, found] = step(state, piece)
+    const [next, found] = decodeChunk(state, piece)
     for (const event of found) events.push(event)
     state = next
   }

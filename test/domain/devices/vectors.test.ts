@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Option } from "effect"
-import { heldBytes, isIncomplete, stalled } from "../../../src/domain/devices/decoder.ts"
+import { bufferedBytes, hasPartialFrame, dropPartialFrame } from "../../../src/domain/devices/decoder.ts"
 import { decodeUtf8, encodeUtf8 } from "../../../src/domain/utf8.ts"
 import { brief, cut, decode, framesOf, join, latin1, randomFrom, readPieces } from "./streams.ts"
 
@@ -15,7 +15,7 @@ interface Vector {
   /** A text goes out in UTF-8. */
   readonly input: string | Uint8Array
   readonly events: ReadonlyArray<string>
-  readonly largest?: number
+  readonly maxPayloadBytes?: number
   /** What is found once the frame that has begun is given up. */
   readonly afterStall?: ReadonlyArray<string>
 }
@@ -115,25 +115,25 @@ const vectors: ReadonlyArray<Vector> = [
   {
     title: "18: far over the limit",
     input: `${ofBytes(3002)}${m}`,
-    largest: 2000,
+    maxPayloadBytes: 2000,
     events: ["B(oversize)", "G(3027)", F]
   },
   {
     title: "18b: just within the limit",
     input: ofBytes(2000),
-    largest: 2000,
+    maxPayloadBytes: 2000,
     events: ["F(6,mcp00001,0000,2000)"]
   },
   {
     title: "18c: just over the limit",
     input: `${ofBytes(2001)}${m}`,
-    largest: 2000,
+    maxPayloadBytes: 2000,
     events: ["B(oversize)", "G(2026)", F]
   },
   {
     title: "19: an endless string",
     input: `##START\x06mcp000010000{"a":"${"x".repeat(5000)}${m}`,
-    largest: 2000,
+    maxPayloadBytes: 2000,
     events: ["B(oversize)", "G(5026)", F]
   },
   { title: "20: text", input: "##START\x04task12340000时间##END", events: ["F(4,task1234,0000,6)"] },
@@ -176,7 +176,7 @@ describe("vectors of the device protocol", () => {
     const check = (pieces: ReadonlyArray<Uint8Array>, how: string) => {
       const [state, found] = readPieces(pieces, options)
       assert.deepStrictEqual(found.map(brief), events, how)
-      assert.deepStrictEqual(stalled(state)[1].map(brief), afterStall, how)
+      assert.deepStrictEqual(dropPartialFrame(state)[1].map(brief), afterStall, how)
     }
 
     it(`${title}, whole`, () => check([stream], "whole"))
@@ -205,8 +205,8 @@ describe("vectors of the device protocol", () => {
 
   it("10b: keeps what may become a frame, and no more", () => {
     const [state] = readPieces([latin1("noise##START\x06abc##END")])
-    assert.strictEqual(heldBytes(state), 16)
-    assert.isTrue(isIncomplete(state))
+    assert.strictEqual(bufferedBytes(state), 16)
+    assert.isTrue(hasPartialFrame(state))
   })
 
   it("13b: a border right after the marker in a string", () => {

@@ -1,16 +1,19 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
-import { type DocumentContents, readContents } from "../../../src/domain/documents/contents.ts"
+import { type DocumentContents, parseDocumentContents } from "../../../src/domain/documents/contents.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
 
 const external = "application/vnd.a2c.dpe-uri+json"
 const inline = "application/vnd.a2c.dpe-inline+json"
 
 const read = (contents: ReadonlyArray<JsonObject>, listed?: string): DocumentContents =>
-  Result.getOrThrow(readContents(contents, listed))
+  Result.getOrThrow(parseDocumentContents(contents, listed))
 
 const reasonOf = (...contents: ReadonlyArray<JsonObject>): string =>
-  Result.match(readContents(contents), { onFailure: ({ reason }) => reason, onSuccess: () => "usable" })
+  Result.match(parseDocumentContents(contents), {
+    onFailure: ({ reason }) => reason,
+    onSuccess: () => "usable"
+  })
 
 const elsewhere = (body: unknown) => ({ mimeType: external, text: JSON.stringify(body) })
 

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
-import { buildDpeUri, checkDpeUri, parseDpeUri } from "../../../src/domain/documents/dpe.ts"
-import { documentUri, findDocuments, summarize } from "../../../src/domain/documents/finder.ts"
+import { buildDpeUri, parseStrictDpeUri, parseDpeUri } from "../../../src/domain/documents/dpe.ts"
+import { parseDocumentUri, findDocuments, summarizeDocument } from "../../../src/domain/documents/finder.ts"
 import type { DocumentSummary } from "../../../src/domain/protocol/v0_2/calls.ts"
 
 const parse = (uri: string) => Result.getOrThrow(parseDpeUri(uri))
@@ -10,8 +10,8 @@ describe("document URI", () => {
   const Path = Schema.NonEmptyArray(Schema.Literals(["a", "a/b", "ü?", "%2F", "x y", "#", "..", "&="]))
 
   it.prop("parse reads what build wrote", [Path], ([path]) => {
-    const { docRef, path: again, trimmed } = parse(Result.getOrThrow(buildDpeUri("com.ex", path)))
-    assert.deepStrictEqual([again, docRef, trimmed], [path, path.join("/"), false])
+    const { docRef, path: again, isTrimmed } = parse(Result.getOrThrow(buildDpeUri("com.ex", path)))
+    assert.deepStrictEqual([again, docRef, isTrimmed], [path, path.join("/"), false])
   })
 
   it("case 279: what names no document is refused with a reason", () => {
@@ -41,9 +41,9 @@ describe("document URI", () => {
 
   it("cases 283 and 284: a Computer drops a query, an Agent refuses to ask with one", () => {
     const given = "dpe://com.ex.docs/rpt?format=md#x"
-    assert.deepInclude(parse(given), { uri: "dpe://com.ex.docs/rpt", trimmed: true })
-    assert.isTrue(Result.isFailure(checkDpeUri(given)))
-    assert.isTrue(Result.isSuccess(checkDpeUri("dpe://com.ex.docs/rpt")))
+    assert.deepInclude(parse(given), { uri: "dpe://com.ex.docs/rpt", isTrimmed: true })
+    assert.isTrue(Result.isFailure(parseStrictDpeUri(given)))
+    assert.isTrue(Result.isSuccess(parseStrictDpeUri("dpe://com.ex.docs/rpt")))
   })
 })
 
@@ -91,7 +91,7 @@ describe("finder", () => {
       annotations: { lastModified: "2026-01-01T00:00:00Z" },
       _meta: { page_count: 4, file_type: "pdf", keywords: ["k"], file_uri: "file:///a" }
     }
-    assert.deepStrictEqual(summarize("alpha", parse(resource.uri), resource), {
+    assert.deepStrictEqual(summarizeDocument("alpha", parse(resource.uri), resource), {
       docRef: "a b",
       uri: "dpe://h/a%20b",
       fileUri: "file:///a",
@@ -107,23 +107,26 @@ describe("finder", () => {
 
   it("cases 309 to 311: the body answers where the resource is silent; no pages, no document", () => {
     const uri = parse("dpe://h/d")
-    assert.deepInclude(summarize("s", uri, {}, { page_count: 4, title: "T" }), { pageCount: 4, title: "T" })
-    assert.deepInclude(summarize("s", uri, { _meta: { page_count: 1 } }), {
+    assert.deepInclude(summarizeDocument("s", uri, {}, { page_count: 4, title: "T" }), {
+      pageCount: 4,
+      title: "T"
+    })
+    assert.deepInclude(summarizeDocument("s", uri, { _meta: { page_count: 1 } }), {
       fileUri: "",
       fileType: "",
       title: "d"
     })
     for (const pages of [0, -1, 1.5, "3", undefined]) {
-      assert.isUndefined(summarize("s", uri, { _meta: { page_count: pages } }))
+      assert.isUndefined(summarizeDocument("s", uri, { _meta: { page_count: pages } }))
     }
   })
 
   it("case 312: catalogue, pages, elements and windows are no documents", () => {
     for (const uri of ["dpe://h", "dpe://h/d/pages/0", "dpe://h/d/elements/e1", "window://h/x"]) {
-      assert.isUndefined(documentUri(uri), uri)
+      assert.isUndefined(parseDocumentUri(uri), uri)
     }
     for (const uri of ["dpe://h/d", "dpe://h/pages/0", "dpe://h/d/pages/x"])
-      assert.isDefined(documentUri(uri), uri)
+      assert.isDefined(parseDocumentUri(uri), uri)
   })
 
   it("cases 313 to 318: filters", () => {

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { hostClashes } from "../../../src/domain/documents/hosts.ts"
+import { findHostConflicts } from "../../../src/domain/documents/hosts.ts"
 
 describe("hosts of several servers", () => {
   it("are those of their documents and windows, whatever their case", () => {
@@ -8,13 +8,13 @@ describe("hosts of several servers", () => {
       { name: "two", uris: ["dpe://docs/c", "window://app/tab?priority=1", "dpe://other/a"] },
       { name: "three", uris: ["window://docs", "junk"] }
     ]
-    assert.deepStrictEqual(hostClashes(servers), [
+    assert.deepStrictEqual(findHostConflicts(servers), [
       { host: "docs", servers: ["one", "two", "three"] },
       { host: "app", servers: ["one", "two"] }
     ])
   })
 
   it("are none where each has its own", () => {
-    assert.deepStrictEqual(hostClashes([{ name: "one", uris: ["dpe://a/x", "window://a"] }]), [])
+    assert.deepStrictEqual(findHostConflicts([{ name: "one", uris: ["dpe://a/x", "window://a"] }]), [])
   })
 })

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Option, Schema } from "effect"
-import { covers, mayConnect, mayJoin } from "../../../src/domain/office/grants.ts"
+import { matchesPattern, checkConnectRights, checkJoinRights } from "../../../src/domain/office/grants.ts"
 import type { Grants, Identity } from "../../../src/domain/office/identity.ts"
 
 /** The same question, answered by trying every way to read the pattern. */
@@ -24,66 +24,80 @@ describe("a pattern", () => {
     "covers what trying everything says it covers",
     [letters("a", "b", "*"), letters("a", "b")],
     ([pattern, text]) =>
-      assert.strictEqual(covers(pattern.join(""), text.join("")), reference(pattern.join(""), text.join(""))),
+      assert.strictEqual(
+        matchesPattern(pattern.join(""), text.join("")),
+        reference(pattern.join(""), text.join(""))
+      ),
     { arbitrary: { runs: 3000 } }
   )
 
   it.prop("without a star covers itself alone", [Schema.String, Schema.String], ([one, other]) => {
     const [pattern, text] = [one.replaceAll("*", ""), other.replaceAll("*", "")]
-    assert.isTrue(covers(pattern, pattern))
-    assert.strictEqual(covers(pattern, text), pattern === text)
+    assert.isTrue(matchesPattern(pattern, pattern))
+    assert.strictEqual(matchesPattern(pattern, text), pattern === text)
   })
 
   it("needs a text with room for its start and its end", () => {
-    assert.isFalse(covers("a*a", "a"))
-    assert.isFalse(covers("ab*ba", "aba"))
-    assert.isTrue(covers("ab*ba", "abba"))
+    assert.isFalse(matchesPattern("a*a", "a"))
+    assert.isFalse(matchesPattern("ab*ba", "aba"))
+    assert.isTrue(matchesPattern("ab*ba", "abba"))
   })
 
   it("takes everything but the star for what it is", () => {
-    assert.isFalse(covers("a.c", "abc"))
-    assert.isFalse(covers("[ab]", "a"))
-    assert.isFalse(covers("a?", "ab"))
-    assert.isTrue(covers("a.*(c)$", "a.b\n(c)$"))
+    assert.isFalse(matchesPattern("a.c", "abc"))
+    assert.isFalse(matchesPattern("[ab]", "a"))
+    assert.isFalse(matchesPattern("a?", "ab"))
+    assert.isTrue(matchesPattern("a.*(c)$", "a.b\n(c)$"))
   })
 
   it("of many stars costs no more than its length times that of the text", () => {
     const started = process.hrtime.bigint()
-    assert.isFalse(covers("*a".repeat(128) + "b", "a".repeat(256)))
+    assert.isFalse(matchesPattern("*a".repeat(128) + "b", "a".repeat(256)))
     assert.isBelow(Number(process.hrtime.bigint() - started), 1e9)
   })
 })
 
 describe("who may connect", () => {
   it("needs the right to the role it states", () => {
-    assert.isUndefined(mayConnect(grant({}), Option.some("computer")))
-    assert.strictEqual(mayConnect(grant({}), Option.some("agent")), "'desk' may not be an Agent")
+    assert.isUndefined(checkConnectRights(grant({}), Option.some("computer")))
+    assert.strictEqual(checkConnectRights(grant({}), Option.some("agent")), "'desk' may not be an Agent")
   })
 
   it("needs the right to some role when it states none", () => {
-    assert.isUndefined(mayConnect(grant({}), Option.none()))
+    assert.isUndefined(checkConnectRights(grant({}), Option.none()))
     assert.strictEqual(
-      mayConnect(grant({ rights: ["operator"] }), Option.none()),
+      checkConnectRights(grant({ rights: ["operator"] }), Option.none()),
       "'desk' may be neither an Agent nor a Computer"
     )
   })
 })
 
 describe("who may take a seat", () => {
-  const seat = { office: "team-1", role: "computer", name: "desk" } as const
+  const membership = { office: "team-1", role: "computer", name: "desk" } as const
 
   it("needs the role, the office and the name", () => {
-    assert.isUndefined(mayJoin(grant({}), seat))
-    assert.strictEqual(mayJoin(grant({ rights: ["agent"] }), seat), "'desk' may not be a Computer")
-    assert.strictEqual(mayJoin(grant({ offices: ["other"] }), seat), "'desk' may not join room 'team-1'")
-    assert.strictEqual(mayJoin(grant({ names: ["d"] }), seat), "'desk' may not go by the name 'desk'")
+    assert.isUndefined(checkJoinRights(grant({}), membership))
+    assert.strictEqual(
+      checkJoinRights(grant({ rights: ["agent"] }), membership),
+      "'desk' may not be a Computer"
+    )
+    assert.strictEqual(
+      checkJoinRights(grant({ offices: ["other"] }), membership),
+      "'desk' may not join room 'team-1'"
+    )
+    assert.strictEqual(
+      checkJoinRights(grant({ names: ["d"] }), membership),
+      "'desk' may not go by the name 'desk'"
+    )
   })
 
   it("may not when nothing is granted", () => {
-    assert.isDefined(mayJoin(grant({ offices: [] }), seat))
-    assert.isDefined(mayJoin(grant({ names: [] }), seat))
+    assert.isDefined(checkJoinRights(grant({ offices: [] }), membership))
+    assert.isDefined(checkJoinRights(grant({ names: [] }), membership))
   })
 
   it("does not get the seats of members by the right of an operator", () =>
-    assert.isDefined(mayJoin(grant({ rights: ["operator"], offices: ["*"], names: ["*"] }), seat)))
+    assert.isDefined(
+      checkJoinRights(grant({ rights: ["operator"], offices: ["*"], names: ["*"] }), membership)
+    ))
 })

@@ -1,5 +1,5 @@
 import { Arbitrary, Option, Schema } from "effect"
-import type { Capacity, Command } from "../../../src/domain/office/membership.ts"
+import type { Capacity, MembershipCommand } from "../../../src/domain/office/membership.ts"
 
 /** Everything is taken from few words, so that sessions are in each other's way as often as can be. */
 export const sids = ["1", "2", "3", "4", "5", "6"] as const
@@ -27,7 +27,7 @@ const Connect = Schema.Struct({
   do: Schema.Literal("connect"),
   ...shared,
   role: Schema.Literals(["any", "any", "agent", "computer"]),
-  holder: Schema.Literals(["", "h", "h", "i"])
+  reconnectKey: Schema.Literals(["", "h", "h", "i"])
 })
 const Leave = Schema.Struct({ do: Schema.Literal("leave"), ...shared, office: Schema.Literals(officeIds) })
 const Disconnect = Schema.Struct({ do: Schema.Literal("disconnect"), ...shared })
@@ -39,7 +39,7 @@ export type Step = typeof AnyStep.Type
 const ReturningConnect = Schema.Struct({
   ...Connect.fields,
   role: Schema.Literal("any"),
-  holder: Schema.Literals(["h", "h", "h", "i"])
+  reconnectKey: Schema.Literals(["h", "h", "h", "i"])
 })
 const ReturningJoin = Schema.Struct({
   ...Join.fields,
@@ -89,12 +89,19 @@ export const returns = historiesOf(ReturningStep)
 export const nodeOf = (sid: string, nodes: number): string => `n${Number(sid) % nodes}`
 
 /** A step as a command on one of so many Servers. */
-export const commandOf = (step: Step, nodes: number): Command => {
+export const commandOf = (step: Step, nodes: number): MembershipCommand => {
   const { sid } = step
   switch (step.do) {
     case "connect": {
       const role = step.role === "any" ? Option.none() : Option.some(step.role)
-      return { _tag: "Connect", sid, node: nodeOf(sid, nodes), version: "0.2.0", role, holder: step.holder }
+      return {
+        _tag: "Connect",
+        sid,
+        node: nodeOf(sid, nodes),
+        version: "0.2.0",
+        role,
+        reconnectKey: step.reconnectKey
+      }
     }
     case "join": {
       const { name, office, role } = step
@@ -108,11 +115,11 @@ export const commandOf = (step: Step, nodes: number): Command => {
 }
 
 /** A command in a few words. */
-export const inWords = (command: Command): string => {
+export const inWords = (command: MembershipCommand): string => {
   const { sid } = command
   switch (command._tag) {
     case "Connect":
-      return `${sid} connects (${Option.getOrElse(command.role, () => "any role")}, holder '${command.holder}')`
+      return `${sid} connects (${Option.getOrElse(command.role, () => "any role")}, holder '${command.reconnectKey}')`
     case "Join":
       return `${sid} joins ${JSON.stringify(command.office)} as ${command.role} ${command.name}`
     case "Leave":
@@ -123,7 +130,7 @@ export const inWords = (command: Command): string => {
 }
 
 /** The commands of a history one after the other. Connects happen once per session, as on a real transport. */
-export const commandsOf = ({ steps }: History, nodes = 1): ReadonlyArray<Command> => {
+export const commandsOf = ({ steps }: History, nodes = 1): ReadonlyArray<MembershipCommand> => {
   const alive = new Set<string>()
   return steps.flatMap((step) => {
     if (step.do === "connect") {

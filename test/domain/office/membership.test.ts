@@ -2,48 +2,48 @@ import { assert, describe, it } from "@effect/vitest"
 import { HashMap, Option, Result, Schema } from "effect"
 import {
   type Capacity,
-  type Command,
-  computerElsewhere,
-  computerIn,
+  type MembershipCommand,
+  isComputerElsewhere,
+  findComputer,
   decide,
   evolve,
   membersOf,
-  noOffices,
-  type Offices,
-  unbounded
+  emptyMembershipState,
+  type MembershipState,
+  unlimitedCapacity
 } from "../../../src/domain/office/membership.ts"
 
-const connect = (sid: string, role?: "agent" | "computer", holder = ""): Command => ({
+const connect = (sid: string, role?: "agent" | "computer", reconnectKey = ""): MembershipCommand => ({
   _tag: "Connect",
   sid,
   node: "n",
-  holder,
+  reconnectKey,
   version: "0.2.0",
   role: Option.fromNullishOr(role)
 })
-const join = (sid: string, role: "agent" | "computer", name: string, office: string): Command => ({
+const join = (sid: string, role: "agent" | "computer", name: string, office: string): MembershipCommand => ({
   _tag: "Join",
   sid,
   role,
   name,
   office
 })
-const leave = (sid: string, office: string): Command => ({ _tag: "Leave", sid, office })
-const disconnect = (sid: string): Command => ({ _tag: "Disconnect", sid })
+const leave = (sid: string, office: string): MembershipCommand => ({ _tag: "Leave", sid, office })
+const disconnect = (sid: string): MembershipCommand => ({ _tag: "Disconnect", sid })
 
-const apply = (state: Offices, command: Command): Offices =>
+const apply = (state: MembershipState, command: MembershipCommand): MembershipState =>
   Result.match(decide(state, command), {
     onFailure: () => state,
     onSuccess: (events) => events.reduce(evolve, state)
   })
-const after = (...commands: ReadonlyArray<Command>) => commands.reduce(apply, noOffices)
-const refusal = (state: Offices, command: Command) =>
-  Result.match(decide(state, command), { onFailure: ({ why }) => why, onSuccess: () => "accepted" })
-const sidOf = (state: Offices, office: string, name: string) =>
-  Option.getOrUndefined(computerIn(state, office, name))?.sid
-const told = (state: Offices, command: Command) =>
+const after = (...commands: ReadonlyArray<MembershipCommand>) => commands.reduce(apply, emptyMembershipState)
+const rejection = (state: MembershipState, command: MembershipCommand) =>
+  Result.match(decide(state, command), { onFailure: ({ reason }) => reason, onSuccess: () => "accepted" })
+const sidOf = (state: MembershipState, office: string, name: string) =>
+  Option.getOrUndefined(findComputer(state, office, name))?.sid
+const told = (state: MembershipState, command: MembershipCommand) =>
   Result.getOrThrow(decide(state, command)).map((event) =>
-    "seat" in event ? `${event._tag} ${event.seat.office}` : event._tag
+    "membership" in event ? `${event._tag} ${event.membership.office}` : event._tag
   )
 
 const a1 = [connect("a1", "agent"), join("a1", "agent", "agent-1", "O1")]
@@ -69,7 +69,7 @@ const Steps = Schema.Array(
     Schema.Struct({ do: Schema.Literal("disconnect"), sid: Sid })
   ])
 )
-const toCommand = (step: (typeof Steps.Type)[number]): Command => {
+const toCommand = (step: (typeof Steps.Type)[number]): MembershipCommand => {
   switch (step.do) {
     case "connect":
       return connect(step.sid, step.role === "any" ? undefined : step.role)
@@ -82,7 +82,7 @@ const toCommand = (step: (typeof Steps.Type)[number]): Command => {
   }
 }
 /** Connects happen once per session, as on a real transport. */
-const sane = (commands: ReadonlyArray<Command>) => {
+const sane = (commands: ReadonlyArray<MembershipCommand>) => {
   const alive = new Set<string>()
   return commands.filter((command) => {
     if (command._tag === "Connect") return !alive.has(command.sid) && alive.add(command.sid)
@@ -93,9 +93,9 @@ const sane = (commands: ReadonlyArray<Command>) => {
 
 describe("membership", () => {
   it.prop("the rules hold after any history", [Steps], ([steps]) => {
-    const state = sane(steps.map(toCommand)).reduce(apply, noOffices)
-    const seated = [...HashMap.values(state.sessions)].flatMap(({ seat, sid }) =>
-      Option.toArray(Option.map(seat, (place) => ({ sid, ...place })))
+    const state = sane(steps.map(toCommand)).reduce(apply, emptyMembershipState)
+    const seated = [...HashMap.values(state.sessions)].flatMap(({ membership, sid }) =>
+      Option.toArray(Option.map(membership, (place) => ({ sid, ...place })))
     )
     for (const office of ["O1", "O2", "__proto__"]) {
       const here = seated.filter((one) => one.office === office)
@@ -114,14 +114,14 @@ describe("membership", () => {
     }
     for (const name of ["x", "y", "toString"]) {
       assert.strictEqual(
-        computerElsewhere(state, "O1", name),
+        isComputerElsewhere(state, "O1", name),
         seated.some((one) => one.role === "computer" && one.name === name && one.office !== "O1")
       )
     }
   })
 
   it.prop("when everybody has gone nothing is left", [Steps], ([steps]) => {
-    const state = sane(steps.map(toCommand)).reduce(apply, noOffices)
+    const state = sane(steps.map(toCommand)).reduce(apply, emptyMembershipState)
     const end = ["1", "2", "3", "4", "5"].map(disconnect).reduce(apply, state)
     assert.deepStrictEqual(
       [HashMap.size(end.sessions), HashMap.size(end.offices), HashMap.size(end.computerNames)],
@@ -132,7 +132,7 @@ describe("membership", () => {
   it.prop("an accepted join repeated changes nothing", [Steps], ([steps]) => {
     const commands = sane(steps.map(toCommand))
     const last = commands.findLast(({ _tag }) => _tag === "Join")
-    const before = commands.reduce(apply, noOffices)
+    const before = commands.reduce(apply, emptyMembershipState)
     if (last !== undefined && Result.isSuccess(decide(before, last))) {
       assert.deepStrictEqual(Result.getOrThrow(decide(apply(before, last), last)), [])
     }
@@ -144,7 +144,7 @@ describe("membership", () => {
   })
 
   it("case 043: an Agent leaves before it joins elsewhere", () => {
-    assert.strictEqual(refusal(after(...a1), join("a1", "agent", "agent-1", "O2")), "agent is elsewhere")
+    assert.strictEqual(rejection(after(...a1), join("a1", "agent", "agent-1", "O2")), "agent is elsewhere")
   })
 
   it("case 045: a Computer that joins elsewhere leaves first", () => {
@@ -169,33 +169,33 @@ describe("membership", () => {
 
   it("case 050: a Computer that is refused elsewhere stays where it is", () => {
     const state = after(...c1, connect("c2"), join("c2", "computer", "pc-1", "O2"))
-    assert.strictEqual(refusal(state, join("c1", "computer", "pc-1", "O2")), "name taken")
+    assert.strictEqual(rejection(state, join("c1", "computer", "pc-1", "O2")), "name taken")
     assert.strictEqual(sidOf(state, "O1", "pc-1"), "c1")
   })
 
   it("case 051: the name is fixed while in an office", () => {
-    assert.strictEqual(refusal(after(...c1), join("c1", "computer", "pc-x", "O1")), "name mismatch")
+    assert.strictEqual(rejection(after(...c1), join("c1", "computer", "pc-x", "O1")), "name mismatch")
   })
 
   it("cases 052 and 053: a role is fixed by the handshake or the first join", () => {
     assert.strictEqual(
-      refusal(after(connect("1", "agent")), join("1", "computer", "x", "O1")),
+      rejection(after(connect("1", "agent")), join("1", "computer", "x", "O1")),
       "role mismatch"
     )
     const once = after(connect("1"), join("1", "agent", "x", "O1"), leave("1", "O1"))
-    assert.strictEqual(refusal(once, join("1", "computer", "x", "O1")), "role mismatch")
+    assert.strictEqual(rejection(once, join("1", "computer", "x", "O1")), "role mismatch")
   })
 
   it("case 054: an Agent and a Computer may share a name", () => {
     assert.strictEqual(
-      refusal(after(...a1, connect("c")), join("c", "computer", "agent-1", "O1")),
+      rejection(after(...a1, connect("c")), join("c", "computer", "agent-1", "O1")),
       "accepted"
     )
   })
 
   it("cases 066 and 067: nobody leaves where nobody is", () => {
-    assert.strictEqual(refusal(after(...c1), leave("c1", "O2")), "not in office")
-    assert.strictEqual(refusal(after(connect("c")), leave("c", "O1")), "not in office")
+    assert.strictEqual(rejection(after(...c1), leave("c1", "O2")), "not in office")
+    assert.strictEqual(rejection(after(connect("c")), leave("c", "O1")), "not in office")
   })
 
   describe("a member that comes back before its old connection is noticed to be dead", () => {
@@ -207,33 +207,33 @@ describe("membership", () => {
       assert.deepStrictEqual(told(state, join("c2", "computer", "pc-1", "O1")), ["Left O1", "Entered O1"])
       const next = apply(state, join("c2", "computer", "pc-1", "O1"))
       assert.deepStrictEqual(
-        [sidOf(next, "O1", "pc-1"), refusal(next, leave("c1", "O1"))],
+        [sidOf(next, "O1", "pc-1"), rejection(next, leave("c1", "O1"))],
         ["c2", "not in office"]
       )
     })
 
     it("is another Agent under another name", () => {
       const state = after(...agent, connect("a2", "agent", "h"))
-      assert.strictEqual(refusal(state, join("a2", "agent", "agent-2", "O1")), "has an agent")
-      assert.strictEqual(refusal(state, join("a2", "agent", "agent-1", "O1")), "accepted")
+      assert.strictEqual(rejection(state, join("a2", "agent", "agent-2", "O1")), "has an agent")
+      assert.strictEqual(rejection(state, join("a2", "agent", "agent-1", "O1")), "accepted")
     })
 
     it("must hold the same secret", () => {
       const others = after(...computer, connect("c2", "computer", "other"), connect("c3", "computer"))
-      assert.strictEqual(refusal(others, join("c2", "computer", "pc-1", "O1")), "name taken")
-      assert.strictEqual(refusal(others, join("c3", "computer", "pc-1", "O1")), "name taken")
+      assert.strictEqual(rejection(others, join("c2", "computer", "pc-1", "O1")), "name taken")
+      assert.strictEqual(rejection(others, join("c3", "computer", "pc-1", "O1")), "name taken")
     })
 
     it("proves nothing without a secret", () => {
       const state = after(...c1, connect("c2"))
-      assert.strictEqual(refusal(state, join("c2", "computer", "pc-1", "O1")), "name taken")
+      assert.strictEqual(rejection(state, join("c2", "computer", "pc-1", "O1")), "name taken")
     })
   })
 
   describe("capacity", () => {
-    const decided = (state: Offices, command: Command, capacity: Partial<Capacity>) =>
-      Result.match(decide(state, command, { ...unbounded, ...capacity }), {
-        onFailure: ({ why }) => why,
+    const decided = (state: MembershipState, command: MembershipCommand, capacity: Partial<Capacity>) =>
+      Result.match(decide(state, command, { ...unlimitedCapacity, ...capacity }), {
+        onFailure: ({ reason }) => reason,
         onSuccess: () => "accepted"
       })
 

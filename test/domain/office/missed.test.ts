@@ -1,36 +1,37 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { addMissed, missedNotices, nothingMissed } from "../../../src/domain/office/missed.ts"
-import { type Notice, parts } from "../../../src/domain/office/notice.ts"
+import { addToBacklog, backlogNotifications, makeBacklog } from "../../../src/domain/office/missed.ts"
+import { type Notification, computerParts } from "../../../src/domain/office/notice.ts"
 
 const computer = (name: string) => ({ office: "o", role: "computer", name }) as const
-const entered = (name: string): Notice => ({ _tag: "Entered", seat: computer(name) })
-const left = (name: string): Notice => ({ _tag: "Left", seat: computer(name) })
-const desktop = (name: string): Notice => ({ _tag: "Updated", part: "desktop", computer: name })
+const entered = (name: string): Notification => ({ _tag: "Entered", membership: computer(name) })
+const left = (name: string): Notification => ({ _tag: "Left", membership: computer(name) })
+const desktop = (name: string): Notification => ({ _tag: "Updated", part: "desktop", computer: name })
 
-const reduced = (...notices: ReadonlyArray<Notice>): ReadonlyArray<Notice> => {
-  const missed = nothingMissed()
-  for (const notice of notices) addMissed(missed, notice)
-  assert.strictEqual(missed.size, missedNotices(missed).length)
-  return missedNotices(missed)
+const reduced = (...notifications: ReadonlyArray<Notification>): ReadonlyArray<Notification> => {
+  const missed = makeBacklog()
+  for (const notification of notifications) addToBacklog(missed, notification)
+  assert.strictEqual(missed.size, backlogNotifications(missed).length)
+  return backlogNotifications(missed)
 }
 
 /** What an Agent knows: each Computer, and a number for each part that says which state of it was fetched last. */
 type View = Map<string, Map<string, number>>
 
 /** An Agent that fetches a part when it is told that it changed, and all parts of who comes. */
-const hear = (view: View, notice: Notice, truth: View): void => {
-  if (notice._tag === "Left") view.delete(notice.seat.name)
-  if (notice._tag === "Entered") view.set(notice.seat.name, new Map(truth.get(notice.seat.name)))
-  if (notice._tag === "Updated") {
-    const state = truth.get(notice.computer)?.get(notice.part)
-    if (state !== undefined) view.get(notice.computer)?.set(notice.part, state)
+const hear = (view: View, notification: Notification, truth: View): void => {
+  if (notification._tag === "Left") view.delete(notification.membership.name)
+  if (notification._tag === "Entered")
+    view.set(notification.membership.name, new Map(truth.get(notification.membership.name)))
+  if (notification._tag === "Updated") {
+    const state = truth.get(notification.computer)?.get(notification.part)
+    if (state !== undefined) view.get(notification.computer)?.set(notification.part, state)
   }
 }
 
 const Step = Schema.Struct({
   name: Schema.Literals(["a", "b", "c"]),
-  part: Schema.Literals([...parts]),
+  part: Schema.Literals([...computerParts]),
   moves: Schema.Boolean
 })
 
@@ -49,13 +50,13 @@ describe("what was missed", () => {
   })
 
   it("is every cancellation once", () => {
-    const cancelled: Notice = { _tag: "Cancelled", agent: "x", reqId: "1" }
+    const cancelled: Notification = { _tag: "Cancelled", agent: "x", reqId: "1" }
     assert.deepStrictEqual(reduced(cancelled, cancelled), [cancelled])
   })
 
   it("keeps a cancellation apart from a member, whatever both are called", () => {
-    const gone: Notice = { _tag: "Left", seat: { office: "o", role: "agent", name: "cancelled" } }
-    const cancelled: Notice = { _tag: "Cancelled", agent: "agent", reqId: "o" }
+    const gone: Notification = { _tag: "Left", membership: { office: "o", role: "agent", name: "cancelled" } }
+    const cancelled: Notification = { _tag: "Cancelled", agent: "agent", reqId: "o" }
     assert.deepStrictEqual(reduced(gone, cancelled), [gone, cancelled])
   })
 
@@ -69,11 +70,11 @@ describe("what was missed", () => {
     ([earlier, later]) => {
       const truth: View = new Map()
       let state = 0
-      const happen = ({ moves, name, part }: typeof Step.Type): Notice | undefined => {
+      const happen = ({ moves, name, part }: typeof Step.Type): Notification | undefined => {
         state += 1
         if (moves && truth.delete(name)) return left(name)
         if (moves) {
-          truth.set(name, new Map(parts.map((one) => [one, state])))
+          truth.set(name, new Map(computerParts.map((one) => [one, state])))
           return entered(name)
         }
         truth.get(name)?.set(part, state)
@@ -81,17 +82,17 @@ describe("what was missed", () => {
       }
       const view: View = new Map()
       for (const step of earlier) {
-        const notice = happen(step)
-        if (notice !== undefined) hear(view, notice, truth)
+        const notification = happen(step)
+        if (notification !== undefined) hear(view, notification, truth)
       }
-      const missed = nothingMissed()
+      const missed = makeBacklog()
       for (const step of later) {
-        const notice = happen(step)
-        if (notice !== undefined) addMissed(missed, notice)
+        const notification = happen(step)
+        if (notification !== undefined) addToBacklog(missed, notification)
       }
-      const notices = missedNotices(missed)
-      assert.isAtMost(notices.length, 3 * (2 + parts.length))
-      for (const notice of notices) hear(view, notice, truth)
+      const notifications = backlogNotifications(missed)
+      assert.isAtMost(notifications.length, 3 * (2 + computerParts.length))
+      for (const notification of notifications) hear(view, notification, truth)
       const sorted = (one: View) => [...one].sort(([a], [b]) => (a < b ? -1 : 1))
       assert.deepStrictEqual(sorted(view), sorted(truth))
     },

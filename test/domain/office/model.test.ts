@@ -1,18 +1,18 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Effect, HashMap, Option, Result } from "effect"
 import {
-  type Command,
-  computerElsewhere,
+  type MembershipCommand,
+  isComputerElsewhere,
   decide,
-  type Event,
+  type MembershipEvent,
   evolve,
   membersOf,
-  noOffices,
-  type Offices,
-  OfficeRefusal,
-  type Seat
+  emptyMembershipState,
+  type MembershipState,
+  MembershipError,
+  type Membership
 } from "../../../src/domain/office/membership.ts"
-import { listed } from "../../../src/domain/office/view.ts"
+import { sortedMembers } from "../../../src/domain/office/view.ts"
 import { commandsOf, histories, type History, inWords, names, officeIds } from "./histories.ts"
 import { answerTo, listing, type Notice, type People, sitting } from "./referenceModel.ts"
 
@@ -25,67 +25,76 @@ interface Rules {
 const rules: Rules = { decide, evolve }
 
 /** What an event makes Servers tell, if anything: to all who sit in the office after it, but whom it is about. */
-const noticeOf = (after: Offices, event: Event): ReadonlyArray<Notice> => {
+const noticeOf = (after: MembershipState, event: MembershipEvent): ReadonlyArray<Notice> => {
   if (event._tag !== "Entered" && event._tag !== "Left") return []
-  const { _tag, seat, sid } = event
-  const to = membersOf(after, seat.office)
+  const { _tag, membership, sid } = event
+  const to = membersOf(after, membership.office)
     .map((member) => member.sid)
     .filter((other) => other !== sid)
-  return [{ what: _tag, sid, seat, to, replaced: event._tag === "Left" && event.replaced }]
+  return [{ what: _tag, sid, membership, to, replaced: event._tag === "Left" && event.replaced }]
 }
 
 const inOneOrder = (notices: ReadonlyArray<Notice>) =>
-  notices.map(({ replaced, seat: { name, office, role }, sid, to, what }) =>
+  notices.map(({ replaced, membership: { name, office, role }, sid, to, what }) =>
     JSON.stringify([what, sid, office, role, name, to.toSorted(), replaced])
   )
 
 /** Everything that can be seen of the offices, counted anew from who sits there. */
-const seenByRules = (state: Offices) => ({
+const seenByRules = (state: MembershipState) => ({
   sessions: [...HashMap.values(state.sessions)]
-    .map(({ holder, role, seat, sid }) =>
-      JSON.stringify([sid, holder, Option.getOrNull(role), placeOf(Option.getOrUndefined(seat))])
+    .map(({ reconnectKey, role, membership, sid }) =>
+      JSON.stringify([sid, reconnectKey, Option.getOrNull(role), placeOf(Option.getOrUndefined(membership))])
     )
     .toSorted(),
   offices: [...HashMap.entries(state.offices)]
-    .map(([id, office]) => JSON.stringify([id, listed(office).map(({ seat, sid }) => [sid, placeOf(seat)])]))
+    .map(([id, office]) =>
+      JSON.stringify([id, sortedMembers(office).map(({ membership, sid }) => [sid, placeOf(membership)])])
+    )
     .toSorted(),
   names: [...HashMap.entries(state.computerNames)].map(([name, count]) => `${name} ${count}`).toSorted(),
-  elsewhere: officeIds.flatMap((office) => names.map((name) => computerElsewhere(state, office, name)))
+  elsewhere: officeIds.flatMap((office) => names.map((name) => isComputerElsewhere(state, office, name)))
 })
 
 const seenByModel = (people: People): ReturnType<typeof seenByRules> => {
-  const computers = people.filter(({ seat }) => seat?.role === "computer")
-  const bearing = (name: string) => computers.filter(({ seat }) => seat?.name === name)
+  const computers = people.filter(({ membership }) => membership?.role === "computer")
+  const bearing = (name: string) => computers.filter(({ membership }) => membership?.name === name)
   return {
     sessions: people
-      .map(({ holder, role, seat, sid }) => JSON.stringify([sid, holder, role ?? null, placeOf(seat)]))
+      .map(({ membership, reconnectKey, role, sid }) =>
+        JSON.stringify([sid, reconnectKey, role ?? null, placeOf(membership)])
+      )
       .toSorted(),
     offices: officeIds
       .filter((id) => sitting(people, id).length > 0)
-      .map((id) => JSON.stringify([id, listing(people, id).map(({ seat, sid }) => [sid, placeOf(seat)])]))
+      .map((id) =>
+        JSON.stringify([id, listing(people, id).map(({ membership, sid }) => [sid, placeOf(membership)])])
+      )
       .toSorted(),
     names: names
       .filter((name) => bearing(name).length > 0)
       .map((name) => `${name} ${bearing(name).length}`)
       .toSorted(),
     elsewhere: officeIds.flatMap((office) =>
-      names.map((name) => bearing(name).some(({ seat }) => seat?.office !== office))
+      names.map((name) => bearing(name).some(({ membership }) => membership?.office !== office))
     )
   }
 }
 
-const placeOf = (seat: Seat | undefined) => (seat === undefined ? null : [seat.office, seat.role, seat.name])
+const placeOf = (membership: Membership | undefined) =>
+  membership === undefined ? null : [membership.office, membership.role, membership.name]
 
 /** What every state must be, whatever has happened: one Agent per office, unique names, one office per session. */
-const brokenRule = (state: Offices): string | undefined => {
+const brokenRule = (state: MembershipState): string | undefined => {
   const seated = new Set<string>()
   for (const id of officeIds) {
     const members = membersOf(state, id)
-    const computers = members.filter(({ seat }) => seat.role === "computer").map(({ seat }) => seat.name)
+    const computers = members
+      .filter(({ membership }) => membership.role === "computer")
+      .map(({ membership }) => membership.name)
     if (members.length - computers.length > 1) return `two Agents in ${id}`
     if (new Set(computers).size < computers.length) return `two Computers of one name in ${id}`
-    for (const { seat, sid } of members) {
-      if (seat.office !== id) return `${sid} is listed in ${id} and sits in ${seat.office}`
+    for (const { membership, sid } of members) {
+      if (membership.office !== id) return `${sid} is listed in ${id} and sits in ${membership.office}`
       if (seated.has(sid)) return `${sid} sits in two places`
       seated.add(sid)
     }
@@ -98,13 +107,13 @@ const inLines = (seen: object): ReadonlyArray<string> =>
 
 /** The first thing in which rules differ from the model in a history; `undefined` when nothing does. */
 const difference = (tried: Rules, history: History): string | undefined => {
-  let state = noOffices
+  let state = emptyMembershipState
   let people: People = []
   let told = 0
   for (const command of commandsOf(history)) {
     const expected = answerTo(people, command, history.capacity)
     const decision = tried.decide(state, command, history.capacity)
-    const says = Result.match(decision, { onFailure: ({ why }) => why, onSuccess: () => "ok" })
+    const says = Result.match(decision, { onFailure: ({ reason }) => reason, onSuccess: () => "ok" })
     const notices: Array<Notice> = []
     for (const event of Result.getOrElse(decision, () => [])) {
       state = tried.evolve(state, event)
@@ -158,31 +167,35 @@ type Decide = Rules["decide"]
 /** Refusals of this kind are none: whatever is in the way is overlooked by deciding about another state. */
 const despite =
   (
-    whys: ReadonlyArray<OfficeRefusal["why"]>,
-    otherwise: (state: Offices, command: Command) => Offices
+    reasons: ReadonlyArray<MembershipError["reason"]>,
+    otherwise: (state: MembershipState, command: MembershipCommand) => MembershipState
   ): Decide =>
   (state, command, capacity) => {
     const decision = decide(state, command, capacity)
-    const isRefused = Result.isFailure(decision) && whys.includes(decision.failure.why)
+    const isRefused = Result.isFailure(decision) && reasons.includes(decision.failure.reason)
     return isRefused ? decide(otherwise(state, command), command, capacity) : decision
   }
 
 const changingEvents =
   (
-    change: (events: ReadonlyArray<Event>, command: Command, state: Offices) => ReadonlyArray<Event>
+    change: (
+      events: ReadonlyArray<MembershipEvent>,
+      command: MembershipCommand,
+      state: MembershipState
+    ) => ReadonlyArray<MembershipEvent>
   ): Decide =>
   (state, command, capacity) =>
     Result.map(decide(state, command, capacity), (events) => change(events, command, state))
 
-const sessionOf = (state: Offices, sid: string) => HashMap.getUnsafe(state.sessions, sid)
+const sessionOf = (state: MembershipState, sid: string) => HashMap.getUnsafe(state.sessions, sid)
 
-const entering = (command: Command): ReadonlyArray<Event> =>
+const entering = (command: MembershipCommand): ReadonlyArray<MembershipEvent> =>
   command._tag === "Join"
     ? [
         {
           _tag: "Entered",
           sid: command.sid,
-          seat: { office: command.office, role: command.role, name: command.name }
+          membership: { office: command.office, role: command.role, name: command.name }
         }
       ]
     : []
@@ -205,7 +218,7 @@ const mutants: ReadonlyArray<readonly [mistake: string, fewest: number, tried: P
     {
       decide: despite(["has an agent", "name taken"], (state) => ({
         ...state,
-        sessions: HashMap.map(state.sessions, (session) => ({ ...session, holder: "anybody" }))
+        sessions: HashMap.map(state.sessions, (session) => ({ ...session, reconnectKey: "anybody" }))
       }))
     }
   ],
@@ -215,7 +228,10 @@ const mutants: ReadonlyArray<readonly [mistake: string, fewest: number, tried: P
     {
       decide: despite(["has an agent", "name taken"], (state) => ({
         ...state,
-        sessions: HashMap.map(state.sessions, (session) => ({ ...session, holder: session.holder || "none" }))
+        sessions: HashMap.map(state.sessions, (session) => ({
+          ...session,
+          reconnectKey: session.reconnectKey || "none"
+        }))
       }))
     }
   ],
@@ -224,7 +240,7 @@ const mutants: ReadonlyArray<readonly [mistake: string, fewest: number, tried: P
     4,
     {
       decide: (state, command, capacity) =>
-        decide(state, command._tag === "Connect" ? { ...command, holder: "" } : command, capacity)
+        decide(state, command._tag === "Connect" ? { ...command, reconnectKey: "" } : command, capacity)
     }
   ],
   [
@@ -234,8 +250,8 @@ const mutants: ReadonlyArray<readonly [mistake: string, fewest: number, tried: P
       decide: (state, command, capacity) =>
         command._tag === "Join" &&
         command.role === "computer" &&
-        computerElsewhere(state, command.office, command.name)
-          ? Result.fail(new OfficeRefusal({ why: "name taken", message: "" }))
+        isComputerElsewhere(state, command.office, command.name)
+          ? Result.fail(new MembershipError({ reason: "name taken", message: "" }))
           : decide(state, command, capacity)
     }
   ],
@@ -244,7 +260,7 @@ const mutants: ReadonlyArray<readonly [mistake: string, fewest: number, tried: P
     3,
     {
       decide: changingEvents((events) =>
-        events.flatMap((one): ReadonlyArray<Event> => (one._tag === "Left" ? [one, one] : [one]))
+        events.flatMap((one): ReadonlyArray<MembershipEvent> => (one._tag === "Left" ? [one, one] : [one]))
       )
     }
   ],
@@ -279,7 +295,7 @@ const mutants: ReadonlyArray<readonly [mistake: string, fewest: number, tried: P
     {
       decide: despite(["agent is elsewhere"], (state, { sid }) => ({
         ...state,
-        sessions: HashMap.set(state.sessions, sid, { ...sessionOf(state, sid), seat: Option.none() })
+        sessions: HashMap.set(state.sessions, sid, { ...sessionOf(state, sid), membership: Option.none() })
       }))
     }
   ],
@@ -289,12 +305,17 @@ const mutants: ReadonlyArray<readonly [mistake: string, fewest: number, tried: P
     {
       decide: (state, command, capacity) => {
         const decision = decide(state, command, capacity)
-        if (command._tag !== "Join" || Result.isSuccess(decision) || decision.failure.why !== "name taken") {
+        if (
+          command._tag !== "Join" ||
+          Result.isSuccess(decision) ||
+          decision.failure.reason !== "name taken"
+        ) {
           return decision
         }
-        return Option.match(sessionOf(state, command.sid).seat, {
+        return Option.match(sessionOf(state, command.sid).membership, {
           onNone: () => decision,
-          onSome: (seat) => Result.succeed([{ _tag: "Left", sid: command.sid, seat, replaced: false }])
+          onSome: (membership) =>
+            Result.succeed([{ _tag: "Left", sid: command.sid, membership, replaced: false }])
         })
       }
     }
@@ -331,8 +352,11 @@ const mutants: ReadonlyArray<readonly [mistake: string, fewest: number, tried: P
     {
       decide: (state, command, capacity) => {
         if (command._tag !== "Leave") return decide(state, command, capacity)
-        const seat = Option.flatMap(HashMap.get(state.sessions, command.sid), (session) => session.seat)
-        const office = Option.match(seat, { onNone: () => command.office, onSome: (own) => own.office })
+        const membership = Option.flatMap(
+          HashMap.get(state.sessions, command.sid),
+          (session) => session.membership
+        )
+        const office = Option.match(membership, { onNone: () => command.office, onSome: (own) => own.office })
         return decide(state, { ...command, office }, capacity)
       }
     }
@@ -353,9 +377,9 @@ const mutants: ReadonlyArray<readonly [mistake: string, fewest: number, tried: P
     {
       evolve: (state, event) => {
         const next = evolve(state, event)
-        if (event._tag !== "Left" || HashMap.has(next.offices, event.seat.office)) return next
+        if (event._tag !== "Left" || HashMap.has(next.offices, event.membership.office)) return next
         const empty = { agent: Option.none(), computers: HashMap.empty() }
-        return { ...next, offices: HashMap.set(next.offices, event.seat.office, empty) }
+        return { ...next, offices: HashMap.set(next.offices, event.membership.office, empty) }
       }
     }
   ]

@@ -3,32 +3,32 @@ import { Schema } from "effect"
 import {
   officeFull,
   registryUnavailable,
-  seatTaken,
+  membershipConflict,
   tooManyOffices
 } from "../../../src/domain/office/membership.ts"
-import { isPassing, passing } from "../../../src/domain/office/passing.ts"
-import { badRequest, forbidden, goingDown } from "../../../src/domain/refusal.ts"
+import { isRetryableMessage, retryableMessage } from "../../../src/domain/office/passing.ts"
+import { badRequest, forbidden, shuttingDown } from "../../../src/domain/refusal.ts"
 
 describe("a refusal", () => {
-  it.prop("that passes is known by its text", [Schema.String], ([why]) => {
-    assert.isTrue(isPassing(passing(why)))
-    assert.include(passing(why), why)
+  it.prop("that passes is known by its text", [Schema.String], ([message]) => {
+    assert.isTrue(isRetryableMessage(retryableMessage(message)))
+    assert.include(retryableMessage(message), message)
   })
 
   it("passes when nobody has to do anything about it", () => {
-    for (const { message } of [registryUnavailable(), tooManyOffices(), goingDown()]) {
-      assert.isTrue(isPassing(message), message)
+    for (const { message } of [registryUnavailable(), tooManyOffices(), shuttingDown()]) {
+      assert.isTrue(isRetryableMessage(message), message)
     }
   })
 
   it("does not when somebody else sits there, or may not", () => {
-    const seats = [
-      seatTaken({ office: "O", role: "agent", name: "a" }),
-      seatTaken({ office: "O", role: "computer", name: "a, try again" }),
+    const errors = [
+      membershipConflict({ office: "O", role: "agent", name: "a" }),
+      membershipConflict({ office: "O", role: "computer", name: "a, try again" }),
       officeFull("O")
     ]
-    for (const { message } of [...seats, forbidden("'a' may not join room 'O'"), badRequest("no name")]) {
-      assert.isFalse(isPassing(message), message)
+    for (const { message } of [...errors, forbidden("'a' may not join room 'O'"), badRequest("no name")]) {
+      assert.isFalse(isRetryableMessage(message), message)
     }
   })
 })

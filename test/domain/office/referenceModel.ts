@@ -1,12 +1,17 @@
-import type { Capacity, Command, OfficeRefusal, Seat } from "../../../src/domain/office/membership.ts"
+import type {
+  Capacity,
+  MembershipCommand,
+  MembershipError,
+  Membership
+} from "../../../src/domain/office/membership.ts"
 
 /** Somebody who is connected, and where it sits. */
 interface Person {
   readonly sid: string
   readonly node: string
-  readonly holder: string
-  readonly role: Seat["role"] | undefined
-  readonly seat: Seat | undefined
+  readonly reconnectKey: string
+  readonly role: Membership["role"] | undefined
+  readonly membership: Membership | undefined
 }
 
 /** Everybody who is connected: whoever sat down last stands last. */
@@ -16,7 +21,7 @@ export type People = ReadonlyArray<Person>
 export interface Notice {
   readonly what: "Entered" | "Left"
   readonly sid: string
-  readonly seat: Seat
+  readonly membership: Membership
   readonly to: ReadonlyArray<string>
   /** A new connection of the same member has put this one out. */
   readonly replaced: boolean
@@ -24,21 +29,21 @@ export interface Notice {
 
 /** What a command is answered, who is told what in which order, and who is there afterwards. */
 export interface Answer {
-  readonly says: OfficeRefusal["why"] | "ok"
+  readonly says: MembershipError["reason"] | "ok"
   readonly notices: ReadonlyArray<Notice>
   readonly after: People
 }
 
 /** Everybody in an office, as they sat down. */
 export const sitting = (people: People, office: string): People =>
-  people.filter(({ seat }) => seat?.office === office)
+  people.filter(({ membership }) => membership?.office === office)
 
 /** Everybody in an office as Servers list them: the Agent first. */
 export const listing = (people: People, office: string): People => {
   const here = sitting(people, office)
   return [
-    ...here.filter(({ seat }) => seat?.role === "agent"),
-    ...here.filter(({ seat }) => seat?.role === "computer")
+    ...here.filter(({ membership }) => membership?.role === "agent"),
+    ...here.filter(({ membership }) => membership?.role === "computer")
   ]
 }
 
@@ -48,68 +53,81 @@ const othersIn = (people: People, office: string, sid: string): ReadonlyArray<st
     .filter((other) => other !== sid)
 
 const nothing = (people: People): Answer => ({ says: "ok", notices: [], after: people })
-const refused = (people: People, says: OfficeRefusal["why"]): Answer => ({ says, notices: [], after: people })
+const refused = (people: People, says: MembershipError["reason"]): Answer => ({
+  says,
+  notices: [],
+  after: people
+})
 
 /** One step after others: somebody gets up, and the others in the office are told (spec §3.3). */
 const getUp = (before: Answer, sid: string, replaced = false): Answer => {
-  const seat = before.after.find((one) => one.sid === sid)?.seat
-  if (seat === undefined) return before
+  const membership = before.after.find((one) => one.sid === sid)?.membership
+  if (membership === undefined) return before
   const notice: Notice = {
     what: "Left",
     sid,
-    seat,
-    to: othersIn(before.after, seat.office, sid),
+    membership,
+    to: othersIn(before.after, membership.office, sid),
     replaced
   }
   return {
     ...before,
     notices: [...before.notices, notice],
-    after: before.after.map((one) => (one.sid === sid ? { ...one, seat: undefined } : one))
+    after: before.after.map((one) => (one.sid === sid ? { ...one, membership: undefined } : one))
   }
 }
 
 /** One step after others: somebody sits down, and the others in the office are told (spec §3.2). */
-const sitDown = (before: Answer, person: Person, seat: Seat): Answer => {
+const sitDown = (before: Answer, person: Person, membership: Membership): Answer => {
   const { sid } = person
   const notice: Notice = {
     what: "Entered",
     sid,
-    seat,
-    to: othersIn(before.after, seat.office, sid),
+    membership,
+    to: othersIn(before.after, membership.office, sid),
     replaced: false
   }
   return {
     ...before,
     notices: [...before.notices, notice],
-    after: [...before.after.filter((one) => one.sid !== sid), { ...person, role: seat.role, seat }]
+    after: [
+      ...before.after.filter((one) => one.sid !== sid),
+      { ...person, role: membership.role, membership }
+    ]
   }
 }
 
-const join = (people: People, person: Person, seat: Seat, capacity: Capacity): Answer => {
-  if (person.role !== undefined && person.role !== seat.role) return refused(people, "role mismatch")
-  if (person.seat !== undefined && person.seat.office === seat.office) {
-    return person.seat.name === seat.name ? nothing(people) : refused(people, "name mismatch")
+const join = (people: People, person: Person, membership: Membership, capacity: Capacity): Answer => {
+  if (person.role !== undefined && person.role !== membership.role) return refused(people, "role mismatch")
+  if (person.membership !== undefined && person.membership.office === membership.office) {
+    return person.membership.name === membership.name ? nothing(people) : refused(people, "name mismatch")
   }
-  if (person.seat !== undefined && seat.role === "agent") return refused(people, "agent is elsewhere")
+  if (person.membership !== undefined && membership.role === "agent")
+    return refused(people, "agent is elsewhere")
 
   const others = people.filter(({ sid }) => sid !== person.sid)
-  const here = sitting(others, seat.office)
+  const here = sitting(others, membership.office)
   const rival =
-    seat.role === "agent"
-      ? here.find((one) => one.seat?.role === "agent")
-      : here.find((one) => one.seat?.role === "computer" && one.seat.name === seat.name)
+    membership.role === "agent"
+      ? here.find((one) => one.membership?.role === "agent")
+      : here.find((one) => one.membership?.role === "computer" && one.membership.name === membership.name)
   if (rival !== undefined) {
-    const isBack = person.holder !== "" && rival.holder === person.holder && rival.seat?.name === seat.name
-    if (!isBack) return refused(people, seat.role === "agent" ? "has an agent" : "name taken")
+    const isBack =
+      person.reconnectKey !== "" &&
+      rival.reconnectKey === person.reconnectKey &&
+      rival.membership?.name === membership.name
+    if (!isBack) return refused(people, membership.role === "agent" ? "has an agent" : "name taken")
   }
   if (rival === undefined && here.length >= capacity.membersPerOffice) return refused(people, "office full")
-  const offices = new Set(others.flatMap((one) => (one.seat === undefined ? [] : [one.seat.office])))
+  const offices = new Set(
+    others.flatMap((one) => (one.membership === undefined ? [] : [one.membership.office]))
+  )
   if (here.length === 0 && offices.size >= capacity.offices) return refused(people, "too many offices")
 
   let answer = nothing(people)
   if (rival !== undefined) answer = getUp(answer, rival.sid, true)
   answer = getUp(answer, person.sid)
-  return sitDown(answer, person, seat)
+  return sitDown(answer, person, membership)
 }
 
 /**
@@ -118,10 +136,16 @@ const join = (people: People, person: Person, seat: Seat, capacity: Capacity): A
  * is judged first by who joins, then by who has the seat, then by whether there is room; and whoever shows the secret
  * of the seat's holder, under the same name, has come back and takes its seat over.
  */
-export const answerTo = (people: People, command: Command, capacity: Capacity): Answer => {
+export const answerTo = (people: People, command: MembershipCommand, capacity: Capacity): Answer => {
   if (command._tag === "Connect") {
-    const { holder, node, role, sid } = command
-    const person = { sid, node, holder, role: role._tag === "Some" ? role.value : undefined, seat: undefined }
+    const { reconnectKey, node, role, sid } = command
+    const person = {
+      sid,
+      node,
+      reconnectKey,
+      role: role._tag === "Some" ? role.value : undefined,
+      membership: undefined
+    }
     return nothing([...people, person])
   }
   const person = people.find(({ sid }) => sid === command.sid)
@@ -131,7 +155,7 @@ export const answerTo = (people: People, command: Command, capacity: Capacity): 
   }
   if (person === undefined) return refused(people, "not connected")
   if (command._tag === "Leave") {
-    return person.seat?.office === command.office
+    return person.membership?.office === command.office
       ? getUp(nothing(people), command.sid)
       : refused(people, "not in office")
   }

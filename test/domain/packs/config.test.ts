@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
-import { readPackConfig } from "../../../src/domain/packs/config.ts"
+import { decodePackConfig } from "../../../src/domain/packs/config.ts"
 
 const nothing = { enabled: true, description: "", usage: "", packages: [] }
-const read = (given: unknown) => Result.getOrThrow(readPackConfig(given))
+const read = (given: unknown) => Result.getOrThrow(decodePackConfig(given))
 
 describe("configurations of packs", () => {
   it.each([undefined, null, {}, { enabled: null, description: null, packages: null, timeout: null }])(
@@ -51,10 +51,10 @@ describe("configurations of packs", () => {
     [[], /keys with values/],
     ["enabled", /keys with values/]
   ])("%j says where it is wrong", (given, words) => {
-    assert.match(Result.getOrThrow(Result.flip(readPackConfig(given))), words)
+    assert.match(Result.getOrThrow(Result.flip(decodePackConfig(given))), words)
   })
 
   it.prop("anything is read or refused", [Schema.Json], ([given]) => {
-    assert.doesNotThrow(() => readPackConfig(given))
+    assert.doesNotThrow(() => decodePackConfig(given))
   })
 })

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
-import { embedFiles, readEmbedded } from "../../../src/domain/packs/embedded.ts"
+import { embedFileParams, parseEmbeddedFile } from "../../../src/domain/packs/embedded.ts"
 
 describe("a file in arguments", () => {
   it.each([
@@ -21,20 +21,20 @@ describe("a file in arguments", () => {
       { filename: "x.png", contentType: "image/png", data: "aGk=", encoding: "base64" }
     ]
   ])("reads: %j", (value, file) => {
-    assert.deepStrictEqual(Result.getOrThrow(readEmbedded(value)), file)
+    assert.deepStrictEqual(Result.getOrThrow(parseEmbeddedFile(value)), file)
   })
 
   it.each(["plain text", 3, null, {}, { data: "!" }, "data:;base64,<>"])("is none: %j", (value) => {
-    assert.isTrue(Result.isFailure(readEmbedded(value)))
+    assert.isTrue(Result.isFailure(parseEmbeddedFile(value)))
   })
 
   it("is looked at once, however much white space it holds", () => {
     const blank = " ".repeat(1_000_000)
     const began = performance.now()
     for (const data of [`${blank}!`, `aGk=${blank}!`, `${blank}=${blank}=`]) {
-      assert.isTrue(Result.isFailure(readEmbedded({ data })))
+      assert.isTrue(Result.isFailure(parseEmbeddedFile({ data })))
     }
-    assert.isTrue(Result.isSuccess(readEmbedded({ data: `aGk=${blank}` })))
+    assert.isTrue(Result.isSuccess(parseEmbeddedFile({ data: `aGk=${blank}` })))
     // Looked at anew from every place it would take minutes.
     assert.isBelow(performance.now() - began, 5000)
   })
@@ -46,7 +46,7 @@ describe("a file in arguments", () => {
       properties: { file, files: { type: "array", items: file }, level: { type: "string" } },
       required: ["file"]
     }
-    const { properties } = embedFiles(schema)
+    const { properties } = embedFileParams(schema)
     const text = JSON.stringify(properties)
     assert.notInclude(text, "binary")
     assert.match(
@@ -58,6 +58,6 @@ describe("a file in arguments", () => {
 
   it("changes no other schema", () => {
     const schema = { type: "object", properties: { a: { type: "string" } } }
-    assert.strictEqual(embedFiles(schema), schema)
+    assert.strictEqual(embedFileParams(schema), schema)
   })
 })

@@ -1,21 +1,21 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import {
-  isToolName,
-  missingClass,
-  missingMethods,
-  readCandidate,
-  readPackName
+  isValidToolName,
+  missingClassError,
+  missingMethodsError,
+  detectPack,
+  parsePackName
 } from "../../../src/domain/packs/naming.ts"
 
-const nameOf = (folder: string) => Result.getOrThrow(readPackName(folder))
-const folder = (name: string, ...files: ReadonlyArray<string>) => readCandidate({ name, files })
-const file = (name: string) => readCandidate({ name, files: undefined })
-const readyOf = (candidate: ReturnType<typeof readCandidate>) => {
+const nameOf = (folder: string) => Result.getOrThrow(parsePackName(folder))
+const folder = (name: string, ...files: ReadonlyArray<string>) => detectPack({ name, files })
+const file = (name: string) => detectPack({ name, files: undefined })
+const readyOf = (candidate: ReturnType<typeof detectPack>) => {
   assert.isDefined(candidate)
   return Result.getOrThrow(candidate.outcome)
 }
-const faultOf = (candidate: ReturnType<typeof readCandidate>) => {
+const faultOf = (candidate: ReturnType<typeof detectPack>) => {
   assert.isDefined(candidate)
   return Result.getOrThrow(Result.flip(candidate.outcome))
 }
@@ -50,20 +50,20 @@ describe("names of packs", () => {
   })
 
   it.each(["3d_view", "my-tool", "a b", "a.b"])("%s makes no class", (name) => {
-    assert.match(Result.getOrThrow(Result.flip(readPackName(name))), /no class can have that name/)
+    assert.match(Result.getOrThrow(Result.flip(parsePackName(name))), /no class can have that name/)
   })
 
   it.each(["__pycache__", "node_modules", ".git", ".x_tool.ts", ""])("%s is passed over", (name) => {
     assert.isUndefined(folder(name, `${name}_tool.ts`))
     assert.isUndefined(file(name))
-    assert.isTrue(Result.isFailure(readPackName(name)))
+    assert.isTrue(Result.isFailure(parsePackName(name)))
   })
 
   it.prop(
     "any name is read or refused, and underscores never get into a class",
     [Schema.String],
     ([name]) => {
-      const read = readPackName(name)
+      const read = parsePackName(name)
       if (Result.isSuccess(read)) assert.notInclude(read.success.className, "_")
     }
   )
@@ -133,16 +133,16 @@ describe("what lies where packs lie", () => {
 
 describe("what a module exports", () => {
   it("a class with other capitals is pointed out", () => {
-    assert.include(missingClass("SmAuthTool", ["Other", "SMAuthTool"]), "'SMAuthTool'")
+    assert.include(missingClassError("SmAuthTool", ["Other", "SMAuthTool"]), "'SMAuthTool'")
   })
 
   it("nothing at all is said", () => {
-    assert.match(missingClass("ATool", []), /no class ATool .* exports nothing/)
+    assert.match(missingClassError("ATool", []), /no class ATool .* exports nothing/)
   })
 
   it("methods that are missing are named", () => {
     assert.match(
-      missingMethods("ATool", ["listTools", "callTool"]),
+      missingMethodsError("ATool", ["listTools", "callTool"]),
       /^ATool lacks listTools\(\), callTool\(\):/
     )
   })
@@ -150,10 +150,10 @@ describe("what a module exports", () => {
 
 describe("names of tools", () => {
   it.each(["a", "video_generate", "A-1", "x".repeat(64)])("%s is one", (name) => {
-    assert.isTrue(isToolName(name))
+    assert.isTrue(isValidToolName(name))
   })
 
   it.each(["", "a b", "a.b", "文本", "x".repeat(65), "a\n"])("%j is none", (name) => {
-    assert.isFalse(isToolName(name))
+    assert.isFalse(isValidToolName(name))
   })
 })

@@ -4,8 +4,8 @@ import { Effect, Schema } from "effect"
 import { z } from "zod"
 import { isJsonObject, type JsonObject } from "../../../src/domain/json.ts"
 import type { PackRoute } from "../../../src/domain/packs/offer.ts"
-import { type DescribedPack, openApi } from "../../../src/domain/packs/openapi.ts"
-import { fileParams, follow } from "../../../src/domain/packs/schemas.ts"
+import { type OpenApiPack, makeOpenApiDocument } from "../../../src/domain/packs/openapi.ts"
+import { fileParamsOf, resolveRef } from "../../../src/domain/packs/schemas.ts"
 
 const object = (properties: JsonObject, more: object = {}) => ({ type: "object", properties, ...more })
 const text = object({ text: { type: "string" } }, { required: ["text"] })
@@ -14,10 +14,10 @@ const route = (endpoint: string, params: JsonObject = text, more: Partial<PackRo
   tool: "tool",
   useForm: false,
   params,
-  files: fileParams(params),
+  files: fileParamsOf(params),
   ...more
 })
-const pack = (routes: ReadonlyArray<PackRoute>, more: Partial<DescribedPack> = {}): DescribedPack => ({
+const pack = (routes: ReadonlyArray<PackRoute>, more: Partial<OpenApiPack> = {}): OpenApiPack => ({
   name: "pack",
   description: "",
   usage: "",
@@ -25,15 +25,15 @@ const pack = (routes: ReadonlyArray<PackRoute>, more: Partial<DescribedPack> = {
   routes,
   ...more
 })
-const open = { version: "1.2.3", isGuarded: false }
-const guarded = { ...open, isGuarded: true }
+const open = { version: "1.2.3", requiresKey: false }
+const guarded = { ...open, requiresKey: true }
 
 /** The part of a document that a pointer leads to, past any reference. */
 const at = (document: JsonObject, ...path: ReadonlyArray<string>): unknown =>
   path.reduce<unknown>((node, key) => {
     const value = isJsonObject(node) && Object.hasOwn(node, key) ? node[key] : undefined
     const reference = isJsonObject(value) ? value["$ref"] : undefined
-    return typeof reference === "string" ? follow(document, reference) : value
+    return typeof reference === "string" ? resolveRef(document, reference) : value
   }, document)
 const operation = (document: JsonObject, endpoint: string, ...path: ReadonlyArray<string>) =>
   at(document, "paths", endpoint, "post", ...path)
@@ -46,20 +46,20 @@ const operationIds = (document: JsonObject) =>
 const validator = new Validator()
 
 /** What a real validator has against a document, as it goes over the wire. */
-const faultsOf = (document: JsonObject) =>
+const errorsOf = (document: JsonObject) =>
   Effect.map(
     Effect.promise(() => validator.validate(JSON.parse(JSON.stringify(document)))),
     ({ errors = [], valid }) => (valid ? [] : errors)
   )
 const assertValid = (document: JsonObject) =>
-  Effect.map(faultsOf(document), (faults) => assert.deepStrictEqual(faults, []))
+  Effect.map(errorsOf(document), (errors) => assert.deepStrictEqual(errors, []))
 
 describe("documents that a real validator reads", () => {
   it.effect("the validator does find faults", () =>
     Effect.gen(function* () {
-      const document = openApi(open, [pack([route("/a")])])
-      assert.isNotEmpty(yield* faultsOf({ ...document, info: {} }))
-      assert.isNotEmpty(yield* faultsOf({ ...document, components: {} }))
+      const document = makeOpenApiDocument(open, [pack([route("/a")])])
+      assert.isNotEmpty(yield* errorsOf({ ...document, info: {} }))
+      assert.isNotEmpty(yield* errorsOf({ ...document, components: {} }))
     })
   )
 
@@ -142,8 +142,8 @@ describe("documents that a real validator reads", () => {
     ]
   ] as const)("%s", ([_title, packs]) =>
     Effect.gen(function* () {
-      yield* assertValid(openApi(open, packs))
-      yield* assertValid(openApi({ ...guarded, url: "https://tools.example.org" }, packs))
+      yield* assertValid(makeOpenApiDocument(open, packs))
+      yield* assertValid(makeOpenApiDocument({ ...guarded, url: "https://tools.example.org" }, packs))
     })
   )
 
@@ -152,7 +152,7 @@ describe("documents that a real validator reads", () => {
     [Schema.String, Schema.Record(Schema.String, Schema.Json), Schema.Array(Schema.String)],
     ([name, json, names]) =>
       assertValid(
-        openApi(guarded, [
+        makeOpenApiDocument(guarded, [
           pack(
             names.map((one) => route(`/${encodeURIComponent(one.toWellFormed())}`, json)),
             { name, usage: name }
@@ -165,13 +165,13 @@ describe("documents that a real validator reads", () => {
 describe("what a document says", () => {
   it("parameters are found with their definitions", () => {
     const params = object({ level: { $ref: "#/$defs/Level" } }, { $defs: { Level: { enum: [1, 2] } } })
-    const document = openApi(open, [pack([route("/a", params)])])
+    const document = makeOpenApiDocument(open, [pack([route("/a", params)])])
     const schema = ["requestBody", "content", "application/json", "schema"]
     assert.deepStrictEqual(operation(document, "/a", ...schema, "properties", "level"), { enum: [1, 2] })
   })
 
   it("recursive parameters lead back to themselves", () => {
-    const document = openApi(open, [pack([route("/a", object({ next: { $ref: "#" } }))])])
+    const document = makeOpenApiDocument(open, [pack([route("/a", object({ next: { $ref: "#" } }))])])
     const schema = ["requestBody", "content", "application/json", "schema"]
     assert.strictEqual(
       operation(document, "/a", ...schema, "properties", "next"),
@@ -185,7 +185,7 @@ describe("what a document says", () => {
       description: "A file"
     }
     const params = object({ file, level: { type: "string" } }, { required: ["file"] })
-    const document = openApi(open, [pack([route("/a", params, { useForm: true })])])
+    const document = makeOpenApiDocument(open, [pack([route("/a", params, { useForm: true })])])
     const content = operation(document, "/a", "requestBody", "content")
     assert.deepStrictEqual(Object.keys(Object(content)), ["multipart/form-data"])
     assert.deepStrictEqual(
@@ -207,7 +207,7 @@ describe("what a document says", () => {
       usage: "How to use it",
       tools: [{ name: "x", title: "An X", description: "Does x" }]
     })
-    const document = openApi(open, [described])
+    const document = makeOpenApiDocument(open, [described])
     assert.deepStrictEqual(document["tags"], [{ name: "pack", description: "What it is\n\nHow to use it" }])
     const said = (endpoint: string) =>
       ["summary", "description"].map((key) => operation(document, endpoint, key))
@@ -218,7 +218,7 @@ describe("what a document says", () => {
   it("a key is asked for exactly where there is one", () => {
     const packs = [pack([route("/a")])]
     const statuses = (document: JsonObject) => Object.keys(Object(operation(document, "/a", "responses")))
-    assert.includeMembers(statuses(openApi(guarded, packs)), [
+    assert.includeMembers(statuses(makeOpenApiDocument(guarded, packs)), [
       "200",
       "401",
       "404",
@@ -228,20 +228,20 @@ describe("what a document says", () => {
       "500",
       "504"
     ])
-    assert.notInclude(statuses(openApi(open, packs)), "401")
-    assert.isDefined(operation(openApi(guarded, packs), "/a", "security"))
-    assert.isDefined(at(openApi(guarded, packs), "paths", "/tools", "get", "security"))
-    assert.isUndefined(at(openApi(guarded, packs), "paths", "/health", "get", "security"))
-    assert.isUndefined(operation(openApi(open, packs), "/a", "security"))
+    assert.notInclude(statuses(makeOpenApiDocument(open, packs)), "401")
+    assert.isDefined(operation(makeOpenApiDocument(guarded, packs), "/a", "security"))
+    assert.isDefined(at(makeOpenApiDocument(guarded, packs), "paths", "/tools", "get", "security"))
+    assert.isUndefined(at(makeOpenApiDocument(guarded, packs), "paths", "/health", "get", "security"))
+    assert.isUndefined(operation(makeOpenApiDocument(open, packs), "/a", "security"))
   })
 
   it("an endpoint belongs to the pack that came first", () => {
-    const document = openApi(open, [pack([route("/a")]), pack([route("/a")], { name: "late" })])
+    const document = makeOpenApiDocument(open, [pack([route("/a")]), pack([route("/a")], { name: "late" })])
     assert.deepStrictEqual(operation(document, "/a", "tags"), ["pack"])
   })
 
   it("operations are called by their path", () => {
-    const document = openApi(open, [
+    const document = makeOpenApiDocument(open, [
       pack([route("/tools/video/generate"), route("/fetch"), route("/tools/text_counter")])
     ])
     assert.deepStrictEqual(operationIds(document).slice(3), ["video_generate", "fetch", "text_counter"])
@@ -249,7 +249,7 @@ describe("what a document says", () => {
 
   it("what would share a name, or take one of the host's, says more", () => {
     const endpoints = ["/tools/a/b", "/tools/a_b", "/a_b", "/listTools", "/x", "/tools/文"]
-    const ids = operationIds(openApi(open, [pack(endpoints.map((endpoint) => route(endpoint)))]))
+    const ids = operationIds(makeOpenApiDocument(open, [pack(endpoints.map((endpoint) => route(endpoint)))]))
     assert.strictEqual(new Set(ids).size, ids.length)
     for (const id of ids) assert.match(String(id), /^[A-Za-z0-9_-]{1,64}$/)
     assert.include(ids, "x")

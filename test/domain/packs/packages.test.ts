@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
-import { readPackage, readPackages } from "../../../src/domain/packs/packages.ts"
+import { parsePackage, parsePackages } from "../../../src/domain/packs/packages.ts"
 
-const faultOf = (text: string) => Result.getOrThrow(Result.flip(readPackage(text)))
-const all = (...texts: ReadonlyArray<string>) => Result.getOrThrow(readPackages(texts))
+const faultOf = (text: string) => Result.getOrThrow(Result.flip(parsePackage(text)))
+const all = (...texts: ReadonlyArray<string>) => Result.getOrThrow(parsePackages(texts))
 
 describe("packages", () => {
   it.each([
@@ -20,7 +20,7 @@ describe("packages", () => {
     ["@types/node@24.1.0", "@types/node", "24.1.0"],
     ["JSONStream@1", "JSONStream", "1"]
   ])("%s is understood", (text, name, range) => {
-    assert.deepStrictEqual(Result.getOrThrow(readPackage(text)), { name, range, hint: undefined })
+    assert.deepStrictEqual(Result.getOrThrow(parsePackage(text)), { name, range, hint: undefined })
   })
 
   it.each([
@@ -78,7 +78,7 @@ describe("packages", () => {
     ["a".repeat(215), /longer than 214/],
     [`a@${"1".repeat(129)}`, /longer than 128/]
   ])("%j is refused for a reason, or harmless", (text, words) => {
-    if (words === undefined) assert.isTrue(Result.isSuccess(readPackage(text)))
+    if (words === undefined) assert.isTrue(Result.isSuccess(parsePackage(text)))
     else assert.match(faultOf(text), words)
   })
 
@@ -88,17 +88,17 @@ describe("packages", () => {
   })
 
   it("one package cannot have two versions", () => {
-    const fault = Result.getOrThrow(Result.flip(readPackages(["a@1", "a@2"])))
-    assert.strictEqual(fault, "'a@2': 'a@1' is asked for, too: keep one of them")
+    const error = Result.getOrThrow(Result.flip(parsePackages(["a@1", "a@2"])))
+    assert.strictEqual(error, "'a@2': 'a@1' is asked for, too: keep one of them")
   })
 
   it("everything that is wrong is said", () => {
-    const fault = Result.getOrThrow(Result.flip(readPackages(["a b", "ok", "-c"])))
-    assert.match(fault, /^'a b': .*; '-c': /)
+    const error = Result.getOrThrow(Result.flip(parsePackages(["a b", "ok", "-c"])))
+    assert.match(error, /^'a b': .*; '-c': /)
   })
 
   it("more than anybody can mean are refused", () => {
-    assert.isTrue(Result.isFailure(readPackages(Array.from({ length: 257 }, (_, index) => `a${index}`))))
+    assert.isTrue(Result.isFailure(parsePackages(Array.from({ length: 257 }, (_, index) => `a${index}`))))
   })
 
   it.prop(
@@ -106,7 +106,7 @@ describe("packages", () => {
     [Schema.String],
     ([text]) => {
       for (const given of [text, `a@${text}`, `@${text}/a`, `${text}==1`]) {
-        const read = readPackages([given])
+        const read = parsePackages([given])
         if (Result.isFailure(read)) continue
         const [spec = ""] = read.success.specs
         assert.match(spec, /^(@[\w.-]+\/)?[\w.-]+(@[\w.^~*=+-]+)?$/)

@@ -2,10 +2,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { z } from "zod"
 import type { JsonObject } from "../../../src/domain/json.ts"
-import { fillDefaults, readForm } from "../../../src/domain/packs/params.ts"
+import { fillDefaults, coerceForm } from "../../../src/domain/packs/params.ts"
 
 const object = (properties: object, more: object = {}) => ({ type: "object", properties, ...more })
-const read = (schema: object, value: unknown) => readForm(object({ x: schema }), { x: value })["x"]
+const read = (schema: object, value: unknown) => coerceForm(object({ x: schema }), { x: value })["x"]
 const nullable = (schema: object) => ({ anyOf: [schema, { type: "null" }] })
 const AnyObject = Schema.Record(Schema.String, Schema.Json)
 
@@ -67,7 +67,7 @@ describe("fields of a form", () => {
     [false, "5"],
     [{ $ref: "#/$defs/none" }, "5"]
   ])("what %j cannot be stays %j", (schema, value) => {
-    assert.deepStrictEqual(readForm(object({ x: schema }), { x: value }), { x: value })
+    assert.deepStrictEqual(coerceForm(object({ x: schema }), { x: value }), { x: value })
   })
 
   it.each([
@@ -96,7 +96,10 @@ describe("fields of a form", () => {
       { level: { $ref: "#/$defs/Level" }, levels: { type: "array", items: { $ref: "#/$defs/Level" } } },
       { $defs: { Level: level } }
     )
-    assert.deepStrictEqual(readForm(schema, { level: "1", levels: ["1", "2"] }), { level: 1, levels: [1, 2] })
+    assert.deepStrictEqual(coerceForm(schema, { level: "1", levels: ["1", "2"] }), {
+      level: 1,
+      levels: [1, 2]
+    })
   })
 
   it("parameters behind references and in alternatives are found", () => {
@@ -105,15 +108,15 @@ describe("fields of a form", () => {
       B: object({ on: { type: "boolean" } })
     }
     const schema = { anyOf: [{ $ref: "#/$defs/A" }, { $ref: "#/$defs/B" }], $defs }
-    assert.deepStrictEqual(readForm(schema, { kind: "a", n: "1", on: "1" }), { kind: "a", n: 1, on: true })
+    assert.deepStrictEqual(coerceForm(schema, { kind: "a", n: "1", on: "1" }), { kind: "a", n: 1, on: true })
   })
 
   it("what the schema does not name goes by additionalProperties, and stays a text otherwise", () => {
     assert.deepStrictEqual(
-      readForm({ type: "object", additionalProperties: { type: "integer" } }, { a: "1" }),
+      coerceForm({ type: "object", additionalProperties: { type: "integer" } }, { a: "1" }),
       { a: 1 }
     )
-    assert.deepStrictEqual(readForm({ type: "object", additionalProperties: true }, { a: "1" }), { a: "1" })
+    assert.deepStrictEqual(coerceForm({ type: "object", additionalProperties: true }, { a: "1" }), { a: "1" })
   })
 
   it("a field left empty leaves its place to the default", () => {
@@ -123,7 +126,7 @@ describe("fields of a form", () => {
       list: { type: "array", default: ["a"] },
       text: { type: "string", default: "y" }
     })
-    assert.deepStrictEqual(readForm(schema, { n: "", s: "", list: "", text: "" }), { text: "" })
+    assert.deepStrictEqual(coerceForm(schema, { n: "", s: "", list: "", text: "" }), { text: "" })
   })
 
   it.prop("numbers and booleans come back from their texts", [Schema.Finite, Schema.Boolean], ([n, flag]) => {
@@ -143,7 +146,7 @@ describe("fields of a form", () => {
 
   it.prop("any schema takes any form, and makes up no names", [AnyObject, AnyObject], ([schema, fields]) => {
     for (const given of [schema, object(schema), { ...object(schema), anyOf: [schema], $ref: "#" }]) {
-      assert.includeMembers(Object.keys(fields), Object.keys(readForm(given, fields)))
+      assert.includeMembers(Object.keys(fields), Object.keys(coerceForm(given, fields)))
     }
   })
 })

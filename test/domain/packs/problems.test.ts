@@ -2,12 +2,12 @@ import { assert, describe, it } from "@effect/vitest"
 import { Ajv2020 } from "ajv/dist/2020.js"
 import { Schema } from "effect"
 import { z } from "zod"
-import { keywordProblems, standardProblems } from "../../../src/domain/packs/problems.ts"
+import { problemsFromKeywordIssues, problemsFromStandardIssues } from "../../../src/domain/packs/problems.ts"
 
 const ajv = new Ajv2020({ allErrors: true, strict: false })
 const byAjv = (schema: object, params: unknown) => {
   ajv.validate(schema, params)
-  return keywordProblems(ajv.errors ?? [], params)
+  return problemsFromKeywordIssues(ajv.errors ?? [], params)
 }
 const missing = (...loc: ReadonlyArray<string | number>) => ({
   loc: ["body", ...loc],
@@ -66,7 +66,7 @@ describe("problems that a JSON Schema validator found", () => {
 describe("problems that a Standard Schema found", () => {
   const byZod = async (schema: z.ZodType, params: unknown) => {
     const { issues = [] } = await schema["~standard"].validate(params)
-    return standardProblems(issues, params)
+    return problemsFromStandardIssues(issues, params)
   }
 
   it("what is missing for zod is said as the original says it", async () => {
@@ -83,14 +83,15 @@ describe("problems that a Standard Schema found", () => {
   it("what is missing for Effect's Schema is said, too", () => {
     const schema = Schema.toStandardSchemaV1(Schema.Struct({ text: Schema.String }))
     const result = schema["~standard"].validate({})
-    assert.deepStrictEqual("issues" in result ? standardProblems(result.issues ?? [], {}) : result, [
-      missing("text")
-    ])
+    assert.deepStrictEqual(
+      "issues" in result ? problemsFromStandardIssues(result.issues ?? [], {}) : result,
+      [missing("text")]
+    )
   })
 
   it("paths may be absent, or made of keys in objects", () => {
     const issues = [{ message: "bad" }, { message: "worse", path: [{ key: "a" }, { key: 0 }] }]
-    assert.deepStrictEqual(standardProblems(issues, { a: ["x"] }), [
+    assert.deepStrictEqual(problemsFromStandardIssues(issues, { a: ["x"] }), [
       { loc: ["body"], msg: "bad", type: "value_error" },
       { loc: ["body", "a", 0], msg: "worse", type: "value_error" }
     ])

@@ -1,20 +1,20 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { compareRoutes, readRoutes, refusedRoutes } from "../../../src/domain/packs/routes.ts"
+import { findRouteMismatches, parseRoutes, findRouteConflicts } from "../../../src/domain/packs/routes.ts"
 
 const params = { type: "object", properties: { url: { type: "string" } } }
 const faultOf = (entry: unknown) => {
-  const { faults, routes } = readRoutes("pack", [entry])
+  const { errors, routes } = parseRoutes("pack", [entry])
   assert.deepStrictEqual(routes, [])
-  assert.lengthOf(faults, 1)
-  return faults[0] ?? ""
+  assert.lengthOf(errors, 1)
+  return errors[0] ?? ""
 }
 
 describe("routes that a pack declares", () => {
   it("one route calls the tool that is called like the pack, with JSON", () => {
-    assert.deepStrictEqual(readRoutes("fetch", { endpoint: "/tools/fetch", params }), {
+    assert.deepStrictEqual(parseRoutes("fetch", { endpoint: "/tools/fetch", params }), {
       routes: [{ endpoint: "/tools/fetch", tool: "fetch", useForm: false, params }],
-      faults: [],
+      errors: [],
       warnings: []
     })
   })
@@ -25,25 +25,25 @@ describe("routes that a pack declares", () => {
     { endpoint: "/tools/a/b", params_class: params, use_form: true, tool_name: "b" },
     { endpoint: "/tools/a/b", params, paramsClass: params, use_form: true, useForm: true, tool_name: "b" }
   ])("the seed's words mean the same: %j", (entry) => {
-    assert.deepStrictEqual(readRoutes("a", [entry]), {
+    assert.deepStrictEqual(parseRoutes("a", [entry]), {
       routes: [{ endpoint: "/tools/a/b", tool: "b", useForm: true, params }],
-      faults: [],
+      errors: [],
       warnings: []
     })
   })
 
   it("schemas stay what they are", () => {
     class Params {}
-    assert.strictEqual(readRoutes("a", { endpoint: "/a", params: Params }).routes[0]?.params, Params)
+    assert.strictEqual(parseRoutes("a", { endpoint: "/a", params: Params }).routes[0]?.params, Params)
   })
 
   it("a pack may have no routes", () => {
-    assert.deepStrictEqual(readRoutes("a", []), { routes: [], faults: [], warnings: [] })
+    assert.deepStrictEqual(parseRoutes("a", []), { routes: [], errors: [], warnings: [] })
   })
 
   it("an endpoint is spelled as requests spell it", () => {
     assert.strictEqual(
-      readRoutes("a", { endpoint: "/工具", params }).routes[0]?.endpoint,
+      parseRoutes("a", { endpoint: "/工具", params }).routes[0]?.endpoint,
       "/%E5%B7%A5%E5%85%B7"
     )
   })
@@ -88,22 +88,22 @@ describe("routes that a pack declares", () => {
 
   it("a bad route costs nobody but itself, and the second of two with one endpoint is left out", () => {
     const good = { endpoint: "/a", params }
-    const { faults, routes } = readRoutes("a", [good, {}, { ...good, toolName: "b" }])
+    const { errors, routes } = parseRoutes("a", [good, {}, { ...good, toolName: "b" }])
     assert.deepStrictEqual(
       routes.map(({ tool }) => tool),
       ["a"]
     )
-    assert.match(faults[0] ?? "", /^route 2: /)
-    assert.match(faults[1] ?? "", /^route 3 \(\/a\): another route of this pack/)
+    assert.match(errors[0] ?? "", /^route 2: /)
+    assert.match(errors[1] ?? "", /^route 3 \(\/a\): another route of this pack/)
   })
 
   it("what nobody knows is pointed out", () => {
-    const { warnings } = readRoutes("a", { endpoint: "/a", params, useform: true })
+    const { warnings } = parseRoutes("a", { endpoint: "/a", params, useform: true })
     assert.deepStrictEqual(warnings, ["route 1 (/a): nothing is known about 'useform'"])
   })
 
   it.each([undefined, null, "x", 3, () => []])("%o is no list of routes", (given) => {
-    assert.match(readRoutes("a", given).faults.join(), /has to give a route/)
+    assert.match(parseRoutes("a", given).errors.join(), /has to give a route/)
   })
 
   it("objects that throw are a fault", () => {
@@ -112,27 +112,27 @@ describe("routes that a pack declares", () => {
         throw new Error("no")
       }
     }
-    assert.match(readRoutes("a", hostile).faults.join(), /throws/)
+    assert.match(parseRoutes("a", hostile).errors.join(), /throws/)
   })
 
   it("more routes than anybody can mean are cut", () => {
-    const { faults, routes } = readRoutes(
+    const { errors, routes } = parseRoutes(
       "a",
       Array.from({ length: 300 }, (_, index) => ({ endpoint: `/${index}`, params }))
     )
     assert.strictEqual(routes.length, 256)
-    assert.lengthOf(faults, 1)
+    assert.lengthOf(errors, 1)
   })
 
   it.prop("every endpoint that is read is a path as it is", [Schema.String], ([text]) => {
-    for (const { endpoint } of readRoutes("a", { endpoint: `/${text}`, params }).routes) {
+    for (const { endpoint } of parseRoutes("a", { endpoint: `/${text}`, params }).routes) {
       assert.strictEqual(new URL(`http://host${endpoint}`).pathname, endpoint)
     }
   })
 
   it.prop("whatever is given is read", [Schema.Json], ([given]) => {
-    const { faults, routes } = readRoutes("a", given)
-    assert.strictEqual(routes.length + faults.length > 0, !Array.isArray(given) || given.length > 0)
+    const { errors, routes } = parseRoutes("a", given)
+    assert.strictEqual(routes.length + errors.length > 0, !Array.isArray(given) || given.length > 0)
   })
 })
 
@@ -140,12 +140,12 @@ describe("routes and listed tools", () => {
   const route = { endpoint: "/a", tool: "a", params }
 
   it("that agree are not worth a word", () => {
-    assert.deepStrictEqual(compareRoutes([route], [{ name: "a", inputSchema: params }]), [])
-    assert.deepStrictEqual(compareRoutes([route], [{ name: "a" }]), [])
+    assert.deepStrictEqual(findRouteMismatches([route], [{ name: "a", inputSchema: params }]), [])
+    assert.deepStrictEqual(findRouteMismatches([route], [{ name: "a" }]), [])
   })
 
   it("a route without its tool and a tool without a route are told", () => {
-    const [first, second, ...more] = compareRoutes([route], [{ name: "b" }])
+    const [first, second, ...more] = findRouteMismatches([route], [{ name: "b" }])
     assert.match(first ?? "", /route \/a calls the tool 'a', which listTools\(\) does not list/)
     assert.match(second ?? "", /lists 'b', which no route calls/)
     assert.deepStrictEqual(more, [])
@@ -154,7 +154,7 @@ describe("routes and listed tools", () => {
   it("parameters that only one of them knows are told", () => {
     const inputSchema = { type: "object", properties: { uri: {} } }
     assert.match(
-      compareRoutes([route], [{ name: "a", inputSchema }]).join(),
+      findRouteMismatches([route], [{ name: "a", inputSchema }]).join(),
       /only one of them knows 'url', 'uri'$/
     )
   })
@@ -162,11 +162,11 @@ describe("routes and listed tools", () => {
 
 describe("routes of several packs", () => {
   it("belong to who came first", () => {
-    const refused = refusedRoutes([{ endpoint: "/a" }, { endpoint: "/b" }], new Map([["/a", "one"]]))
-    assert.deepStrictEqual([...refused], [["/a", "route /a is left out: it belongs to the pack 'one'"]])
+    const conflicts = findRouteConflicts([{ endpoint: "/a" }, { endpoint: "/b" }], new Map([["/a", "one"]]))
+    assert.deepStrictEqual([...conflicts], [["/a", "route /a is left out: it belongs to the pack 'one'"]])
   })
 
   it("never replace the host's own", () => {
-    assert.match(refusedRoutes([{ endpoint: "/mcp" }], new Map()).get("/mcp") ?? "", /the host itself/)
+    assert.match(findRouteConflicts([{ endpoint: "/mcp" }], new Map()).get("/mcp") ?? "", /the host itself/)
   })
 })

@@ -1,18 +1,24 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
-import type { Notice } from "../../../src/domain/office/notice.ts"
-import { calls, cancel, offices, reports, serverRow } from "../../../src/domain/protocol/v0_2/events.ts"
+import type { Notification } from "../../../src/domain/office/notice.ts"
+import {
+  calls,
+  cancel,
+  serverRequests,
+  updates,
+  findEventDefinition
+} from "../../../src/domain/protocol/v0_2/events.ts"
 import { line } from "../../../src/domain/protocol/v0_2/line.ts"
 import { notifications } from "../../../src/domain/protocol/v0_2/notifications.ts"
-import { codes, Refusal } from "../../../src/domain/refusal.ts"
+import { errorCodes, ProtocolError } from "../../../src/domain/refusal.ts"
 
 const Name = Schema.Literals(["pc-1", "电脑", "__proto__"])
-const Notices = Schema.Union([
+const Notifications = Schema.Union([
   Schema.TaggedStruct("Entered", {
-    seat: Schema.Struct({ office: Name, role: Schema.Literals(["agent", "computer"]), name: Name })
+    membership: Schema.Struct({ office: Name, role: Schema.Literals(["agent", "computer"]), name: Name })
   }),
   Schema.TaggedStruct("Left", {
-    seat: Schema.Struct({ office: Name, role: Schema.Literals(["agent", "computer"]), name: Name })
+    membership: Schema.Struct({ office: Name, role: Schema.Literals(["agent", "computer"]), name: Name })
   }),
   Schema.TaggedStruct("Updated", {
     part: Schema.Literals(["config", "toolList", "desktop", "finder"]),
@@ -23,7 +29,9 @@ const Notices = Schema.Union([
 
 describe("event table", () => {
   it("holds every event of the catalogue with its constant and sender", () => {
-    const rows = [calls, offices, reports, { cancel }, notifications].flatMap((group) => Object.values(group))
+    const rows = [calls, serverRequests, updates, { cancel }, notifications].flatMap((group) =>
+      Object.values(group)
+    )
     assert.deepStrictEqual(rows.map(({ constant, event, from }) => `${constant} ${event} ${from}`).sort(), [
       "CANCEL_TOOL_CALL_EVENT server:tool_call_cancel agent",
       "CANCEL_TOOL_CALL_NOTIFICATION notify:tool_call_cancel server",
@@ -51,40 +59,42 @@ describe("event table", () => {
   })
 
   it("knows newer client events, and nothing that only the Server may send", () => {
-    assert.strictEqual(serverRow("client:get_skills")?.kind, "call")
+    assert.strictEqual(findEventDefinition("client:get_skills")?.kind, "call")
     for (const event of ["notify:enter_office", "server:nope", "message", "constructor", "__proto__"]) {
-      assert.isUndefined(serverRow(event), event)
+      assert.isUndefined(findEventDefinition(event), event)
     }
   })
 
   it("the Finder goes by both of its names", () => {
-    assert.strictEqual(serverRow("client:list_finder"), serverRow("client:get_finder"))
+    assert.strictEqual(findEventDefinition("client:list_finder"), findEventDefinition("client:get_finder"))
   })
 
   it("a request says how long it may take where it can", () => {
     const base = { agent: "a", req_id: "r", computer: "c" }
-    const seconds = (
-      row: { routing: (head: unknown) => Result.Result<{ seconds: number | undefined }, string> },
+    const timeoutOf = (
+      definition: {
+        decodeRouting: (head: unknown) => Result.Result<{ timeoutSeconds: number | undefined }, string>
+      },
       more = {}
-    ) => Result.getOrThrow(row.routing({ ...base, ...more })).seconds
-    assert.strictEqual(seconds(calls.toolCall, { tool_name: "t", params: {}, timeout: 7 }), 7)
-    assert.strictEqual(seconds(calls.getDpe, { uri: "u" }), 60)
-    assert.isUndefined(seconds(calls.getTools))
+    ) => Result.getOrThrow(definition.decodeRouting({ ...base, ...more })).timeoutSeconds
+    assert.strictEqual(timeoutOf(calls.toolCall, { tool_name: "t", params: {}, timeout: 7 }), 7)
+    assert.strictEqual(timeoutOf(calls.getDpe, { uri: "u" }), 60)
+    assert.isUndefined(timeoutOf(calls.getTools))
   })
 
-  it.prop("a notice survives the wire, and carries exactly one name", [Notices], ([notice]) => {
-    const { body, event } = line.writeNotice(notice as Notice)
+  it.prop("a notice survives the wire, and carries exactly one name", [Notifications], ([notification]) => {
+    const { body, event } = line.encodeNotification(notification as Notification)
     const wire: unknown = JSON.parse(JSON.stringify(body))
-    assert.deepStrictEqual(Result.getOrThrow(line.readNotice(event, wire)), notice)
-    if ("seat" in notice) assert.lengthOf(Object.keys(body as object), 2)
+    assert.deepStrictEqual(Result.getOrThrow(line.decodeNotification(event, wire)), notification)
+    if ("membership" in notification) assert.lengthOf(Object.keys(body as object), 2)
   })
 
   it("null and absent say the same in a notification", () => {
     assert.deepStrictEqual(
       Result.getOrThrow(
-        line.readNotice("notify:enter_office", { office_id: "O", computer: null, agent: "a" })
+        line.decodeNotification("notify:enter_office", { office_id: "O", computer: null, agent: "a" })
       ),
-      { _tag: "Entered", seat: { office: "O", role: "agent", name: "a" } }
+      { _tag: "Entered", membership: { office: "O", role: "agent", name: "a" } }
     )
   })
 
@@ -100,19 +110,19 @@ describe("event table", () => {
 
 describe("acknowledgements", () => {
   it("case 336: a refusal is flat and survives the wire", () => {
-    const refusal = new Refusal({
-      code: codes.dpeResolutionFailed,
+    const error = new ProtocolError({
+      code: errorCodes.dpeResolutionFailed,
       message: "m",
       details: { d: 1 },
       extra: { uri: "u", category: "new" }
     })
-    const wire = line.writeRefusal(refusal)
+    const wire = line.encodeProtocolError(error)
     assert.deepStrictEqual(wire, { code: 4013, message: "m", details: { d: 1 }, uri: "u", category: "new" })
-    assert.deepStrictEqual(line.readRefusal(wire), refusal)
+    assert.deepStrictEqual(line.decodeProtocolError(wire), error)
   })
 
   it("case 337: the older nested envelope is read", () => {
-    assert.strictEqual(line.readRefusal({ error: { code: 404, message: "x" } })?.code, 404)
+    assert.strictEqual(line.decodeProtocolError({ error: { code: 404, message: "x" } })?.code, 404)
   })
 
   it("an answer is no refusal", () => {
@@ -123,21 +133,21 @@ describe("acknowledgements", () => {
       null,
       "no"
     ]) {
-      assert.isUndefined(line.readRefusal(value))
+      assert.isUndefined(line.decodeProtocolError(value))
     }
   })
 
   it("case 344: a join is acknowledged by two values or by one array", () => {
-    assert.isTrue(Result.isSuccess(line.readPair([true, null])))
-    assert.isTrue(Result.isSuccess(line.readPair([[true, null]])))
+    assert.isTrue(Result.isSuccess(line.decodeMembershipAck([true, null])))
+    assert.isTrue(Result.isSuccess(line.decodeMembershipAck([[true, null]])))
     for (const values of [[false, "x"], [[false, "x"]], [{ code: 400, message: "x" }]]) {
-      assert.deepStrictEqual(Result.getOrThrow(Result.flip(line.readPair(values))), "x")
+      assert.deepStrictEqual(Result.getOrThrow(Result.flip(line.decodeMembershipAck(values))), "x")
     }
-    assert.isTrue(Result.isFailure(line.readPair([])))
+    assert.isTrue(Result.isFailure(line.decodeMembershipAck([])))
   })
 
   it("every code of the protocol has one name", () => {
-    const numbers = Object.values(codes)
+    const numbers = Object.values(errorCodes)
     assert.strictEqual(new Set(numbers).size, numbers.length)
   })
 })

@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import {
-  compatible,
+  isCompatible,
   formatVersion,
-  gate,
+  versionGate,
   parseVersion,
   PROTOCOL_VERSION,
   type Version
@@ -12,7 +12,10 @@ import {
 const version = (text: string): Version => Result.getOrThrow(parseVersion(text))
 const server = version(PROTOCOL_VERSION)
 const bodyOf = (values: ReadonlyArray<string>, at = server) =>
-  Result.match(gate(values, at), { onSuccess: () => "admitted" as const, onFailure: ({ body }) => body })
+  Result.match(versionGate(values, at), {
+    onSuccess: () => "admitted" as const,
+    onFailure: ({ body }) => body
+  })
 
 const Numbers = Schema.Struct({ major: Schema.Natural, minor: Schema.Natural, patch: Schema.Natural })
 
@@ -22,7 +25,7 @@ describe("version", () => {
   })
 
   it.prop("the patch never matters", [Numbers, Numbers, Schema.Natural], ([client, host, patch]) => {
-    assert.strictEqual(compatible(client, host), compatible({ ...client, patch }, host))
+    assert.strictEqual(isCompatible(client, host), isCompatible({ ...client, patch }, host))
   })
 
   it.each([
@@ -39,7 +42,7 @@ describe("version", () => {
     ["0.2.0", "1.0.0", false],
     ["0.1.5", "0.2.0", false]
   ])("client %s and server %s: %s", (client, host, expected) => {
-    assert.strictEqual(compatible(version(client), version(host)), expected)
+    assert.strictEqual(isCompatible(version(client), version(host)), expected)
   })
 
   it("a missing version is answered with the exact body", () => {
@@ -68,7 +71,7 @@ describe("version", () => {
   })
 
   it("an incompatible version is answered with both versions and the supported range", () => {
-    assert.deepStrictEqual(Result.flip(gate(["0.3.0"], server)).pipe(Result.getOrThrow), {
+    assert.deepStrictEqual(Result.flip(versionGate(["0.3.0"], server)).pipe(Result.getOrThrow), {
       status: 400,
       headers: { "X-A2C-Error-Code": "4008" },
       body: {

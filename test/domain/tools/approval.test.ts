@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { approves } from "../../../src/domain/tools/approval.ts"
+import { matchesToolPattern } from "../../../src/domain/tools/approval.ts"
 
 describe("approval by patterns", () => {
   it.each([
@@ -22,12 +22,12 @@ describe("approval by patterns", () => {
     [["**x"], "xyx", true],
     [[], "tool", false]
   ] as const)("%s covers alpha/%s: %s", (patterns, tool, expected) => {
-    assert.strictEqual(approves(patterns, "alpha", tool), expected)
+    assert.strictEqual(matchesToolPattern(patterns, "alpha", tool), expected)
   })
 
   it("a name that is made to be hard to match costs no time", () => {
     const began = performance.now()
-    assert.isFalse(approves(["*a*a*a*b"], "alpha", "a".repeat(20_000)))
+    assert.isFalse(matchesToolPattern(["*a*a*a*b"], "alpha", "a".repeat(20_000)))
     // Tried in every way it would take days.
     assert.isBelow(performance.now() - began, 5000)
   })
@@ -41,7 +41,7 @@ describe("approval by patterns", () => {
     ([pattern, text]) => {
       const expression = pattern.join("").replaceAll("*", ".*").replaceAll("?", ".")
       const expected = new RegExp(`^${expression}$`, "su").test(text.join(""))
-      assert.strictEqual(approves([pattern.join("")], "alpha", text.join("")), expected)
+      assert.strictEqual(matchesToolPattern([pattern.join("")], "alpha", text.join("")), expected)
     }
   )
 })

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
-import { readComputerConfig } from "../../../src/domain/config/config.ts"
+import { parseComputerConfig } from "../../../src/domain/config/config.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
 import { buildCatalogue, type ServerTools } from "../../../src/domain/tools/catalogue.ts"
 
@@ -10,7 +10,7 @@ const server = (
   settings: object = {}
 ): ServerTools => {
   const config = Result.getOrThrow(
-    readComputerConfig({
+    parseComputerConfig({
       servers: { [name]: { type: "stdio", server_parameters: { command: "x" }, ...settings } }
     })
   ).servers[name]
@@ -19,7 +19,10 @@ const server = (
 }
 const owners = (...servers: ReadonlyArray<ServerTools>) =>
   Object.fromEntries(
-    [...buildCatalogue(servers).entries].map(([name, entry]) => [name, `${entry.server}.${entry.original}`])
+    [...buildCatalogue(servers).entries].map(([name, entry]) => [
+      name,
+      `${entry.server}.${entry.originalName}`
+    ])
   )
 
 const Servers = Schema.Array(
@@ -38,9 +41,11 @@ describe("catalogue", () => {
     const { entries, forbidden, hidden } = buildCatalogue(servers)
     const listed = servers.reduce((sum, { tools }) => sum + tools.length, 0)
     assert.strictEqual(entries.size + hidden.length, listed)
-    for (const { server, original } of hidden.filter(({ reason }) => reason === "forbidden")) {
-      assert.isFalse([...entries.values()].some((one) => one.server === server && one.original === original))
-      assert.isTrue(forbidden.has(original))
+    for (const { server, originalName } of hidden.filter(({ reason }) => reason === "forbidden")) {
+      assert.isFalse(
+        [...entries.values()].some((one) => one.server === server && one.originalName === originalName)
+      )
+      assert.isTrue(forbidden.has(originalName))
     }
   })
 
@@ -69,7 +74,7 @@ describe("catalogue", () => {
     const servers = [server("alpha", ["read"]), server("beta", ["read"])]
     assert.deepStrictEqual(owners(...servers), { read: "alpha.read" })
     assert.deepStrictEqual(buildCatalogue(servers).hidden, [
-      { server: "beta", original: "read", name: "read", reason: "name taken" }
+      { server: "beta", originalName: "read", name: "read", reason: "name taken" }
     ])
   })
 

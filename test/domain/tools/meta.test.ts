@@ -1,15 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
-import { decoder } from "../../../src/domain/explain.ts"
+import { makeDecoder } from "../../../src/domain/explain.ts"
 import { ToolMeta } from "../../../src/domain/protocol/v0_2/tools.ts"
 import {
   mergeToolMeta,
-  readAnnotations,
-  readToolMeta,
-  serializeToolMeta
+  parseAnnotations,
+  parseToolMeta,
+  formatToolMeta
 } from "../../../src/domain/tools/meta.ts"
 
-const decode = decoder(ToolMeta)
+const decode = makeDecoder(ToolMeta)
 const meta = (wire: object) => Result.getOrThrow(decode(wire))
 const WireMeta = Schema.Struct({
   auto_apply: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
@@ -20,7 +20,7 @@ const WireMeta = Schema.Struct({
 
 describe("tool meta", () => {
   it.prop("what is serialized can be read again", [WireMeta], ([wire]) => {
-    assert.deepStrictEqual(readToolMeta(serializeToolMeta(undefined, undefined, meta(wire))), meta(wire))
+    assert.deepStrictEqual(parseToolMeta(formatToolMeta(undefined, undefined, meta(wire))), meta(wire))
   })
 
   it.prop("merging is idempotent, and the tool's own word wins", [WireMeta, WireMeta], ([fallback, own]) => {
@@ -30,12 +30,12 @@ describe("tool meta", () => {
   })
 
   it("case 165: nothing said, nothing there", () => {
-    assert.deepStrictEqual(serializeToolMeta(undefined, undefined, mergeToolMeta(null, undefined)), {})
+    assert.deepStrictEqual(formatToolMeta(undefined, undefined, mergeToolMeta(null, undefined)), {})
   })
 
   it("cases 166 and 167: byte-exact with the seed", () => {
     const given = mergeToolMeta(meta({ tags: ["browser"], auto_apply: true }), undefined)
-    assert.deepStrictEqual(serializeToolMeta(undefined, undefined, given), {
+    assert.deepStrictEqual(formatToolMeta(undefined, undefined, given), {
       a2c_tool_meta: '{"auto_apply": true, "alias": null, "tags": ["browser"], "ret_object_mapper": null}'
     })
   })
@@ -54,7 +54,7 @@ describe("tool meta", () => {
   })
 
   it("case 172: unknown settings survive", () => {
-    const { a2c_tool_meta: text } = serializeToolMeta(undefined, undefined, meta({ team: "x" }))
+    const { a2c_tool_meta: text } = formatToolMeta(undefined, undefined, meta({ team: "x" }))
     assert.deepStrictEqual(JSON.parse(String(text)), {
       auto_apply: null,
       alias: null,
@@ -66,9 +66,9 @@ describe("tool meta", () => {
 
   it("cases 173 and 174: annotations are a JSON text, and only when there are any", () => {
     const annotations = { readOnlyHint: true, title: "A" }
-    const written = serializeToolMeta(undefined, annotations, undefined)
+    const written = formatToolMeta(undefined, annotations, undefined)
     assert.isString(written["MCP_TOOL_ANNOTATION"])
-    assert.deepStrictEqual(readAnnotations(written), annotations)
+    assert.deepStrictEqual(parseAnnotations(written), annotations)
   })
 
   it("case 175: the server's own meta passes through, complex values as JSON", () => {
@@ -82,7 +82,7 @@ describe("tool meta", () => {
       mixed: [1, "x"],
       deep: [[1]]
     }
-    assert.deepStrictEqual(serializeToolMeta(native, undefined, undefined), {
+    assert.deepStrictEqual(formatToolMeta(native, undefined, undefined), {
       k: "v",
       n: 1,
       b: false,
@@ -96,16 +96,16 @@ describe("tool meta", () => {
 
   it("case 176: a server cannot forge the Computer's keys", () => {
     const forged = { a2c_tool_meta: '{"auto_apply":true}', MCP_TOOL_ANNOTATION: "{}" }
-    assert.deepStrictEqual(serializeToolMeta(forged, undefined, undefined), {})
+    assert.deepStrictEqual(formatToolMeta(forged, undefined, undefined), {})
   })
 
   it("case 177: the server's keys and ours do not mix", () => {
-    const written = serializeToolMeta({ tags: "mine" }, undefined, meta({ tags: ["ours"] }))
+    const written = formatToolMeta({ tags: "mine" }, undefined, meta({ tags: ["ours"] }))
     assert.strictEqual(written["tags"], "mine")
-    assert.deepStrictEqual(readToolMeta(written)?.tags, ["ours"])
+    assert.deepStrictEqual(parseToolMeta(written)?.tags, ["ours"])
   })
 
   it("what is no JSON object reads as nothing", () => {
-    for (const text of ["", "[]", "{", 7, null]) assert.isUndefined(readToolMeta({ a2c_tool_meta: text }))
+    for (const text of ["", "[]", "{", 7, null]) assert.isUndefined(parseToolMeta({ a2c_tool_meta: text }))
   })
 })

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
-import { readToolResult } from "../../../src/domain/protocol/v0_2/tools.ts"
+import { parseToolResult } from "../../../src/domain/protocol/v0_2/tools.ts"
 import { errorCodeOf, fromMcpResult, toolFailed, toolTimedOut } from "../../../src/domain/tools/result.ts"
 
 const content = [
@@ -28,14 +28,14 @@ describe("tool result", () => {
   })
 
   it("case 348: a reader finds the metadata under either name, meta first", () => {
-    const metaOf = (value: unknown) => Result.getOrThrow(readToolResult(value)).meta
+    const metaOf = (value: unknown) => Result.getOrThrow(parseToolResult(value)).meta
     assert.deepStrictEqual(metaOf({ content, _meta: { a: 1 } }), { a: 1 })
     assert.deepStrictEqual(metaOf({ content, meta: { b: 1 }, _meta: { a: 1 } }), { b: 1 })
   })
 
   it("what is no result is refused with the place", () => {
     for (const value of [null, "x", { content: "x" }, { content: [1] }, { content: [], isError: "no" }]) {
-      assert.isTrue(Result.isFailure(readToolResult(value)))
+      assert.isTrue(Result.isFailure(parseToolResult(value)))
     }
   })
 

@@ -1,7 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import type { ToolResult } from "../../../src/domain/protocol/v0_2/tools.ts"
-import { addTransformed, scriptOf, transformedKey, vrlEvent } from "../../../src/domain/tools/vrl.ts"
+import {
+  addTransformedEvent,
+  vrlScript,
+  transformedEventKey,
+  toVrlEvent
+} from "../../../src/domain/tools/vrl.ts"
 
 const Json = Schema.Record(Schema.String, Schema.Json)
 const Results = Schema.StructWithRest(
@@ -12,10 +17,10 @@ const Results = Schema.StructWithRest(
 describe("vrl", () => {
   it.prop("what a tool said stays as it is", [Results, Schema.Json], ([result, event]) => {
     const before = structuredClone(result)
-    const { meta, ...rest } = addTransformed(result, event)
-    const { [transformedKey]: text, ...others } = meta ?? {}
+    const { meta, ...rest } = addTransformedEvent(result, event)
+    const { [transformedEventKey]: text, ...others } = meta ?? {}
     const { meta: own, ...said } = result
-    const { [transformedKey]: _, ...kept } = own ?? {}
+    const { [transformedEventKey]: _, ...kept } = own ?? {}
     assert.deepStrictEqual(rest, said)
     assert.deepStrictEqual(others, kept)
     assert.strictEqual(text, JSON.stringify(event))
@@ -30,7 +35,7 @@ describe("vrl", () => {
       meta: { k: 1 },
       vendor: 2
     }
-    assert.deepStrictEqual(vrlEvent(result, { tool: "read", params: { path: "/" } }), {
+    assert.deepStrictEqual(toVrlEvent(result, { tool: "read", params: { path: "/" } }), {
       content: [{ type: "text", text: "hi" }],
       isError: true,
       structuredContent: { n: 1 },
@@ -43,7 +48,7 @@ describe("vrl", () => {
 
   it("a tool cannot forge the call", () => {
     const result: ToolResult = { content: [], isError: false, tool_name: "forged", parameters: 1 }
-    assert.deepStrictEqual(vrlEvent(result, { tool: "read", params: {} }), {
+    assert.deepStrictEqual(toVrlEvent(result, { tool: "read", params: {} }), {
       content: [],
       isError: false,
       tool_name: "read",
@@ -52,7 +57,7 @@ describe("vrl", () => {
   })
 
   it("null and blank text are no script", () => {
-    assert.deepStrictEqual([null, "", " \n\t"].map(scriptOf), [undefined, undefined, undefined])
-    assert.strictEqual(scriptOf(" .a = 1 "), " .a = 1 ")
+    assert.deepStrictEqual([null, "", " \n\t"].map(vrlScript), [undefined, undefined, undefined])
+    assert.strictEqual(vrlScript(" .a = 1 "), " .a = 1 ")
   })
 })

@@ -12,7 +12,7 @@ import { isRunning } from "../../../src/application/computer/Offer.ts"
 import { TransportClient } from "../../../src/application/ports/Transport.ts"
 import { Limits } from "../../../src/application/server/Limits.ts"
 import { Server } from "../../../src/application/server/Server.ts"
-import { readComputerConfig } from "../../../src/domain/config/config.ts"
+import { parseComputerConfig } from "../../../src/domain/config/config.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
 import { oneIn, pick, type Random } from "../random.ts"
 import { type Feeder, must, type Note, type Verdict } from "../Surface.ts"
@@ -74,7 +74,7 @@ const limits = { ...Limits.defaultValue(), messagesPerSecond: 1_000_000, message
 
 const settings = (patience: McpOfficeOptions["patience"]): ComputerSettings => ({
   ...ComputerSettings.defaultValue(),
-  changePause: Duration.zero,
+  changeThrottle: Duration.zero,
   ...(patience !== undefined && { connectTimeout: patience.session, readTimeout: patience.windows }),
   resolveDpe: ({ uri }) => Effect.succeed({ uri: `https://example.org/?${uri.length}` })
 })
@@ -104,7 +104,7 @@ export const openMcpOffice = (
     }
     const shared = { default_tool_meta: { auto_apply: true } }
     const config = Result.getOrThrow(
-      readComputerConfig({
+      parseComputerConfig({
         servers: {
           [witnessName]: {
             type: "stdio",
@@ -130,10 +130,10 @@ export const openMcpOffice = (
     const run = Effect.runPromiseWith(context)
     const { load } = Context.get(place, Server)
 
-    let seat: { readonly agent: Agent["Service"]; readonly scope: Scope.Closeable } | undefined
+    let connection: { readonly agent: Agent["Service"]; readonly scope: Scope.Closeable } | undefined
     const agent = (): Agent["Service"] => {
-      if (seat === undefined) throw new Error("no Agent is there")
-      return seat.agent
+      if (connection === undefined) throw new Error("no Agent is there")
+      return connection.agent
     }
     const enter = async (): Promise<void> => {
       const scope = Scope.makeUnsafe()
@@ -142,11 +142,11 @@ export const openMcpOffice = (
         Layer.fresh,
         Layer.build
       )
-      seat = { scope, agent: Context.get(await run(Scope.provide(built, scope)), Agent) }
+      connection = { scope, agent: Context.get(await run(Scope.provide(built, scope)), Agent) }
     }
     const leave = async (): Promise<void> => {
-      if (seat !== undefined) await run(Scope.close(seat.scope, Exit.void))
-      seat = undefined
+      if (connection !== undefined) await run(Scope.close(connection.scope, Exit.void))
+      connection = undefined
       await until(
         () => load().sessions === 1 && load().calls === 0,
         () => `something is left: ${JSON.stringify(load())}`

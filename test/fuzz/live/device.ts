@@ -1,8 +1,8 @@
 import { encodeJson } from "../../../src/domain/devices/encode.ts"
-import { initialDecoder, step } from "../../../src/domain/devices/decoder.ts"
+import { initialDecoderState, decodeChunk } from "../../../src/domain/devices/decoder.ts"
 import type { Frame } from "../../../src/domain/devices/frame.ts"
 import { Result } from "effect"
-import { messageOf, readMessage } from "../../../src/domain/devices/messages.ts"
+import { makeDeviceMessage, decodeDeviceMessage } from "../../../src/domain/devices/messages.ts"
 import { frame } from "../surfaces/deviceCorpus.ts"
 import { openTcp, type RawTcp } from "./rawTcp.ts"
 
@@ -14,10 +14,10 @@ export interface RawDevice extends RawTcp {
 /** Connects to a gateway. */
 export const openDevice = async (url: string): Promise<RawDevice> => {
   const raw = await openTcp(url)
-  let state = initialDecoder()
+  let state = initialDecoderState()
   let listeners: ReadonlyArray<(frame: Frame) => void> = []
   raw.listen((bytes) => {
-    const [next, events] = step(state, new Uint8Array(bytes))
+    const [next, events] = decodeChunk(state, new Uint8Array(bytes))
     state = next
     for (const event of events) {
       if (event._tag === "Frame") for (const listener of listeners) listener(event.frame)
@@ -34,9 +34,9 @@ export const openDevice = async (url: string): Promise<RawDevice> => {
 /** Answers every call with what it was given. */
 export const answerCalls = (device: RawDevice): void => {
   device.onFrame(({ payload, type }) => {
-    const message = type === "mcp" ? Result.getOrUndefined(readMessage(payload)) : undefined
+    const message = type === "mcp" ? Result.getOrUndefined(decodeDeviceMessage(payload)) : undefined
     if (message?._tag !== "Call") return
-    const result = messageOf.result(message.callId, { success: true, data: message.params })
+    const result = makeDeviceMessage.result(message.callId, { success: true, data: message.params })
     device.write(frame("mcp", encodeJson(result)))
   })
 }

@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from "node:util"
 import { Effect, Result, Schema } from "effect"
-import { readKeyEntries } from "../../../src/adapters/auth/keyEntries.ts"
-import { mergeConfigs, readComputerConfig, readConfig } from "../../../src/domain/config/config.ts"
-import { carryOver, compareSetups, inputsOf } from "../../../src/domain/config/setup.ts"
-import { spellPath } from "../../../src/domain/explain.ts"
+import { decodeApiKeyEntries } from "../../../src/adapters/auth/keyEntries.ts"
+import { mergeConfigs, parseComputerConfig, parseConfig } from "../../../src/domain/config/config.ts"
+import { keepRuntimeChanges, diffSetups, inputIdsOf } from "../../../src/domain/config/setup.ts"
+import { formatPath } from "../../../src/domain/explain.ts"
 import { ComputerConfig } from "../../../src/domain/protocol/v0_2/config.ts"
-import { readEndpoint } from "../../../src/domain/protocol/v0_2/parameters.ts"
-import { readJsonc } from "../../../src/main/config/jsonc.ts"
+import { decodeEndpoint } from "../../../src/domain/protocol/v0_2/parameters.ts"
+import { parseJsonc } from "../../../src/main/config/jsonc.ts"
 import { must, pure, type Surface, type Verdict } from "../Surface.ts"
 
 const encode = Schema.encodeSync(ComputerConfig)
@@ -14,44 +14,47 @@ const encode = Schema.encodeSync(ComputerConfig)
 const write = (config: ComputerConfig): unknown => JSON.parse(JSON.stringify(encode(config)))
 
 const checkConfig = (config: ComputerConfig): void => {
-  const again = Result.getOrUndefined(readComputerConfig(write(config)))
+  const again = Result.getOrUndefined(parseComputerConfig(write(config)))
   must(
     again !== undefined && isDeepStrictEqual(write(again), write(config)),
     "a configuration is another one when written"
   )
   const setup = { config, variables: {} }
   const names = Object.keys(config.servers)
-  const difference = compareSetups(setup, setup)
-  must(isDeepStrictEqual(difference.untouched, names) && !difference.isVisible, "a setup differs from itself")
+  const difference = diffSetups(setup, setup)
+  must(
+    isDeepStrictEqual(difference.unchanged, names) && !difference.isReportedConfigChanged,
+    "a setup differs from itself"
+  )
   must(
     isDeepStrictEqual(
-      Object.keys(carryOver(setup, setup, setup).config.servers).toSorted(),
+      Object.keys(keepRuntimeChanges(setup, setup, setup).config.servers).toSorted(),
       names.toSorted()
     ),
     "a setup is another one when carried over"
   )
-  must(mergeConfigs([{ file: "a", config }]).clashes.length === 0, "a configuration clashes with itself")
+  must(mergeConfigs([{ file: "a", config }]).conflicts.length === 0, "a configuration clashes with itself")
   for (const server of Object.values(config.servers)) {
-    inputsOf(server)
-    readEndpoint(server.type, server.parameters)
+    inputIdsOf(server)
+    decodeEndpoint(server.type, server.parameters)
   }
 }
 
 const feed = (input: Buffer): Verdict => {
-  const document = readJsonc(input.toString("utf8"))
-  const { faults, locate, value } = document
-  for (const { column, line } of faults) must(line >= 1 && column >= 1, "a fault is nowhere")
-  const reading = readConfig(value)
-  must((reading.config === undefined) === reading.faults.length > 0, "neither a configuration nor faults")
-  for (const { path } of [...reading.faults, ...reading.warnings]) {
-    spellPath(path)
+  const document = parseJsonc(input.toString("utf8"))
+  const { errors, locate, value } = document
+  for (const { column, line } of errors) must(line >= 1 && column >= 1, "a fault is nowhere")
+  const parsed = parseConfig(value)
+  must((parsed.config === undefined) === parsed.errors.length > 0, "neither a configuration nor faults")
+  for (const { path } of [...parsed.errors, ...parsed.warnings]) {
+    formatPath(path)
     const { column, line } = locate(path)
     must(line >= 1 && column >= 1, "a place is nowhere")
   }
-  const keys = readKeyEntries(value)
+  const keys = decodeApiKeyEntries(value)
   if (Result.isFailure(keys)) for (const { path } of keys.failure) locate(path)
-  if (reading.config === undefined) return Result.isSuccess(keys) ? "accepted" : "refused"
-  checkConfig(reading.config)
+  if (parsed.config === undefined) return Result.isSuccess(keys) ? "accepted" : "refused"
+  checkConfig(parsed.config)
   return "accepted"
 }
 

@@ -1,8 +1,8 @@
 import { encodeJson } from "../../../src/domain/devices/encode.ts"
 import type { FrameType } from "../../../src/domain/devices/frame.ts"
-import { messageOf } from "../../../src/domain/devices/messages.ts"
+import { makeDeviceMessage } from "../../../src/domain/devices/messages.ts"
 import { encodeUtf8 } from "../../../src/domain/utf8.ts"
-import type { Service } from "../../../src/domain/devices/services.ts"
+import type { DeviceService } from "../../../src/domain/devices/services.ts"
 import { words } from "../../domain/devices/frames.ts"
 import { sent } from "../../domain/devices/streams.ts"
 
@@ -13,7 +13,7 @@ export const frame = (type: FrameType, text: string | Uint8Array, task = "task12
 /** A frame with a message. */
 const messageFrame = (message: unknown): Buffer => frame("mcp", encodeJson(message), "mcp00001")
 
-const service: Service = {
+const service: DeviceService = {
   description: "does it",
   parameters: {
     type: "object",
@@ -26,19 +26,22 @@ const service: Service = {
 }
 
 const messages: ReadonlyArray<unknown> = [
-  messageOf.register(new Map([["lamp", service]])),
-  messageOf.register(
+  makeDeviceMessage.register(new Map([["lamp", service]])),
+  makeDeviceMessage.register(
     new Map([
       ["lamp", service],
       ["door", { ...service, parameters: { type: "object" } }]
     ])
   ),
-  messageOf.register(new Map()),
-  messageOf.call("c1", "lamp", { level: 3 }),
-  messageOf.result("1", { success: true, data: { on: true } }),
-  messageOf.result("2", { success: true, data: [{ type: "image", mimeType: "image/png", base64: "AA==" }] }),
-  messageOf.result("3", { success: false, error: "broken" }),
-  messageOf.registered(1, ["x"]),
+  makeDeviceMessage.register(new Map()),
+  makeDeviceMessage.call("c1", "lamp", { level: 3 }),
+  makeDeviceMessage.result("1", { success: true, data: { on: true } }),
+  makeDeviceMessage.result("2", {
+    success: true,
+    data: [{ type: "image", mimeType: "image/png", base64: "AA==" }]
+  }),
+  makeDeviceMessage.result("3", { success: false, error: "broken" }),
+  makeDeviceMessage.registered(1, ["x"]),
   { type: "result", data: { call_id: 4, result: { error: { code: 1 } } } },
   { type: "else", data: {} },
   { type: "register" }

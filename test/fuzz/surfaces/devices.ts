@@ -1,28 +1,42 @@
 import { isDeepStrictEqual } from "node:util"
 import { Effect, Result } from "effect"
-import { heldBytes, initialDecoder, mostHeld, stalled, step } from "../../../src/domain/devices/decoder.ts"
+import {
+  bufferedBytes,
+  initialDecoderState,
+  maxBufferedBytes,
+  dropPartialFrame,
+  decodeChunk
+} from "../../../src/domain/devices/decoder.ts"
 import { encodeFrame, encodeJson } from "../../../src/domain/devices/encode.ts"
 import type { Frame } from "../../../src/domain/devices/frame.ts"
-import { type DeviceMessage, messageOf, readMessage } from "../../../src/domain/devices/messages.ts"
-import { fromMcpResult, toMcpResult } from "../../../src/domain/devices/results.ts"
-import { readServices } from "../../../src/domain/devices/services.ts"
+import {
+  type DeviceMessage,
+  makeDeviceMessage,
+  decodeDeviceMessage
+} from "../../../src/domain/devices/messages.ts"
+import { toolResultToOutcome, outcomeToToolResult } from "../../../src/domain/devices/results.ts"
+import { decodeServices } from "../../../src/domain/devices/services.ts"
 import { isJsonObject } from "../../../src/domain/json.ts"
 import { cut, framesOf, full, readPieces } from "../../domain/devices/streams.ts"
 import { oneIn, type Random } from "../random.ts"
 import { must, pure, type Surface, type Verdict } from "../Surface.ts"
 import { deviceFrames, deviceWords } from "./deviceCorpus.ts"
 
-const limits = { largest: 4000, largestAudio: 1000 }
-const mostServices = 8
+const limits = { maxPayloadBytes: 4000, maxAudioPayloadBytes: 1000 }
+const maxServices = 8
 
 const rewritten = (message: DeviceMessage): DeviceMessage | undefined => {
   switch (message._tag) {
     case "Call":
       return Result.getOrUndefined(
-        readMessage(encodeJson(messageOf.call(message.callId, message.method, message.params)))
+        decodeDeviceMessage(
+          encodeJson(makeDeviceMessage.call(message.callId, message.method, message.params))
+        )
       )
     case "Result":
-      return Result.getOrUndefined(readMessage(encodeJson(messageOf.result(message.callId, message.outcome))))
+      return Result.getOrUndefined(
+        decodeDeviceMessage(encodeJson(makeDeviceMessage.result(message.callId, message.outcome)))
+      )
     case "Register":
     case "Registered":
     case "Unknown":
@@ -31,7 +45,7 @@ const rewritten = (message: DeviceMessage): DeviceMessage | undefined => {
 }
 
 const checkMessage = (payload: Uint8Array): void => {
-  const read = readMessage(payload)
+  const read = decodeDeviceMessage(payload)
   if (Result.isFailure(read)) return must(read.failure !== "", "a fault says nothing")
   const message = read.success
   const again = rewritten(message)
@@ -41,18 +55,18 @@ const checkMessage = (payload: Uint8Array): void => {
     must(JSON.stringify(again) === JSON.stringify(message), "a call is another one when written")
   }
   if (message._tag === "Register") {
-    const { faults, services } = readServices(message.definitions, mostServices)
-    must(services.size <= mostServices, "too many services")
-    must(services.size + faults.length === Object.keys(message.definitions).length, "a service is lost")
+    const { errors, services } = decodeServices(message.definitions, maxServices)
+    must(services.size <= maxServices, "too many services")
+    must(services.size + errors.length === Object.keys(message.definitions).length, "a service is lost")
     must(
-      message.repeated.every((name) => Object.hasOwn(message.definitions, name)),
+      message.duplicates.every((name) => Object.hasOwn(message.definitions, name)),
       "a name that nobody registered is there twice"
     )
   }
   if (message._tag === "Result") {
-    const result = toMcpResult(message.outcome)
+    const result = outcomeToToolResult(message.outcome)
     must(Array.isArray(result["content"]) && result["content"].every(isJsonObject), "no result of MCP")
-    fromMcpResult(result)
+    toolResultToOutcome(result)
   }
 }
 
@@ -68,10 +82,10 @@ const checkFrame = (frame: Frame): void => {
 const feed = (input: Buffer, random: Random): Verdict => {
   // What is read from a socket is never written to again; neither is this.
   const bytes = new Uint8Array(input)
-  let state = initialDecoder(limits)
-  const [next, events] = step(state, bytes)
+  let state = initialDecoderState(limits)
+  const [next, events] = decodeChunk(state, bytes)
   state = next
-  must(heldBytes(state) <= mostHeld(state.settings), "too much is held")
+  must(bufferedBytes(state) <= maxBufferedBytes(state.settings), "too much is held")
   const frames = framesOf(events)
   for (const frame of frames) checkFrame(frame)
   if (oneIn(random, 4) && bytes.length < 2000) {
@@ -81,7 +95,7 @@ const feed = (input: Buffer, random: Random): Verdict => {
     )
     must(isDeepStrictEqual(pieces.map(full), events.map(full)), "what is found depends on the pieces")
   }
-  for (const frame of framesOf(stalled(state)[1])) checkFrame(frame)
+  for (const frame of framesOf(dropPartialFrame(state)[1])) checkFrame(frame)
   checkMessage(bytes)
   return frames.length > 0 ? "accepted" : "refused"
 }

@@ -1,11 +1,11 @@
 import { Context, Duration, Effect, Layer } from "effect"
 import * as AjvValidator from "../../../src/adapters/ajv/AjvValidator.ts"
 import * as TcpListener from "../../../src/adapters/tcp/TcpListener.ts"
-import { DeviceRefused } from "../../../src/application/devices/Authentication.ts"
+import { DeviceRejected } from "../../../src/application/devices/Authentication.ts"
 import { DeviceGateway } from "../../../src/application/devices/DeviceGateway.ts"
 import { encodeJson } from "../../../src/domain/devices/encode.ts"
-import { messageOf } from "../../../src/domain/devices/messages.ts"
-import { decodeUtf8Leniently } from "../../../src/domain/utf8.ts"
+import { makeDeviceMessage } from "../../../src/domain/devices/messages.ts"
+import { decodeUtf8Lossy } from "../../../src/domain/utf8.ts"
 import { makeWitness } from "../live/calls.ts"
 import { type Client, makeLanes } from "../live/Client.ts"
 import { answerCalls, openDevice, type RawDevice } from "../live/device.ts"
@@ -22,12 +22,12 @@ const witnessToken = "the token of the witness"
 const witnessName = "witness"
 
 const limits = {
-  largest: 8192,
-  largestAudio: 1024,
-  mostServices: 16,
-  mostDevices: 64,
+  maxPayloadBytes: 8192,
+  maxAudioPayloadBytes: 1024,
+  maxServices: 16,
+  maxDevices: 64,
   callTimeout: Duration.seconds(5),
-  frameTime: Duration.seconds(5)
+  frameTimeout: Duration.seconds(5)
 }
 
 /** Everybody comes in who shows one of the tokens; only the witness has its name. */
@@ -41,7 +41,7 @@ const options = {
     const wanted = shown.options.get("name")?.trim()
     return shown.token === token && wanted !== witnessName
       ? Effect.succeed({})
-      : Effect.fail(new DeviceRefused({ message: "wrong token" }))
+      : Effect.fail(new DeviceRejected({ message: "wrong token" }))
   }
 }
 
@@ -49,7 +49,7 @@ const pings = (device: RawDevice): (() => Promise<void>) => {
   let pongs = 0
   let heard: (() => void) | undefined
   device.onFrame(({ payload, type }) => {
-    if (type !== "status" || !decodeUtf8Leniently(payload).includes("PONG")) return
+    if (type !== "status" || !decodeUtf8Lossy(payload).includes("PONG")) return
     pongs += 1
     heard?.()
   })
@@ -120,7 +120,7 @@ export const gatewaySurface: Surface = {
       answerCalls(witness)
       witness.write(frame("auth", witnessToken))
       const service = { description: "", parameters: { type: "object", properties: {} } }
-      witness.write(frame("mcp", encodeJson(messageOf.register(new Map([["echo", service]])))))
+      witness.write(frame("mcp", encodeJson(makeDeviceMessage.register(new Map([["echo", service]])))))
       const listed = async () => (await run(session.listTools())).items
       yield* Effect.promise(() =>
         until(

@@ -3,16 +3,16 @@ import { Effect, Result } from "effect"
 import { receivedBody } from "../../../src/application/ports/Body.ts"
 import { canonicalJson } from "../../../src/domain/canonicalJson.ts"
 import type { Codec } from "../../../src/domain/explain.ts"
-import { bodyFault, isJsonObject, spacedJson } from "../../../src/domain/json.ts"
+import { checkJsonBody, isJsonObject, formatSpacedJson } from "../../../src/domain/json.ts"
 import { line } from "../../../src/domain/protocol/v0_2/line.ts"
-import { readToolResult } from "../../../src/domain/protocol/v0_2/tools.ts"
+import { parseToolResult } from "../../../src/domain/protocol/v0_2/tools.ts"
 import {
   mergeToolMeta,
-  readAnnotations,
-  readToolMeta,
-  serializeToolMeta
+  parseAnnotations,
+  parseToolMeta,
+  formatToolMeta
 } from "../../../src/domain/tools/meta.ts"
-import { addTransformed, vrlEvent, withoutTransformed } from "../../../src/domain/tools/vrl.ts"
+import { addTransformedEvent, toVrlEvent, removeTransformedEvent } from "../../../src/domain/tools/vrl.ts"
 import { plainServer } from "../../domain/config/plainServer.ts"
 import { valueIn } from "./textIn.ts"
 import { must, pure, type Surface, type Verdict } from "../Surface.ts"
@@ -25,15 +25,15 @@ const writeWith = (encode: AnyCodec["encode"], read: unknown): unknown => plain(
 
 const codecs: ReadonlyArray<AnyCodec> = [
   ...Object.values(line.calls).flatMap(({ reply, request }) => [request, reply]),
-  line.offices.join.request,
-  line.offices.leave.request,
-  line.offices.list.request,
-  line.offices.list.reply,
-  ...Object.values(line.reports).map(({ request }) => request),
+  line.serverRequests.join.request,
+  line.serverRequests.leave.request,
+  line.serverRequests.list.request,
+  line.serverRequests.list.reply,
+  ...Object.values(line.updates).map(({ request }) => request),
   line.cancel.request
 ]
 
-const notices = [
+const notificationEvents = [
   "enter_office",
   "leave_office",
   "update_config",
@@ -62,23 +62,26 @@ const checkCodec = ({ decode, encode }: AnyCodec, value: unknown): boolean => {
 }
 
 const checkRouting = (value: unknown): void => {
-  for (const { request, routing } of Object.values(line.calls)) {
-    const routed = routing(value)
+  for (const { request, decodeRouting } of Object.values(line.calls)) {
+    const routing = decodeRouting(value)
     const read = request.decode(value)
-    must(Result.isSuccess(routed) === Result.isSuccess(read), "routing and reading disagree")
+    must(Result.isSuccess(routing) === Result.isSuccess(read), "routing and reading disagree")
   }
 }
 
-const checkNotices = (value: unknown): boolean => {
+const checkNotifications = (value: unknown): boolean => {
   let some = false
-  for (const event of notices) {
-    const notice = line.readNotice(event, value)
-    if (Result.isFailure(notice)) continue
+  for (const event of notificationEvents) {
+    const notification = line.decodeNotification(event, value)
+    if (Result.isFailure(notification)) continue
     some = true
-    const written = line.writeNotice(notice.success)
+    const written = line.encodeNotification(notification.success)
     must(written.event === event, "another notification when written")
     must(
-      isDeepStrictEqual(Result.getOrUndefined(line.readNotice(event, plain(written.body))), notice.success),
+      isDeepStrictEqual(
+        Result.getOrUndefined(line.decodeNotification(event, plain(written.body))),
+        notification.success
+      ),
       "another notice when written"
     )
   }
@@ -87,42 +90,45 @@ const checkNotices = (value: unknown): boolean => {
 
 const checkTool = (value: unknown): void => {
   if (!isJsonObject(value)) return
-  const meta = readToolMeta(value)
-  readAnnotations(value)
-  const shown = serializeToolMeta(value, value, meta)
-  must(isDeepStrictEqual(readAnnotations(shown), plain(value)), "annotations are other ones when written")
+  const meta = parseToolMeta(value)
+  parseAnnotations(value)
+  const shown = formatToolMeta(value, value, meta)
+  must(isDeepStrictEqual(parseAnnotations(shown), plain(value)), "annotations are other ones when written")
   if (meta !== undefined) {
     must(
-      isDeepStrictEqual(plain(readToolMeta(shown)), plain(meta)),
+      isDeepStrictEqual(plain(parseToolMeta(shown)), plain(meta)),
       "a tool's meta is another one when written"
     )
     mergeToolMeta(meta, meta)
   }
-  const result = readToolResult(value)
+  const result = parseToolResult(value)
   if (Result.isFailure(result)) return
   const { content, isError } = result.success
   must(content.every(isJsonObject) && typeof isError === "boolean", "no result")
-  const event = vrlEvent(result.success, { tool: "t", params: value })
-  withoutTransformed(addTransformed(result.success, event))
+  const event = toVrlEvent(result.success, { tool: "t", params: value })
+  removeTransformedEvent(addTransformedEvent(result.success, event))
 }
 
 const feed = (input: Buffer): Verdict => {
   const value = valueIn(input)
-  const fault = bodyFault(value)
+  const fault = checkJsonBody(value)
   const body = receivedBody(value)
-  must(Result.isFailure(body.whole()) === (fault !== undefined), "a fault is not told")
+  must(Result.isFailure(body.value()) === (fault !== undefined), "a fault is not told")
   if (fault !== undefined) return "refused"
   must(
     isDeepStrictEqual(JSON.parse(canonicalJson(value)), plain(value)),
     "canonical JSON says something else"
   )
   must(canonicalJson(JSON.parse(canonicalJson(value))) === canonicalJson(value), "canonical JSON is not")
-  must(isDeepStrictEqual(JSON.parse(spacedJson(value)), plain(value)), "spaced JSON says something else")
+  must(
+    isDeepStrictEqual(JSON.parse(formatSpacedJson(value)), plain(value)),
+    "spaced JSON says something else"
+  )
   checkRouting(value)
   checkTool(value)
-  line.readRefusal(value)
-  line.readPair(Array.isArray(value) ? value : [value])
-  const taken = [checkNotices(value), ...codecs.map((codec) => checkCodec(codec, value))]
+  line.decodeProtocolError(value)
+  line.decodeMembershipAck(Array.isArray(value) ? value : [value])
+  const taken = [checkNotifications(value), ...codecs.map((codec) => checkCodec(codec, value))]
   return taken.some((one) => one) ? "accepted" : "refused"
 }
 

@@ -1,9 +1,9 @@
 import { Duration, Effect, Exit } from "effect"
-import { Exchange } from "../../../src/adapters/redis/Exchange.ts"
-import { firstPiece, FrameWriter, kinds, lastPiece } from "../../../src/adapters/redis/frames.ts"
-import { writeRequest, writeTell } from "../../../src/adapters/redis/wire.ts"
+import { NodeMessenger } from "../../../src/adapters/redis/Exchange.ts"
+import { firstFragment, MessageWriter, frameKinds, lastFragment } from "../../../src/adapters/redis/frames.ts"
+import { writeRequestFields, writeNotificationFields } from "../../../src/adapters/redis/wire.ts"
 import { jsonBody } from "../../../src/application/ports/Body.ts"
-import type { NodeReceive } from "../../../src/application/ports/NodeLink.ts"
+import type { NodeMessageHandler } from "../../../src/application/ports/NodeLink.ts"
 import { LinkClosed } from "../../../src/application/ports/Transport.ts"
 import { type Feeder, must, type Note, type Surface, type Verdict } from "../Surface.ts"
 import { oneIn, type Random } from "../random.ts"
@@ -12,23 +12,23 @@ const target = "target"
 const witness = "witness"
 const stranger = "stranger"
 
-const pulseTime = 250
+const tickMillis = 250
 const bufferBytes = 4096
 
 /** Bytes of which less than two may be promised by one node. */
-const mostPromised = 40 * 1024 * 1024
+const maxPromised = 40 * 1024 * 1024
 
 /** A message of the stranger, with one frame or several. */
 const message = (
-  ...frames: ReadonlyArray<readonly [kind: number, write: (writer: FrameWriter) => unknown]>
+  ...frames: ReadonlyArray<readonly [kind: number, write: (writer: MessageWriter) => unknown]>
 ) => {
-  const writer = new FrameWriter(Buffer.alloc(bufferBytes)).open(stranger)
+  const writer = new MessageWriter(Buffer.alloc(bufferBytes)).beginMessage(stranger)
   for (const [kind, write] of frames) {
-    writer.begin(kind)
+    writer.beginFrame(kind)
     write(writer)
-    writer.end()
+    writer.endFrame()
   }
-  return Buffer.from(writer.seal(1, 0, 10))
+  return Buffer.from(writer.finishMessage(1, 0, 10))
 }
 
 /** Whom every request is for. */
@@ -36,25 +36,28 @@ const member = { sid: "sid", office: "O" }
 
 const request = (id: number, event: string, text: string) =>
   [
-    kinds.request,
-    (writer: FrameWriter) => writeRequest(writer, id, 5000, member, event).content(text)
+    frameKinds.request,
+    (writer: MessageWriter) => writeRequestFields(writer, id, 5000, member, event).content(text)
   ] as const
 
-const tell = (sids: ReadonlyArray<string>, text: string) =>
-  [kinds.tell, (writer: FrameWriter) => writeTell(writer, sids, "notify:x").content(text)] as const
+const notification = (sids: ReadonlyArray<string>, text: string) =>
+  [
+    frameKinds.notify,
+    (writer: MessageWriter) => writeNotificationFields(writer, sids, "notify:x").content(text)
+  ] as const
 
 const withId = (kind: number, id: number, text = "") =>
-  [kind, (writer: FrameWriter) => writer.u32(id).content(text)] as const
+  [kind, (writer: MessageWriter) => writer.u32(id).content(text)] as const
 
 /** A piece of a request; the first one says what it is, and how long the text will be. */
-const piece = (flags: number, part: string, length: number, stream = 1) =>
+const fragment = (flags: number, part: string, length: number, stream = 1) =>
   [
-    kinds.piece,
-    (writer: FrameWriter) => {
+    frameKinds.fragment,
+    (writer: MessageWriter) => {
       writer.u32(stream).u8(flags)
-      if ((flags & firstPiece) !== 0) {
-        const fields = new FrameWriter(Buffer.alloc(200))
-        writeRequest(fields.u8(kinds.request), 8 + stream, 5000, member, "echo")
+      if ((flags & firstFragment) !== 0) {
+        const fields = new MessageWriter(Buffer.alloc(200))
+        writeRequestFields(fields.u8(frameKinds.request), 8 + stream, 5000, member, "echo")
         const bytes = fields.buffer.subarray(0, fields.length)
         writer.u32(bytes.length).bytes(bytes).u32(length)
       }
@@ -63,30 +66,33 @@ const piece = (flags: number, part: string, length: number, stream = 1) =>
   ] as const
 
 const messages: ReadonlyArray<Buffer> = [
-  message([kinds.up, () => undefined]),
-  message([kinds.bye, () => undefined]),
-  message([kinds.over, () => undefined]),
+  message([frameKinds.connected, () => undefined]),
+  message([frameKinds.leaving, () => undefined]),
+  message([frameKinds.reset, () => undefined]),
   message(request(1, "echo", '{"a":1}')),
-  message(request(2, "hold", '{"a":[1,2,{"b":null}]}'), withId(kinds.forget, 2)),
+  message(request(2, "hold", '{"a":[1,2,{"b":null}]}'), withId(frameKinds.cancel, 2)),
   message(request(3, "faulty", "null"), request(4, "many", "[]")),
-  message(tell(["s1", "s2"], '{"x":1}')),
-  message(withId(kinds.closed, 1, "gone"), withId(kinds.refused, 2, '{"code":404,"message":"no"}')),
-  message([kinds.noAnswer, (writer) => writer.u32(1).f64(3000)]),
-  message([kinds.answer, (writer) => writer.u32(1).u8(1).u8(0).content('{"ok":true}')]),
-  message([kinds.answer, (writer) => writer.u32(2).u8(2).u8(0).u8(1).u32(2).u32(2).content("{}{}")]),
-  message(piece(firstPiece, '{"a":"', 12), piece(lastPiece, 'xxxx"}', 12)),
-  message(piece(firstPiece | lastPiece, "{}", 2)),
-  message(piece(firstPiece, "{", 100)),
+  message(notification(["s1", "s2"], '{"x":1}')),
+  message(
+    withId(frameKinds.linkClosed, 1, "gone"),
+    withId(frameKinds.rejected, 2, '{"code":404,"message":"no"}')
+  ),
+  message([frameKinds.timedOut, (writer) => writer.u32(1).f64(3000)]),
+  message([frameKinds.reply, (writer) => writer.u32(1).u8(1).u8(0).content('{"ok":true}')]),
+  message([frameKinds.reply, (writer) => writer.u32(2).u8(2).u8(0).u8(1).u32(2).u32(2).content("{}{}")]),
+  message(fragment(firstFragment, '{"a":"', 12), fragment(lastFragment, 'xxxx"}', 12)),
+  message(fragment(firstFragment | lastFragment, "{}", 2)),
+  message(fragment(firstFragment, "{", 100)),
   // More than is held for one node: the second one is refused, and room is made for the third.
   message(
-    piece(firstPiece, "{", mostPromised),
-    piece(firstPiece, "{", mostPromised, 2),
-    withId(kinds.drop, 1),
-    piece(firstPiece, "{", mostPromised, 3),
-    withId(kinds.drop, 3)
+    fragment(firstFragment, "{", maxPromised),
+    fragment(firstFragment, "{", maxPromised, 2),
+    withId(frameKinds.discard, 1),
+    fragment(firstFragment, "{", maxPromised, 3),
+    withId(frameKinds.discard, 3)
   ),
-  message(withId(kinds.drop, 1)),
-  message(withId(kinds.piece, 1))
+  message(withId(frameKinds.discard, 1)),
+  message(withId(frameKinds.fragment, 1))
 ]
 
 /** A text that the witness has to get back. */
@@ -96,41 +102,41 @@ const question = "how are you?"
 const every = 50
 
 /** Answers at once, never, badly, or with many values, as its event says. */
-const receive: NodeReceive = {
-  request: (_sid, event, body, _deadline, end) => {
+const handler: NodeMessageHandler = {
+  startRequest: (_sid, event, body, _timeout, onReply) => {
     if (event === "hold") return () => undefined
-    if (event === "faulty") end(Exit.fail(new LinkClosed({ reason: "gone" })))
-    else if (event === "many") end(Exit.succeed([body, jsonBody(1), jsonBody({})]))
-    else end(Exit.succeed([body]))
+    if (event === "faulty") onReply(Exit.fail(new LinkClosed({ reason: "gone" })))
+    else if (event === "many") onReply(Exit.succeed([body, jsonBody(1), jsonBody({})]))
+    else onReply(Exit.succeed([body]))
     return () => undefined
   },
-  tell: (sids, event) => void [...sids, event]
+  notify: (sids, event) => void [...sids, event]
 }
 
 const play = (note: Note): Feeder => {
-  const exchanges = new Map<string, Exchange>()
-  const make = (node: string): Exchange => {
-    const exchange = new Exchange({
+  const messengers = new Map<string, NodeMessenger>()
+  const make = (node: string): NodeMessenger => {
+    const messenger = new NodeMessenger({
       node,
-      pulseTime,
+      tickMillis,
       publish: (to, sent, done) => {
         // What goes out is read by others later, when its buffer is used again.
         const copy = Buffer.from(sent)
         setImmediate(() => {
-          exchanges.get(to)?.take(copy)
+          messengers.get(to)?.onMessage(copy)
           done(1)
         })
       },
       warn: () => undefined,
-      defect: (error) => note(`a handler has thrown: ${String(error)}`)
+      onDefect: (error) => note(`a handler has thrown: ${String(error)}`)
     })
-    exchange.up()
-    exchanges.set(node, exchange)
-    return exchange
+    messenger.onConnected()
+    messengers.set(node, messenger)
+    return messenger
   }
   const attacked = make(target)
   const other = make(witness)
-  attacked.serveWith(receive)
+  attacked.setHandler(handler)
   let asked = 0
   let answered = 0
   let open = 0
@@ -138,17 +144,17 @@ const play = (note: Note): Feeder => {
   const ask = () => {
     asked += 1
     open += 1
-    other.request(target, member, "echo", jsonBody(question), Duration.minutes(1), (outcome) => {
+    other.startRequest(target, member, "echo", jsonBody(question), Duration.minutes(1), (outcome) => {
       open -= 1
       const [body] = Exit.isSuccess(outcome) ? outcome.value : []
-      if (body?.whole()._tag === "Success" && JSON.stringify(body.text()).includes(question)) answered += 1
+      if (body?.value()._tag === "Success" && JSON.stringify(body.text()).includes(question)) answered += 1
       else note(`the witness got ${JSON.stringify(outcome)}`)
     })
   }
 
   /** Asks the stranger, too, so that its answers are waited for. */
   const askStranger = () => {
-    attacked.request(stranger, member, "echo", jsonBody({}), Duration.millis(1), () => undefined)
+    attacked.startRequest(stranger, member, "echo", jsonBody({}), Duration.millis(1), () => undefined)
   }
 
   const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
@@ -157,22 +163,25 @@ const play = (note: Note): Feeder => {
     fed += 1
     if (fed % every === 0) ask()
     if (oneIn(random, 20)) askStranger()
-    if (oneIn(random, 40)) attacked.pulse()
-    if (oneIn(random, 400)) attacked.lost(stranger)
+    if (oneIn(random, 40)) attacked.tick()
+    if (oneIn(random, 400)) attacked.onNodeLost(stranger)
     const ignored = attacked.load().ignored
-    if (oneIn(random, 10)) attacked.heard(Buffer.from(input))
-    else attacked.take(Buffer.from(input))
+    if (oneIn(random, 10)) attacked.onBroadcast(Buffer.from(input))
+    else attacked.onMessage(Buffer.from(input))
     return attacked.load().ignored === ignored ? "accepted" : "refused"
   }
   const settle = async () => {
     for (let turns = 0; open > 0 && turns < 1000; turns += 1) await turn()
     must(open === 0 && answered === asked, `${asked - answered} of the witness' questions have no answer`)
-    attacked.down("settling")
-    const { asked: waits, incomplete, serving, waiting } = attacked.load()
-    must(waits + serving + waiting + incomplete === 0, "something is left of what has ended")
-    other.down("settling")
-    attacked.up()
-    other.up()
+    attacked.onDisconnected("settling")
+    const { outboundRequests, incompleteBodies, inboundRequests, queuedBytes } = attacked.load()
+    must(
+      outboundRequests + inboundRequests + queuedBytes + incompleteBodies === 0,
+      "something is left of what has ended"
+    )
+    other.onDisconnected("settling")
+    attacked.onConnected()
+    other.onConnected()
   }
   const nothing = () => Promise.resolve()
   return { feed, begin: nothing, settle, finish: nothing }
@@ -193,7 +202,7 @@ export const nodeSurface: Surface = {
     Buffer.from("7ff0000000000000", "hex"),
     Buffer.from("7ff8000000000000", "hex"),
     Buffer.from("ffefffffffffffff", "hex"),
-    ...Object.values(kinds).map((kind) => Buffer.from([0, 0, 0, 5, kind, 0, 0, 0, 1])),
+    ...Object.values(frameKinds).map((kind) => Buffer.from([0, 0, 0, 5, kind, 0, 0, 0, 1])),
     stranger,
     "sid",
     "echo",

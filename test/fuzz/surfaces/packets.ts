@@ -2,18 +2,22 @@ import { isUtf8 } from "node:buffer"
 import { isDeepStrictEqual } from "node:util"
 import { Effect, Result } from "effect"
 import { RawBody } from "../../../src/adapters/bytes/RawBody.ts"
-import { scanObject } from "../../../src/adapters/bytes/scan.ts"
-import { answerPacket, eventPacket, type Outgoing } from "../../../src/adapters/socketio/frames.ts"
-import { type Incoming, type ReadLimits, readPacket } from "../../../src/adapters/socketio/packets.ts"
+import { scanJsonObject } from "../../../src/adapters/bytes/scan.ts"
+import {
+  makeAckPacket,
+  makeEventPacket,
+  type OutboundMessage
+} from "../../../src/adapters/socketio/frames.ts"
+import { type InboundPacket, type PacketLimits, parsePacket } from "../../../src/adapters/socketio/packets.ts"
 import type { Body } from "../../../src/application/ports/Body.ts"
-import { bodyFault, isJsonObject, type JsonObject } from "../../../src/domain/json.ts"
+import { checkJsonBody, isJsonObject, type JsonObject } from "../../../src/domain/json.ts"
 import { must, pure, type Surface, type Verdict } from "../Surface.ts"
 import { packets, packetWords } from "./packetCorpus.ts"
 
-const inFull: ReadLimits = { maxMessageBytes: 1_000_000, validateBytes: Number.POSITIVE_INFINITY }
+const inFull: PacketLimits = { maxMessageBytes: 1_000_000, validateBytes: Number.POSITIVE_INFINITY }
 /** Everything is too large to be read in full. */
-const scanned: ReadLimits = { ...inFull, validateBytes: 0 }
-const small: ReadLimits = { maxMessageBytes: 200, validateBytes: 60 }
+const scanned: PacketLimits = { ...inFull, validateBytes: 0 }
+const small: PacketLimits = { maxMessageBytes: 200, validateBytes: 60 }
 
 const nobody = () => undefined
 
@@ -31,28 +35,28 @@ const isHeadOf = (head: unknown, value: unknown): boolean =>
   isDeepStrictEqual(head, value) || (isJsonObject(value) && isDeepStrictEqual(head, headOf(value)))
 
 /** What goes out again, as whoever it is for would read it. */
-const again = (outgoing: Outgoing): Incoming | undefined => {
+const again = (outgoing: OutboundMessage): InboundPacket | undefined => {
   const bytes = Buffer.concat(outgoing.frame())
   const length = bytes[1] ?? 0
   const head = length < 126 ? 2 : length === 126 ? 4 : 10
   must(bytes[head] === 0x34, "a frame does not begin with a message")
   must(bytes.subarray(head + 1).toString() === outgoing.text(), "a frame and its text differ")
-  return readPacket(bytes.subarray(head + 1), inFull)
+  return parsePacket(bytes.subarray(head + 1), inFull)
 }
 
 const checkBody = (body: Body): void => {
-  const whole = body.whole()
+  const whole = body.value()
   const text = body.text()
   if (Result.isFailure(whole)) return
   const value = whole.success
-  must(bodyFault(value) === undefined, "a body that no message may hold was accepted")
+  must(checkJsonBody(value) === undefined, "a body that no message may hold was accepted")
   if (Result.isSuccess(body.head)) must(isHeadOf(body.head.success, value), "head and body differ")
   must(body.isObject === isJsonObject(value), "isObject is wrong")
   must(Result.isSuccess(text), "a body that can be read has no text")
   const said = Result.getOrElse(text, () => "")
   must(!said.includes("\u001e"), "a body could end a packet of polling")
   if (body instanceof RawBody) {
-    must(body.json.length === body.bytes(), "the length is wrong")
+    must(body.json.length === body.byteLength(), "the length is wrong")
     must(isDeepStrictEqual(JSON.parse(said), value), "text and value differ")
   }
 }
@@ -62,47 +66,47 @@ const isSame = (one: unknown, other: unknown): boolean =>
   isDeepStrictEqual(JSON.parse(JSON.stringify(one)), JSON.parse(JSON.stringify(other)))
 
 /** What is passed on must be read as it was before. */
-const checkPassedOn = (packet: Extract<Incoming, { readonly type: "event" | "ack" }>): void => {
+const checkPassedOn = (packet: Extract<InboundPacket, { readonly type: "event" | "ack" }>): void => {
   if (packet.type === "event") {
-    const value = packet.body.whole()
+    const value = packet.body.value()
     if (Result.isFailure(value) || value.success === undefined) return
-    const next = again(eventPacket(packet.id, packet.event, packet.body, nobody))
+    const next = again(makeEventPacket(packet.id, packet.event, packet.body, nobody))
     must(next?.type === "event" && next.id === packet.id && next.event === packet.event, "another event")
     must(
-      next?.type === "event" && isSame(Result.getOrUndefined(next.body.whole()), value.success),
+      next?.type === "event" && isSame(Result.getOrUndefined(next.body.value()), value.success),
       "another body"
     )
     return
   }
-  const values = packet.answer.map((body) => body.whole())
+  const values = packet.values.map((body) => body.value())
   if (values.some((value) => Result.isFailure(value) || value.success === undefined)) return
-  const next = again(answerPacket(packet.id, packet.answer, nobody))
+  const next = again(makeAckPacket(packet.id, packet.values, nobody))
   must(next?.type === "ack" && next.id === packet.id, "another answer")
   must(
     next?.type === "ack" &&
       isSame(
-        next.answer.map((body) => Result.getOrUndefined(body.whole())),
+        next.values.map((body) => Result.getOrUndefined(body.value())),
         values.map((value) => Result.getOrUndefined(value))
       ),
     "another answer's values"
   )
 }
 
-const check = (packet: Incoming, isText: boolean): void => {
+const check = (packet: InboundPacket, isText: boolean): void => {
   must(typeof packet.namespace === "string", "a namespace is no text")
   if (packet.type !== "event" && packet.type !== "ack") return
   must(packet.attachments >= 0 && packet.attachments <= 16, "too many attachments")
   must(packet.id === undefined || Number.isSafeInteger(packet.id), "an id is no number")
-  const bodies = packet.type === "event" ? [packet.body] : packet.answer
+  const bodies = packet.type === "event" ? [packet.body] : packet.values
   for (const body of bodies) checkBody(body)
   // What is no UTF-8 never comes as text, and would get longer on its way.
   if (isText) checkPassedOn(packet)
 }
 
 /** Whatever is read in full and good is found by scanning, too. */
-const compare = (full: Incoming | undefined, quick: Incoming | undefined): void => {
+const compare = (full: InboundPacket | undefined, quick: InboundPacket | undefined): void => {
   if (full?.type !== "event") return
-  const value = full.body.whole()
+  const value = full.body.value()
   if (Result.isFailure(value) || !isJsonObject(value.success)) return
   must(quick?.type === "event", "scanning did not find an event")
   if (quick?.type !== "event") return
@@ -114,14 +118,14 @@ const compare = (full: Incoming | undefined, quick: Incoming | undefined): void 
 }
 
 const feed = (input: Buffer): Verdict => {
-  const full = readPacket(input, inFull)
-  const quick = readPacket(input, scanned)
+  const full = parsePacket(input, inFull)
+  const quick = parsePacket(input, scanned)
   compare(full, quick)
   const isText = isUtf8(input)
-  for (const packet of [full, quick, readPacket(input, small)]) {
+  for (const packet of [full, quick, parsePacket(input, small)]) {
     if (packet !== undefined) check(packet, isText)
   }
-  const found = scanObject(input, Math.max(0, input.indexOf(0x7b)))
+  const found = scanJsonObject(input, Math.max(0, input.indexOf(0x7b)))
   if (found !== undefined) must(found.end <= input.length, "scanning went beyond the end")
   return full === undefined ? "refused" : "accepted"
 }

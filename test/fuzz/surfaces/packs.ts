@@ -1,14 +1,14 @@
 import { Cause, Effect, Exit, Option, Result } from "effect"
 import { makeCompiler } from "../../../src/adapters/ajv/compiler.ts"
-import { start } from "../../../src/adapters/packs/runtime.ts"
-import { packTable } from "../../../src/application/packs/packTable.ts"
+import { startPack } from "../../../src/adapters/packs/runtime.ts"
+import { makePackTable } from "../../../src/application/packs/packTable.ts"
 import type { PackView } from "../../../src/application/packs/PackHost.ts"
-import { PackFailure, type LoadedPack, type PackSource } from "../../../src/application/ports/PackLoader.ts"
+import { PackError, type LoadedPack, type PackSource } from "../../../src/application/ports/PackLoader.ts"
 import { isJsonObject, type JsonObject } from "../../../src/domain/json.ts"
-import { readPackConfig } from "../../../src/domain/packs/config.ts"
-import { readEmbedded } from "../../../src/domain/packs/embedded.ts"
-import { openApi } from "../../../src/domain/packs/openapi.ts"
-import { fillDefaults, readForm } from "../../../src/domain/packs/params.ts"
+import { decodePackConfig } from "../../../src/domain/packs/config.ts"
+import { parseEmbeddedFile } from "../../../src/domain/packs/embedded.ts"
+import { makeOpenApiDocument } from "../../../src/domain/packs/openapi.ts"
+import { fillDefaults, coerceForm } from "../../../src/domain/packs/params.ts"
 import { revive, strangeWords } from "./strange.ts"
 import { valueIn } from "./textIn.ts"
 import { must, pure, type Surface, type Verdict } from "../Surface.ts"
@@ -53,25 +53,34 @@ const view: PackView = {
 }
 
 /** What hosts make of a pack must be JSON. */
-const checkOffer = ({ offer }: Pick<LoadedPack, "offer">): void => {
-  const loaded: LoadedPack = { offer, call: () => Effect.succeed({}), ended: Effect.never }
-  const running = { loaded, call: () => Effect.succeed({}), retire: Effect.void }
-  const table = packTable([{ view, pack: running }])
-  for (const { listed } of table.tools.values()) must(isJsonObject(listed), "a tool is no object")
+const checkManifest = ({ manifest }: Pick<LoadedPack, "manifest">): void => {
+  const loaded: LoadedPack = { manifest, call: () => Effect.succeed({}), exited: Effect.never }
+  const running = { loaded, call: () => Effect.succeed({}), drain: Effect.void }
+  const table = makePackTable([{ view, running }])
+  for (const { definition } of table.tools.values()) must(isJsonObject(definition), "a tool is no object")
   must(
     [...table.routes.keys()].every((endpoint) => URL.parse(`http://x${endpoint}`)?.pathname === endpoint),
     "a route nobody can ask for"
   )
-  const described = { name: "pack", description: "", usage: "", routes: offer.routes, tools: offer.tools }
-  const document = openApi({ version: "1", isGuarded: true }, [described])
+  const described = {
+    name: "pack",
+    description: "",
+    usage: "",
+    routes: manifest.routes,
+    tools: manifest.tools
+  }
+  const document = makeOpenApiDocument({ version: "1", requiresKey: true }, [described])
   must(
-    typeof JSON.stringify([document, offer, [...table.tools.values()].map(({ listed }) => listed)]) ===
-      "string",
+    typeof JSON.stringify([
+      document,
+      manifest,
+      [...table.tools.values()].map(({ definition }) => definition)
+    ]) === "string",
     ""
   )
 }
 
-const isFailure = (error: unknown): boolean => error instanceof PackFailure
+const isFailure = (error: unknown): boolean => error instanceof PackError
 
 const endOf = (exit: Exit.Exit<unknown, unknown>): Verdict => {
   if (Exit.isSuccess(exit)) return "accepted"
@@ -84,21 +93,21 @@ const quiet = () => Effect.void
 
 const makeFeed = () => {
   const compile = makeCompiler()
-  const surroundings = { enter: <A>(code: () => A): A => code(), compile, log: () => undefined }
+  const packRuntime = { enter: <A>(code: () => A): A => code(), compile, log: () => undefined }
   return (input: Buffer): Verdict | Promise<Verdict> => {
     const value = valueIn(input)
     const said = isJsonObject(value) ? value : {}
-    const config = readPackConfig(said["config"])
+    const config = decodePackConfig(said["config"])
     if (Result.isFailure(config)) must(config.failure !== "", "a fault says nothing")
-    readEmbedded(said["args"])
+    parseEmbeddedFile(said["args"])
     const args = isJsonObject(said["args"]) ? said["args"] : {}
     const schema = isJsonObject(said["schema"]) ? said["schema"] : {}
-    const read = fillDefaults(schema, readForm(schema, args))
+    const read = fillDefaults(schema, coerceForm(schema, args))
     must(isJsonObject(read), "parameters are no object")
     const playing = Effect.gen(function* () {
-      const { call, offer } = yield* start(moduleOf(said), source, surroundings)
-      checkOffer({ offer })
-      const tools = [...offer.tools.map((tool) => String(tool["name"])), "pack"]
+      const { call, manifest } = yield* startPack(moduleOf(said), source, packRuntime)
+      checkManifest({ manifest })
+      const tools = [...manifest.tools.map((tool) => String(tool["name"])), "pack"]
       for (const tool of tools.slice(0, 2)) {
         const result = yield* call({ tool, args, form: said["form"] === true, files: {} }, quiet)
         must(Array.isArray(result["content"]), "a result without content")

@@ -1,19 +1,23 @@
 import { Effect, Result } from "effect"
-import { readSimpleKeys } from "../../../src/adapters/auth/keyEntries.ts"
-import { parseReference, placeholders, render } from "../../../src/domain/config/placeholders.ts"
+import { parseSimpleKeys } from "../../../src/adapters/auth/keyEntries.ts"
 import {
-  isToken,
-  isWritable,
-  readCredentials,
-  readStatus,
-  writeCredentials,
-  writeStatus
+  parsePlaceholder,
+  findPlaceholders,
+  renderPlaceholders
+} from "../../../src/domain/config/placeholders.ts"
+import {
+  isValidDeviceToken,
+  isValidAuthField,
+  parseCredentials,
+  parseStatus,
+  formatCredentials,
+  formatStatus
 } from "../../../src/domain/devices/session.ts"
-import { readEmbedded } from "../../../src/domain/packs/embedded.ts"
-import { readCandidate, readPackName } from "../../../src/domain/packs/naming.ts"
-import { readPackage, readPackages } from "../../../src/domain/packs/packages.ts"
-import { follow } from "../../../src/domain/packs/schemas.ts"
-import { formatVersion, gate, parseVersion } from "../../../src/domain/protocol/version.ts"
+import { parseEmbeddedFile } from "../../../src/domain/packs/embedded.ts"
+import { detectPack, parsePackName } from "../../../src/domain/packs/naming.ts"
+import { parsePackage, parsePackages } from "../../../src/domain/packs/packages.ts"
+import { resolveRef } from "../../../src/domain/packs/schemas.ts"
+import { formatVersion, versionGate, parseVersion } from "../../../src/domain/protocol/version.ts"
 import { formatTraceparent, parseTraceparent } from "../../../src/domain/traceparent.ts"
 import { textIn } from "./textIn.ts"
 import { must, pure, type Surface, type Verdict } from "../Surface.ts"
@@ -22,14 +26,14 @@ const server = { major: 0, minor: 2, patch: 0 }
 
 const checkVersion = (text: string): boolean => {
   const version = parseVersion(text)
-  const passed = gate([text], server)
+  const passed = versionGate([text], server)
   if (Result.isFailure(version)) {
     must(Result.isFailure(passed), "a version that is none passed")
     return false
   }
   must(formatVersion(version.success) === text || text.length > 15, "a version is another one when written")
   must(
-    Result.isFailure(gate([text, text], server)) && Result.isFailure(gate([], server)),
+    Result.isFailure(versionGate([text, text], server)) && Result.isFailure(versionGate([], server)),
     "two versions, or none, passed"
   )
   return true
@@ -47,38 +51,38 @@ const checkTrace = (text: string): boolean => {
 }
 
 const checkPlaceholders = (text: string): boolean => {
-  const found = placeholders(text)
+  const found = findPlaceholders(text)
   for (const one of found) {
-    const reference = parseReference(one)
+    const reference = parsePlaceholder(one)
     must(reference._tag === "Variable" || one.includes(":"), "a reference to nothing")
   }
-  const kept = render({ a: [text] }, () => undefined).value
+  const kept = renderPlaceholders({ a: [text] }, () => undefined).value
   must(JSON.stringify(kept) === JSON.stringify({ a: [text] }), "what nobody knows is not kept")
-  const filled = render(text, (name) => (name.length % 2 === 0 ? 7 : `$&${name}`))
-  must(filled.unknown.size === 0, "something known stayed unknown")
+  const filled = renderPlaceholders(text, (name) => (name.length % 2 === 0 ? 7 : `$&${name}`))
+  must(filled.unresolved.size === 0, "something known stayed unknown")
   return found.length > 0
 }
 
 const checkSession = (text: string): boolean => {
-  const shown = readCredentials(text)
-  must(isWritable(shown.token), "a token that cannot be written")
-  if (isToken(shown.token)) {
-    const again = readCredentials(writeCredentials(shown))
+  const shown = parseCredentials(text)
+  must(isValidAuthField(shown.token), "a token that cannot be written")
+  if (isValidDeviceToken(shown.token)) {
+    const again = parseCredentials(formatCredentials(shown))
     must(again.token === shown.token, "a token is another one when written")
     must(
       [...shown.options].every(([name, value]) => again.options.get(name) === value),
       "options are lost"
     )
   }
-  const status = readStatus(text)
+  const status = parseStatus(text)
   must(typeof status.kind === "string" && typeof status.text === "string", "no status")
-  const again = readStatus(writeStatus(status.kind.replaceAll(/[:#]/g, ""), "x"))
+  const again = parseStatus(formatStatus(status.kind.replaceAll(/[:#]/g, ""), "x"))
   must(again.text === "x", "a status is another one when written")
   return shown.token !== ""
 }
 
 const checkPackages = (text: string): boolean => {
-  const read = readPackage(text)
+  const read = parsePackage(text)
   if (Result.isSuccess(read)) {
     const { name, range } = read.success
     must(
@@ -86,18 +90,18 @@ const checkPackages = (text: string): boolean => {
       "a shell could read it otherwise"
     )
     const spec = range === undefined ? name : `${name}@${range}`
-    must(Result.isSuccess(readPackage(spec)), "a package cannot be read when written")
+    must(Result.isSuccess(parsePackage(spec)), "a package cannot be read when written")
   }
-  readPackages(text.split(","))
+  parsePackages(text.split(","))
   return Result.isSuccess(read)
 }
 
 const checkNames = (text: string): boolean => {
-  const name = readPackName(text)
+  const name = parsePackName(text)
   if (Result.isSuccess(name)) must(name.success.className.endsWith("Tool"), "no class of a tool")
   const files = text.split(",")
-  const alone = readCandidate({ name: text, files: undefined })
-  const folder = readCandidate({ name: files[0] ?? "", files })
+  const alone = detectPack({ name: text, files: undefined })
+  const folder = detectPack({ name: files[0] ?? "", files })
   return [alone, folder].some((one) => one !== undefined && Result.isSuccess(one.outcome))
 }
 
@@ -108,9 +112,9 @@ const document = { $defs: { a: { type: "string" } }, list: [1, [2]] }
 
 const feed = (input: Buffer): Verdict => {
   const text = textIn(input)
-  follow(document, text)
-  const embedded = readEmbedded(text)
-  const keys = readSimpleKeys(text)
+  resolveRef(document, text)
+  const embedded = parseEmbeddedFile(text)
+  const keys = parseSimpleKeys(text)
   if (Result.isSuccess(keys))
     must(
       keys.success.every(({ hash }) => /^[0-9a-f]{64}$/.test(hash)),

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto"
 import { Context, Effect, Layer, Result } from "effect"
 import { makeCompiler } from "../../../src/adapters/ajv/compiler.ts"
 import { serveTools } from "../../../src/adapters/packs/http/ToolServer.ts"
-import { start } from "../../../src/adapters/packs/runtime.ts"
+import { startPack } from "../../../src/adapters/packs/runtime.ts"
 import { PackHost } from "../../../src/application/packs/PackHost.ts"
 import { PackFolders } from "../../../src/application/ports/PackFolders.ts"
 import { PackInstaller } from "../../../src/application/ports/PackInstaller.ts"
@@ -54,11 +54,14 @@ const folders = PackFolders.of({
   watch: () => Effect.never
 })
 
-const surroundings = { enter: <A>(code: () => A): A => code(), compile: makeCompiler(), log: () => undefined }
+const packRuntime = { enter: <A>(code: () => A): A => code(), compile: makeCompiler(), log: () => undefined }
 
 const loader = PackLoader.of({
   load: (source) =>
-    Effect.map(start({ EchoTool }, source, surroundings), (loaded) => ({ ...loaded, ended: Effect.never }))
+    Effect.map(startPack({ EchoTool }, source, packRuntime), (loaded) => ({
+      ...loaded,
+      exited: Effect.never
+    }))
 })
 
 const installer = PackInstaller.of({ install: () => Effect.void })
@@ -168,9 +171,9 @@ export const toolServerSurface: Surface = {
       yield* host.rescan
       const { url } = yield* serveTools({
         port: 0,
-        largestBody: 8192,
-        largestForm: 16 * 1024,
-        largestFile: 4096
+        maxBodyBytes: 8192,
+        maxFormBytes: 16 * 1024,
+        maxFileBytes: 4096
       }).pipe(Effect.provideService(PackHost, host))
       const { begin, end } = makeWitness(async (turn) => {
         const answer = await fetch(`${url}/tools/echo`, {

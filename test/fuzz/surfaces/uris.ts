@@ -1,15 +1,15 @@
 import { isDeepStrictEqual } from "node:util"
 import { Effect, Result } from "effect"
 import { exposedName, hostLabel } from "../../../src/domain/bridge/names.ts"
-import { fromOfficeUri, officeUri } from "../../../src/domain/bridge/resources.ts"
+import { parseOfficeUri, toOfficeUri } from "../../../src/domain/bridge/resources.ts"
 import {
   buildWindowUri,
   isWindowUri,
-  looksLikeWindow,
+  hasWindowScheme,
   parseWindowUri
 } from "../../../src/domain/desktop/window.ts"
-import { buildDpeUri, checkDpeUri, parseDpeUri } from "../../../src/domain/documents/dpe.ts"
-import { queryValue, splitUri } from "../../../src/domain/uri.ts"
+import { buildDpeUri, parseStrictDpeUri, parseDpeUri } from "../../../src/domain/documents/dpe.ts"
+import { queryParameter, parseUri } from "../../../src/domain/uri.ts"
 import { textIn } from "./textIn.ts"
 import { must, pure, type Surface, type Verdict } from "../Surface.ts"
 
@@ -17,12 +17,12 @@ const computer = "desk"
 
 const feed = (input: Buffer): Verdict => {
   const text = textIn(input)
-  const parts = splitUri(text)
-  if (Result.isSuccess(parts)) queryValue(parts.success.query ?? "", "priority")
+  const parts = parseUri(text)
+  if (Result.isSuccess(parts)) queryParameter(parts.success.query ?? "", "priority")
   const window = parseWindowUri(text)
   must(Result.isSuccess(window) === isWindowUri(text), "isWindowUri says something else")
   if (Result.isSuccess(window)) {
-    must(looksLikeWindow(text), "a window does not look like one")
+    must(hasWindowScheme(text), "a window does not look like one")
     const { priority } = window.success
     must(priority === null || (Number.isInteger(priority) && priority >= 0 && priority <= 100), "priority")
     const again = parseWindowUri(buildWindowUri(window.success))
@@ -33,22 +33,22 @@ const feed = (input: Buffer): Verdict => {
   } else must(window.failure.message.length > 0, "a failure says nothing")
   const document = parseDpeUri(text)
   if (Result.isSuccess(document)) {
-    const { docRef, host, path, trimmed, uri } = document.success
+    const { docRef, host, path, isTrimmed, uri } = document.success
     must(docRef === path.join("/") && text.startsWith(uri), "a document's parts are not its own")
-    must(Result.isSuccess(checkDpeUri(text)) === !trimmed, "checkDpeUri says something else")
+    must(Result.isSuccess(parseStrictDpeUri(text)) === !isTrimmed, "checkDpeUri says something else")
     const again = Result.flatMap(buildDpeUri(host, path), parseDpeUri)
     must(
       Result.isSuccess(again) && isDeepStrictEqual(again.success.path, path) && again.success.host === host,
       "a document is another one when written"
     )
   }
-  const inOffice = officeUri({ computer, uri: text })
+  const inOffice = toOfficeUri({ computer, uri: text })
   if (inOffice !== undefined) {
-    const back = fromOfficeUri(inOffice, ["other", computer])
+    const back = parseOfficeUri(inOffice, ["other", computer])
     must(back?.computer === computer, "a URI of the office leads to nobody")
     must(back?.uri.toLowerCase() === text.toLowerCase(), "a URI of the office leads elsewhere")
   }
-  fromOfficeUri(text, [computer, text])
+  parseOfficeUri(text, [computer, text])
   must(
     /^[A-Za-z0-9_-]{1,64}$/.test(exposedName({ owner: text, tool: text }, 64)),
     "a name that no host takes"

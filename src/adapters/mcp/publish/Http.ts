@@ -1,10 +1,10 @@
 import { createServer, type IncomingMessage } from "node:http"
 import { Data, Duration, Effect, FiberSet, type Redacted, type Scope } from "effect"
-import type { McpFailure, McpSession } from "../../../application/ports/McpSession.ts"
-import { isLoopback, listen } from "../../node/network.ts"
-import { corsHeaders, type Doors, foreignOrigin, turnAway } from "./doors.ts"
-import { refused } from "./exchange.ts"
-import { makeMcpHandler } from "./McpHandler.ts"
+import type { McpSessionError, McpSession } from "../../../application/ports/McpSession.ts"
+import { isLoopbackAddress, listen } from "../../node/network.ts"
+import { corsHeaders, type AccessPolicy, crossOriginOf, checkAccess } from "./doors.ts"
+import { jsonRpcErrorResponse } from "./exchange.ts"
+import { makeMcpHttpHandler } from "./McpHandler.ts"
 
 /** What an operator may set about a session that is published over HTTP. */
 export interface PublishHttpOptions {
@@ -19,37 +19,40 @@ export interface PublishHttpOptions {
   /** Origins of pages that may connect, such as `https://app.example.org`; none but its own unless set. */
   readonly allowedOrigins?: ReadonlyArray<string>
   /** How large one message of a client may be, in bytes; 16 MiB unless set, because arguments may hold files. */
-  readonly largestMessage?: number
+  readonly maxMessageBytes?: number
   /** How many clients of revisions with sessions there may be at once; 256 unless set. */
-  readonly mostSessions?: number
+  readonly maxSessions?: number
   /** How long a session lasts of which nothing is heard and which listens to nothing; 30 minutes unless set. */
-  readonly idleTime?: Duration.Input
+  readonly idleTimeout?: Duration.Input
 }
 
 /** The session cannot be published there: the address is no good. The message says which and why. */
-export class PublishFailed extends Data.TaggedError("PublishFailed")<{ readonly message: string }> {}
+export class PublishError extends Data.TaggedError("PublishFailed")<{ readonly message: string }> {}
 
 /** Where MCP is served. */
-const path = "/mcp"
+const mcpPath = "/mcp"
 
 /** How long a peer may take to send its headers, and its whole request, in milliseconds. */
-const patience = { headersTimeout: 10_000, requestTimeout: 60_000, connectionsCheckingInterval: 1000 }
+const requestTimeouts = { headersTimeout: 10_000, requestTimeout: 60_000, connectionsCheckingInterval: 1000 }
 
 /** A connection on which nothing moves for so long is cut, in milliseconds; streams say something every 15 seconds. */
-const silence = 60_000
+const connectionIdleTimeout = 60_000
 
 /** How many connections there may be at once: a client of the older era listens on one and asks on others. */
-const mostConnections = 1024
+const maxConnections = 1024
 
 /** What is answered without reading further: what is turned away, asked elsewhere, or a browser's question whether it may. */
-const atTheDoor = (doors: Doors, { headers, method, url = "/" }: IncomingMessage): Response | undefined => {
-  const isPreflight = method === "OPTIONS" && foreignOrigin(headers) !== undefined
-  const away = turnAway(isPreflight ? { ...doors, token: undefined } : doors, headers)
-  if (away !== undefined) {
-    const challenge: Record<string, string> = away.status === 401 ? { "WWW-Authenticate": "Bearer" } : {}
-    return refused(away.status, -32000, away.message, challenge)
+const earlyResponseTo = (
+  policy: AccessPolicy,
+  { headers, method, url = "/" }: IncomingMessage
+): Response | undefined => {
+  const isPreflight = method === "OPTIONS" && crossOriginOf(headers) !== undefined
+  const denied = checkAccess(isPreflight ? { ...policy, token: undefined } : policy, headers)
+  if (denied !== undefined) {
+    const challenge: Record<string, string> = denied.status === 401 ? { "WWW-Authenticate": "Bearer" } : {}
+    return jsonRpcErrorResponse(denied.status, -32000, denied.message, challenge)
   }
-  if (url.split("?")[0] !== path) return refused(404, -32000, `MCP is served at ${path}`)
+  if (url.split("?")[0] !== mcpPath) return jsonRpcErrorResponse(404, -32000, `MCP is served at ${mcpPath}`)
   return isPreflight ? new Response(null, { status: 204 }) : undefined
 }
 
@@ -64,43 +67,43 @@ export const publishHttp = Effect.fn("publishHttp")(function* (
     allowedHosts = [],
     allowedOrigins = [],
     host = "127.0.0.1",
-    idleTime = Duration.minutes(30),
-    largestMessage = 16 * 1024 * 1024,
-    mostSessions = 256,
+    idleTimeout = Duration.minutes(30),
+    maxMessageBytes = 16 * 1024 * 1024,
+    maxSessions = 256,
     port,
     token
   }: PublishHttpOptions
-): Effect.fn.Return<{ readonly url: string }, McpFailure | PublishFailed, Scope.Scope> {
+): Effect.fn.Return<{ readonly url: string }, McpSessionError | PublishError, Scope.Scope> {
   const run = yield* FiberSet.makeRuntime()
-  const doors: Doors = {
+  const policy: AccessPolicy = {
     allowedHosts: [...allowedHosts, host].map((name) => name.toLowerCase()),
     allowedOrigins,
     token
   }
-  const http = createServer(patience)
-  http.timeout = silence
-  http.maxConnections = mostConnections
+  const http = createServer(requestTimeouts)
+  http.timeout = connectionIdleTimeout
+  http.maxConnections = maxConnections
   yield* Effect.addFinalizer(() =>
     Effect.callback<void>((resume) => {
       http.close(() => resume(Effect.void))
       http.closeAllConnections()
     })
   )
-  const handle = yield* makeMcpHandler(session, { idleTime, largestMessage, mostSessions })
+  const handle = yield* makeMcpHttpHandler(session, { idleTimeout, maxMessageBytes, maxSessions })
   http.on("request", (request, response) =>
     handle(request, response, {
-      early: atTheDoor(doors, request),
-      headers: corsHeaders(doors, request.headers)
+      earlyResponse: earlyResponseTo(policy, request),
+      headers: corsHeaders(policy, request.headers)
     })
   )
-  const place = yield* listen(
+  const boundAddress = yield* listen(
     http,
     { host, port },
-    (why) => new PublishFailed({ message: `Cannot serve MCP on ${host}:${port}: ${why}` })
+    (reason) => new PublishError({ message: `Cannot serve MCP on ${host}:${port}: ${reason}` })
   )
-  const { address, family, port: taken } = place
+  const { address, family, port: boundPort } = boundAddress
   http.on("error", (error) => run(Effect.logWarning("the MCP server cannot take a connection", error)))
-  if (!isLoopback(address)) {
+  if (!isLoopbackAddress(address)) {
     yield* Effect.logWarning(
       token === undefined
         ? "anybody who reaches this address may use the published tools"
@@ -108,5 +111,5 @@ export const publishHttp = Effect.fn("publishHttp")(function* (
       { address }
     )
   }
-  return { url: `http://${family === "IPv6" ? `[${address}]` : address}:${taken}${path}` }
+  return { url: `http://${family === "IPv6" ? `[${address}]` : address}:${boundPort}${mcpPath}` }
 })

@@ -1,36 +1,36 @@
 import { randomUUID } from "node:crypto"
 import { isInitializeRequest, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server"
 import { Clock, Duration, Effect, Schedule, type Scope } from "effect"
-import { type Answer, refused } from "./exchange.ts"
-import type { Publication } from "./Publication.ts"
+import { type WebHandler, jsonRpcErrorResponse } from "./exchange.ts"
+import type { PublishedSession } from "./Publication.ts"
 
 /** How much a server holds for its clients. */
 export interface SessionLimits {
   /** How many clients may have a session at once; a new one takes the place of the one that was idle longest. */
-  readonly mostSessions: number
+  readonly maxSessions: number
   /** How long a session lasts of which nothing is heard and which listens to nothing. */
-  readonly idleTime: Duration.Input
+  readonly idleTimeout: Duration.Input
 }
 
 interface ClientSession {
   readonly transport: WebStandardStreamableHTTPServerTransport
   /** Requests and streams that are open now. */
-  open: number
+  inFlight: number
   /** When the last of them ended, in milliseconds. */
-  lastSeen: number
+  idleSince: number
 }
 
 /** How many looks at idle sessions an idle time has: one may last a quarter longer than it should. */
-const looks = 4
+const sweepsPerTimeout = 4
 
 /**
  * Serves the revisions of MCP that have sessions (up to 2025-11-25) over HTTP. Their clients find out that a session is
  * gone by the answer 404, and open a new one.
  */
-export const makeHttpSessions = Effect.fnUntraced(function* (
-  { forClient, fork, run }: Publication,
-  { idleTime, mostSessions }: SessionLimits
-): Effect.fn.Return<Answer, never, Scope.Scope> {
+export const makeLegacyHandler = Effect.fnUntraced(function* (
+  { makeClientServer, fork, run }: PublishedSession,
+  { idleTimeout, maxSessions }: SessionLimits
+): Effect.fn.Return<WebHandler, never, Scope.Scope> {
   const clock = yield* Clock.Clock
   const sessions = new Map<string, ClientSession>()
 
@@ -38,49 +38,55 @@ export const makeHttpSessions = Effect.fnUntraced(function* (
     sessions.delete(id)
     return Effect.ignore(Effect.tryPromise(() => transport.close()))
   }
-  const idle = () =>
-    [...sessions].filter(([, { open }]) => open === 0).sort(([, a], [, b]) => a.lastSeen - b.lastSeen)
+  const idleSessions = () =>
+    [...sessions]
+      .filter(([, { inFlight }]) => inFlight === 0)
+      .sort(([, a], [, b]) => a.idleSince - b.idleSince)
 
   const handle = (session: ClientSession, request: Request, body: unknown) => {
-    session.open++
+    session.inFlight++
     request.signal.addEventListener("abort", () => {
-      session.open--
-      session.lastSeen = clock.currentTimeMillisUnsafe()
+      session.inFlight--
+      session.idleSince = clock.currentTimeMillisUnsafe()
     })
     return session.transport.handleRequest(request, body === undefined ? undefined : { parsedBody: body })
   }
 
   /** Makes room for one more; false when all sessions are in use. */
-  const makeRoom = Effect.gen(function* () {
-    if (sessions.size < mostSessions) return true
-    const [oldest] = idle()
+  const ensureCapacity = Effect.gen(function* () {
+    if (sessions.size < maxSessions) return true
+    const [oldest] = idleSessions()
     if (oldest === undefined) return false
     yield* close(...oldest)
     return true
   })
-  const begin = Effect.fnUntraced(function* (request: Request, body: unknown) {
-    if (!(yield* makeRoom)) {
-      return refused(503, -32000, "All sessions are in use; try again later", { "Retry-After": "60" })
+  const openSession = Effect.fnUntraced(function* (request: Request, body: unknown) {
+    if (!(yield* ensureCapacity)) {
+      return jsonRpcErrorResponse(503, -32000, "All sessions are in use; try again later", {
+        "Retry-After": "60"
+      })
     }
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: randomUUID,
       onsessioninitialized: (id) => void sessions.set(id, session),
       onsessionclosed: (id) => void sessions.delete(id)
     })
-    const session: ClientSession = { transport, open: 0, lastSeen: 0 }
-    const server = yield* forClient("legacy")
+    const session: ClientSession = { transport, inFlight: 0, idleSince: 0 }
+    const server = yield* makeClientServer("legacy")
     yield* Effect.promise(() => server.connect(transport))
-    const answer = yield* Effect.promise(() => handle(session, request, body))
+    const response = yield* Effect.promise(() => handle(session, request, body))
     if (transport.sessionId === undefined) fork(Effect.ignore(Effect.tryPromise(() => transport.close())))
-    return answer
+    return response
   })
 
   const closeIdle = Effect.suspend(() => {
-    const since = clock.currentTimeMillisUnsafe() - Duration.toMillis(idleTime)
-    const old = idle().filter(([, { lastSeen }]) => lastSeen <= since)
-    return Effect.forEach(old, ([id, session]) => close(id, session), { discard: true })
+    const cutoff = clock.currentTimeMillisUnsafe() - Duration.toMillis(idleTimeout)
+    const expired = idleSessions().filter(([, { idleSince }]) => idleSince <= cutoff)
+    return Effect.forEach(expired, ([id, session]) => close(id, session), { discard: true })
   })
-  yield* Effect.forkScoped(Effect.repeat(closeIdle, Schedule.spaced(Duration.toMillis(idleTime) / looks)))
+  yield* Effect.forkScoped(
+    Effect.repeat(closeIdle, Schedule.spaced(Duration.toMillis(idleTimeout) / sweepsPerTimeout))
+  )
   yield* Effect.addFinalizer(() =>
     Effect.forEach([...sessions], ([id, session]) => close(id, session), { discard: true })
   )
@@ -89,10 +95,16 @@ export const makeHttpSessions = Effect.fnUntraced(function* (
     const id = request.headers.get("mcp-session-id")
     if (id === null) {
       return isInitializeRequest(body)
-        ? run(begin(request, body))
-        : refused(400, -32000, "A session begins with initialize; later requests name it in Mcp-Session-Id")
+        ? run(openSession(request, body))
+        : jsonRpcErrorResponse(
+            400,
+            -32000,
+            "A session begins with initialize; later requests name it in Mcp-Session-Id"
+          )
     }
     const session = sessions.get(id)
-    return session === undefined ? refused(404, -32001, "Session not found") : handle(session, request, body)
+    return session === undefined
+      ? jsonRpcErrorResponse(404, -32001, "Session not found")
+      : handle(session, request, body)
   }
 })

@@ -2,24 +2,27 @@ import { PassThrough, type Readable, type Writable } from "node:stream"
 import type { JSONRPCMessage } from "@modelcontextprotocol/server"
 import { serveStdio, StdioServerTransport } from "@modelcontextprotocol/server/stdio"
 import { Deferred, Effect, Exit, FiberMap, Logger, type Scope } from "effect"
-import type { McpFailure, McpSession } from "../../../application/ports/McpSession.ts"
-import { Refusal } from "./answers.ts"
-import { makePublication } from "./Publication.ts"
-import { followAll, listenedTo } from "./subscriptions.ts"
+import type { McpSessionError, McpSession } from "../../../application/ports/McpSession.ts"
+import { JsonRpcError } from "./answers.ts"
+import { makePublishedSession } from "./Publication.ts"
+import { watchResources, decodeListenRequest } from "./subscriptions.ts"
 
 /** How large one message of a client may be, in bytes: arguments may hold files. */
-const largestMessage = 16 * 1024 * 1024
+const maxMessageBytes = 16 * 1024 * 1024
 
 /** How long answers may take when the session has ended, or when the client has closed its end. */
-const lastWords = "1 second"
+const drainTimeout = "1 second"
 
 /** How long it takes at most until what has been read is under way. */
-const reading = "100 millis"
+const inputSettleDelay = "100 millis"
 
 /** How often one client may listen at once: one request to listen can ask for everything. */
-const mostListening = 64
+const maxListenRequests = 64
 
-const tooMany = new Refusal({ code: -32603, message: `listening more than ${mostListening} times at once` })
+const tooManyListenRequests = new JsonRpcError({
+  code: -32603,
+  message: `listening more than ${maxListenRequests} times at once`
+})
 
 /** The streams a session is published over. */
 export interface PublishStdioOptions {
@@ -29,35 +32,36 @@ export interface PublishStdioOptions {
   readonly stdout?: Writable
 }
 
-type Id = string | number
+type RequestId = string | number
 
-const idOf = (message: JSONRPCMessage): Id | undefined => ("id" in message ? message.id : undefined)
+const requestIdOf = (message: JSONRPCMessage): RequestId | undefined =>
+  "id" in message ? message.id : undefined
 
 /** The request that a notification gives up, if it does. */
-const cancelledBy = (message: JSONRPCMessage): Id | undefined => {
+const cancelledIdOf = (message: JSONRPCMessage): RequestId | undefined => {
   if (!("method" in message) || message.method !== "notifications/cancelled") return undefined
   const { requestId } = message.params ?? {}
   return typeof requestId === "string" || typeof requestId === "number" ? requestId : undefined
 }
 
 /** What ends a stream, each alone or together with others. */
-const endings = ["end", "close", "error"]
+const endEvents = ["end", "close", "error"]
 
 /** A copy of a stream that goes on when the stream has ended, until whoever is told of that ends it, too. */
-const openInput = (stdin: Readable, hasEnded: (input: PassThrough) => void) =>
+const pipeInput = (stdin: Readable, onEnd: (input: PassThrough) => void) =>
   Effect.map(
     Effect.acquireRelease(
       Effect.sync(() => {
         const input = new PassThrough()
-        const ended = () => hasEnded(input)
-        for (const ending of endings) stdin.once(ending, ended)
+        const ended = () => onEnd(input)
+        for (const ending of endEvents) stdin.once(ending, ended)
         stdin.pipe(input, { end: false })
         if (stdin.readableEnded || stdin.destroyed) ended()
         return { input, ended }
       }),
       ({ ended, input }) =>
         Effect.sync(() => {
-          for (const ending of endings) stdin.off(ending, ended)
+          for (const ending of endEvents) stdin.off(ending, ended)
           stdin.unpipe(input).pause()
         })
     ),
@@ -74,65 +78,68 @@ export const publishStdio = Effect.fnUntraced(
   function* (
     session: McpSession,
     { stdin = process.stdin, stdout = process.stdout }: PublishStdioOptions = {}
-  ): Effect.fn.Return<void, McpFailure, Scope.Scope> {
-    const { changes, forClient, fork, run, settled } = yield* makePublication(session)
+  ): Effect.fn.Return<void, McpSessionError, Scope.Scope> {
+    const { changes, makeClientServer, fork, run, awaitIdle } = yield* makePublishedSession(session)
     const log = Effect.runForkWith(yield* Effect.context<never>())
-    const left = yield* Deferred.make<void>()
-    const listening = yield* FiberMap.make<Id>()
-    const finished = settled.pipe(Effect.timeoutOption(lastWords), Effect.andThen(Effect.yieldNow))
-    const input = yield* openInput(stdin, (opened) =>
+    const clientClosed = yield* Deferred.make<void>()
+    const listenFibers = yield* FiberMap.make<RequestId>()
+    const drained = awaitIdle.pipe(Effect.timeoutOption(drainTimeout), Effect.andThen(Effect.yieldNow))
+    const input = yield* pipeInput(stdin, (opened) =>
       fork(
-        Effect.sleep(reading).pipe(
-          Effect.andThen(finished),
+        Effect.sleep(inputSettleDelay).pipe(
+          Effect.andThen(drained),
           Effect.andThen(Effect.sync(() => void opened.end()))
         )
       )
     )
-    const wire = new StdioServerTransport(input, stdout, { maxBufferSize: largestMessage })
+    const transport = new StdioServerTransport(input, stdout, { maxBufferSize: maxMessageBytes })
 
-    const refuse = (id: Id, { code, message }: Refusal) =>
-      Effect.ignore(Effect.tryPromise(() => wire.send({ jsonrpc: "2.0", id, error: { code, message } })))
+    const sendError = (id: RequestId, { code, message }: JsonRpcError) =>
+      Effect.ignore(Effect.tryPromise(() => transport.send({ jsonrpc: "2.0", id, error: { code, message } })))
 
     yield* Effect.acquireRelease(
       Effect.sync(() => {
-        const handle = serveStdio(({ era }) => run(forClient(era)), {
-          transport: wire,
+        const handle = serveStdio(({ era }) => run(makeClientServer(era)), {
+          transport,
           onerror: (error) => log(Effect.logDebug("MCP over stdio", { reason: error.message }))
         })
-        const { onclose, onmessage } = wire
+        const { onclose, onmessage } = transport
         // Whoever listens to resources is told that only once they are watched.
-        wire.onmessage = (message) => {
-          const id = idOf(message)
-          const uris = listenedTo(message)
+        transport.onmessage = (message) => {
+          const id = requestIdOf(message)
+          const uris = decodeListenRequest(message)
           if (id !== undefined && uris !== undefined && session.info.capabilities.subscribe) {
             const listen = Effect.gen(function* () {
-              if ((yield* FiberMap.size(listening)) > mostListening) return yield* tooMany
-              yield* followAll(changes, uris)
+              if ((yield* FiberMap.size(listenFibers)) > maxListenRequests)
+                return yield* tooManyListenRequests
+              yield* watchResources(changes, uris)
               onmessage?.(message)
               return yield* Effect.never
             })
             return fork(
               FiberMap.run(
-                listening,
+                listenFibers,
                 id,
-                Effect.catch(Effect.scoped(listen), (refusal) => refuse(id, refusal))
+                Effect.catch(Effect.scoped(listen), (error) => sendError(id, error))
               )
             )
           }
-          const cancelled = cancelledBy(message)
-          if (cancelled !== undefined) fork(FiberMap.remove(listening, cancelled))
+          const cancelled = cancelledIdOf(message)
+          if (cancelled !== undefined) fork(FiberMap.remove(listenFibers, cancelled))
           return onmessage?.(message)
         }
-        wire.onclose = () => {
+        transport.onclose = () => {
           onclose?.()
-          Deferred.doneUnsafe(left, Exit.void)
+          Deferred.doneUnsafe(clientClosed, Exit.void)
         }
         return handle
       }),
       (handle) => Effect.ignore(Effect.tryPromise(() => handle.close()))
     )
-    const over = Effect.flatMap(session.ended, (failure) => Effect.andThen(finished, Effect.fail(failure)))
-    yield* Effect.raceFirst(Deferred.await(left), over)
+    const sessionEnded = Effect.flatMap(session.closed, (failure) =>
+      Effect.andThen(drained, Effect.fail(failure))
+    )
+    yield* Effect.raceFirst(Deferred.await(clientClosed), sessionEnded)
   },
   Effect.provideService(Logger.LogToStderr, true)
 )

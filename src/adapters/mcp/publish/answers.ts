@@ -1,52 +1,52 @@
 import { Data, Effect } from "effect"
-import type { McpFailure, McpPage, McpSession } from "../../../application/ports/McpSession.ts"
+import type { McpSessionError, McpPage, McpSession } from "../../../application/ports/McpSession.ts"
 import { isJsonObject, type JsonObject } from "../../../domain/json.ts"
 import { methodNotFound } from "../reading.ts"
-import { type TellProgress, withHeartbeat } from "./progress.ts"
+import { type SendProgress, withHeartbeat } from "./progress.ts"
 
 const invalidParams = -32602
 const internalError = -32603
 
 /** What is answered as a JSON-RPC error; the SDK reads its code and message. */
-export class Refusal extends Data.TaggedError("Refusal")<{
+export class JsonRpcError extends Data.TaggedError("Refusal")<{
   readonly code: number
   readonly message: string
 }> {}
 
 /** The resources a client is subscribed to. */
-export interface Subscriptions {
+export interface ResourceSubscriptions {
   /** Subscribing twice is subscribing once. */
-  readonly add: (uri: string) => Effect.Effect<void, McpFailure | Refusal>
+  readonly add: (uri: string) => Effect.Effect<void, McpSessionError | JsonRpcError>
   /** Ends a subscription, if there is one. */
   readonly remove: (uri: string) => Effect.Effect<void>
 }
 
 /** A request of a client. */
-export interface Asked {
+export interface McpRequest {
   readonly method: string
   readonly params: JsonObject
   /** Given when the client wants to know how far a call is. */
-  readonly progress: TellProgress | undefined
+  readonly sendProgress: SendProgress | undefined
   /** Given where the client's revision of MCP has `resources/subscribe`. */
-  readonly subscriptions: Subscriptions | undefined
+  readonly subscriptions: ResourceSubscriptions | undefined
   /** True for revisions in which `structuredContent` can only be an object. */
-  readonly needsObjects: boolean
+  readonly requiresObjectContent: boolean
 }
 
 /** The JSON-RPC error for a request that the session could not answer. */
-export const refusalOf = ({ code, kind, message }: McpFailure): Refusal => {
-  if (kind === "unsupported") return new Refusal({ code: methodNotFound, message })
-  return new Refusal({ code: code ?? internalError, message })
+export const toJsonRpcError = ({ code, reason, message }: McpSessionError): JsonRpcError => {
+  if (reason === "unsupported") return new JsonRpcError({ code: methodNotFound, message })
+  return new JsonRpcError({ code: code ?? internalError, message })
 }
 
-const unknownMethod = (method: string) =>
-  new Refusal({ code: methodNotFound, message: `Method not found: ${method}` })
+const methodNotFoundError = (method: string) =>
+  new JsonRpcError({ code: methodNotFound, message: `Method not found: ${method}` })
 
-const wrong = (message: string) => new Refusal({ code: invalidParams, message })
+const invalidParamsError = (message: string) => new JsonRpcError({ code: invalidParams, message })
 
 /** Why a call has no result of its own, in words that tell a model what it can do. */
-const explain = (tool: string, { code, kind, message }: McpFailure): string => {
-  switch (kind) {
+const describeFailure = (tool: string, { code, reason, message }: McpSessionError): string => {
+  switch (reason) {
     case "closed":
       return `The connection to the tool '${tool}' was lost before it answered: ${message}. It may have done its work or not; find out before you call it again.`
     case "unavailable":
@@ -61,90 +61,97 @@ const explain = (tool: string, { code, kind, message }: McpFailure): string => {
   }
 }
 
-const failedCall = (tool: string, failure: McpFailure): JsonObject => ({
-  content: [{ type: "text", text: explain(tool, failure) }],
+const toFailedCallResult = (tool: string, failure: McpSessionError): JsonObject => ({
+  content: [{ type: "text", text: describeFailure(tool, failure) }],
   isError: true
 })
 
 /** Puts structured content that is no object into one, as the listing says for these revisions. */
-const asObject = (result: JsonObject): JsonObject => {
+const withObjectContent = (result: JsonObject): JsonObject => {
   const { structuredContent } = result
   return structuredContent === undefined || isJsonObject(structuredContent)
     ? result
     : { ...result, structuredContent: { result: structuredContent } }
 }
 
-const pageOf = (items: "tools" | "resources", { items: listed, nextCursor }: McpPage): JsonObject => ({
+const toListResult = (items: "tools" | "resources", { items: listed, nextCursor }: McpPage): JsonObject => ({
   [items]: listed,
   ...(nextCursor !== undefined && { nextCursor })
 })
 
-const readText = (params: JsonObject, name: string): Effect.Effect<string, Refusal> => {
+const requireString = (params: JsonObject, name: string): Effect.Effect<string, JsonRpcError> => {
   const { [name]: value } = params
-  return typeof value === "string" ? Effect.succeed(value) : Effect.fail(wrong(`'${name}' must be a string`))
+  return typeof value === "string"
+    ? Effect.succeed(value)
+    : Effect.fail(invalidParamsError(`'${name}' must be a string`))
 }
 
 /** Lists the page that is asked for. */
-const list = (
+const listPage = (
   items: "tools" | "resources",
-  page: (cursor?: string) => Effect.Effect<McpPage, McpFailure>,
+  page: (cursor?: string) => Effect.Effect<McpPage, McpSessionError>,
   params: JsonObject
 ) =>
   Effect.map(
-    params["cursor"] === undefined ? page() : Effect.flatMap(readText(params, "cursor"), page),
-    (found) => pageOf(items, found)
+    params["cursor"] === undefined ? page() : Effect.flatMap(requireString(params, "cursor"), page),
+    (found) => toListResult(items, found)
   )
 
 /** Answers requests of clients out of a session; what the session gives goes on as it is. */
-export const makeAnswers = (session: McpSession) => {
+export const makeMethodHandler = (session: McpSession) => {
   const { resources, subscribe, tools } = session.info.capabilities
 
-  const call = Effect.fnUntraced(function* ({ needsObjects, params, progress }: Asked) {
-    const name = yield* readText(params, "name")
+  const callTool = Effect.fnUntraced(function* ({ requiresObjectContent, params, sendProgress }: McpRequest) {
+    const name = yield* requireString(params, "name")
     const { arguments: args = {} } = params
-    if (!isJsonObject(args)) return yield* wrong("'arguments' must be an object")
+    if (!isJsonObject(args)) return yield* invalidParamsError("'arguments' must be an object")
     const calling =
-      progress === undefined
+      sendProgress === undefined
         ? session.callTool(name, args)
-        : withHeartbeat(progress, (onProgress) => session.callTool(name, args, { onProgress }))
+        : withHeartbeat(sendProgress, (onProgress) => session.callTool(name, args, { onProgress }))
     const result = yield* Effect.catchIf(
       calling,
-      ({ kind }) => kind !== "unsupported",
-      (failure) => Effect.succeed(failedCall(name, failure))
+      ({ reason }) => reason !== "unsupported",
+      (failure) => Effect.succeed(toFailedCallResult(name, failure))
     )
-    return needsObjects ? asObject(result) : result
+    return requiresObjectContent ? withObjectContent(result) : result
   })
 
-  const subscribing = Effect.fnUntraced(function* ({ method, params, subscriptions }: Asked) {
-    if (!subscribe || subscriptions === undefined) return yield* unknownMethod(method)
-    const uri = yield* readText(params, "uri")
+  const updateSubscription = Effect.fnUntraced(function* ({ method, params, subscriptions }: McpRequest) {
+    if (!subscribe || subscriptions === undefined) return yield* methodNotFoundError(method)
+    const uri = yield* requireString(params, "uri")
     yield* method === "resources/subscribe" ? subscriptions.add(uri) : subscriptions.remove(uri)
     return {}
   })
 
-  const ofTools = (asked: Asked): Effect.Effect<JsonObject, McpFailure | Refusal> => {
-    const { method, params } = asked
-    if (method === "tools/call") return call(asked)
-    return list("tools", session.listTools, params)
+  const handleTools = (request: McpRequest): Effect.Effect<JsonObject, McpSessionError | JsonRpcError> => {
+    const { method, params } = request
+    if (method === "tools/call") return callTool(request)
+    return listPage("tools", session.listTools, params)
   }
-  const ofResources = (asked: Asked): Effect.Effect<JsonObject, McpFailure | Refusal> => {
-    const { method, params } = asked
+  const handleResources = (
+    request: McpRequest
+  ): Effect.Effect<JsonObject, McpSessionError | JsonRpcError> => {
+    const { method, params } = request
     switch (method) {
       case "resources/list":
-        return list("resources", session.listResources, params)
+        return listPage("resources", session.listResources, params)
       case "resources/read":
-        return Effect.map(Effect.flatMap(readText(params, "uri"), session.readResource), (contents) => ({
+        return Effect.map(Effect.flatMap(requireString(params, "uri"), session.readResource), (contents) => ({
           contents
         }))
       case "resources/templates/list":
         // Sessions know none; clients ask whoever has resources, and do not expect to be refused.
         return Effect.succeed({ resourceTemplates: [] })
       default:
-        return subscribing(asked)
+        return updateSubscription(request)
     }
   }
-  const methods = new Map<string, (asked: Asked) => Effect.Effect<JsonObject, McpFailure | Refusal>>([
-    ...(tools ? (["tools/list", "tools/call"] as const) : []).map((method) => [method, ofTools] as const),
+  const methods = new Map<
+    string,
+    (request: McpRequest) => Effect.Effect<JsonObject, McpSessionError | JsonRpcError>
+  >([
+    ...(tools ? (["tools/list", "tools/call"] as const) : []).map((method) => [method, handleTools] as const),
     ...(resources
       ? ([
           "resources/list",
@@ -154,12 +161,12 @@ export const makeAnswers = (session: McpSession) => {
           "resources/unsubscribe"
         ] as const)
       : []
-    ).map((method) => [method, ofResources] as const)
+    ).map((method) => [method, handleResources] as const)
   ])
 
-  return (asked: Asked): Effect.Effect<JsonObject, Refusal> => {
-    const answer = methods.get(asked.method)
-    if (answer === undefined) return Effect.fail(unknownMethod(asked.method))
-    return Effect.catchTag(answer(asked), "McpFailure", (failure) => Effect.fail(refusalOf(failure)))
+  return (request: McpRequest): Effect.Effect<JsonObject, JsonRpcError> => {
+    const handler = methods.get(request.method)
+    if (handler === undefined) return Effect.fail(methodNotFoundError(request.method))
+    return Effect.catchTag(handler(request), "McpFailure", (failure) => Effect.fail(toJsonRpcError(failure)))
   }
 }

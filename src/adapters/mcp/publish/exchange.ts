@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
-import { bodyFault } from "../../../domain/json.ts"
+import { checkJsonBody } from "../../../domain/json.ts"
 
 /** Answers a request of the web's kind; its signal is aborted once its connection or its answer has ended. */
-export type Answer = (request: Request, body: unknown) => Promise<Response>
+export type WebHandler = (request: Request, body: unknown) => Promise<Response>
 
 /** An error as it is answered before anything is known of the request. */
-export const refused = (
+export const jsonRpcErrorResponse = (
   status: number,
   code: number,
   message: string,
@@ -13,20 +13,20 @@ export const refused = (
 ) => Response.json({ jsonrpc: "2.0", id: null, error: { code, message } }, { status, headers })
 
 /** The text of a body, or undefined when it is larger than allowed, in bytes. */
-const readText = async (request: IncomingMessage, largest: number): Promise<string | undefined> => {
-  if (Number(request.headers["content-length"] ?? 0) > largest) return undefined
+const readBodyText = async (request: IncomingMessage, maxBytes: number): Promise<string | undefined> => {
+  if (Number(request.headers["content-length"] ?? 0) > maxBytes) return undefined
   const chunks: Array<Buffer> = []
   let size = 0
   for await (const chunk of request) {
     if (!Buffer.isBuffer(chunk)) continue
     size += chunk.byteLength
-    if (size > largest) return undefined
+    if (size > maxBytes) return undefined
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString("utf8")
 }
 
-const parse = (text: string): unknown => {
+const parseJson = (text: string): unknown => {
   try {
     return JSON.parse(text)
   } catch {
@@ -34,33 +34,35 @@ const parse = (text: string): unknown => {
   }
 }
 
-const toWeb = ({ headers, method = "GET", url = "/" }: IncomingMessage, signal: AbortSignal) => {
+const toWebRequest = ({ headers, method = "GET", url = "/" }: IncomingMessage, signal: AbortSignal) => {
   const entries = Object.entries(headers).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, Array.isArray(value) ? value.join(", ") : value] as [string, string]]
   )
   return new Request(new URL(url, "http://localhost"), { method, headers: entries, signal })
 }
 
-const answerTo = async (
+const callHandler = async (
   request: IncomingMessage,
   signal: AbortSignal,
-  answer: Answer,
-  largest: number
+  handler: WebHandler,
+  maxBytes: number
 ): Promise<Response> => {
-  if (request.method !== "POST") return answer(toWeb(request, signal), undefined)
-  const text = await readText(request, largest)
+  if (request.method !== "POST") return handler(toWebRequest(request, signal), undefined)
+  const text = await readBodyText(request, maxBytes)
   if (text === undefined) {
-    return refused(413, -32000, `A message may have no more than ${largest} bytes`, { Connection: "close" })
+    return jsonRpcErrorResponse(413, -32000, `A message may have no more than ${maxBytes} bytes`, {
+      Connection: "close"
+    })
   }
-  const body = parse(text)
-  if (body === undefined) return refused(400, -32700, "The body is not JSON")
-  const fault = bodyFault(body)
-  return fault === undefined
-    ? answer(toWeb(request, signal), body)
-    : refused(400, -32600, `The body cannot be a message: ${fault}`)
+  const body = parseJson(text)
+  if (body === undefined) return jsonRpcErrorResponse(400, -32700, "The body is not JSON")
+  const problem = checkJsonBody(body)
+  return problem === undefined
+    ? handler(toWebRequest(request, signal), body)
+    : jsonRpcErrorResponse(400, -32600, `The body cannot be a message: ${problem}`)
 }
 
-const drained = (response: ServerResponse) =>
+const waitForDrain = (response: ServerResponse) =>
   new Promise<void>((resolve) => {
     const done = () => {
       response.off("drain", done)
@@ -72,7 +74,7 @@ const drained = (response: ServerResponse) =>
   })
 
 /** Sends a body as fast as the peer takes it, and lets go of it when the peer has gone. */
-const pour = async (body: ReadableStream<Uint8Array>, response: ServerResponse) => {
+const pipeBody = async (body: ReadableStream<Uint8Array>, response: ServerResponse) => {
   const reader = body.getReader()
   const cancel = () => void reader.cancel().catch(() => undefined)
   response.on("close", cancel)
@@ -80,36 +82,37 @@ const pour = async (body: ReadableStream<Uint8Array>, response: ServerResponse) 
   for (;;) {
     const { done, value } = await reader.read()
     if (done || response.destroyed) break
-    if (!response.write(value)) await drained(response)
+    if (!response.write(value)) await waitForDrain(response)
   }
   response.end()
 }
 
 /** What an exchange is made of. */
-interface Exchange {
-  readonly answer: Answer
+interface ExchangeOptions {
+  readonly handler: WebHandler
   /** Given when the answer is known before the body has been read; then nobody reads it. */
-  readonly early: Response | undefined
+  readonly earlyResponse: Response | undefined
   /** Headers of every answer. */
   readonly headers: Readonly<Record<string, string>>
   /** How large a body may be, in bytes. */
-  readonly largest: number
+  readonly maxBytes: number
 }
 
 /** Has a request of Node's kind answered by one that knows those of the web. */
-export const exchange = async (
+export const runWebHandler = async (
   request: IncomingMessage,
   response: ServerResponse,
-  { answer, early, headers, largest }: Exchange
+  { handler, earlyResponse, headers, maxBytes }: ExchangeOptions
 ): Promise<void> => {
-  const over = new AbortController()
-  response.on("close", () => over.abort())
-  if (early !== undefined) response.shouldKeepAlive = false
-  const answered = early ?? (await answerTo(request, over.signal, answer, largest))
-  response.writeHead(answered.status, { ...Object.fromEntries(answered.headers), ...headers })
-  if (answered.body === null) response.end()
+  const connectionClosed = new AbortController()
+  response.on("close", () => connectionClosed.abort())
+  if (earlyResponse !== undefined) response.shouldKeepAlive = false
+  const webResponse =
+    earlyResponse ?? (await callHandler(request, connectionClosed.signal, handler, maxBytes))
+  response.writeHead(webResponse.status, { ...Object.fromEntries(webResponse.headers), ...headers })
+  if (webResponse.body === null) response.end()
   else {
     response.flushHeaders()
-    await pour(answered.body, response)
+    await pipeBody(webResponse.body, response)
   }
 }

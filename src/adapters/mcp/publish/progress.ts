@@ -2,13 +2,13 @@ import { Clock, Effect } from "effect"
 import type { McpProgress } from "../../../application/ports/McpSession.ts"
 
 /** How long a call may be silent, in milliseconds, before its client is told that it still runs. */
-const silence = 5000
+const heartbeatInterval = 5000
 
 /** The next larger progress when nothing but time has passed: too little more to be seen. */
-const grown = (progress: number): number => progress + Math.max(1e-6, Math.abs(progress) * 1e-9)
+const nextProgress = (progress: number): number => progress + Math.max(1e-6, Math.abs(progress) * 1e-9)
 
 /** Tells how far a call is; tells are awaited. */
-export type TellProgress = (progress: McpProgress) => Effect.Effect<void>
+export type SendProgress = (progress: McpProgress) => Effect.Effect<void>
 
 /**
  * Runs a call whose client wants to know how far it is. What the call reports goes on as it is; when it has been silent
@@ -16,35 +16,39 @@ export type TellProgress = (progress: McpProgress) => Effect.Effect<void>
  * on silent calls do not. Progress never stands still or goes back, as MCP demands.
  */
 export const withHeartbeat = <A, E>(
-  tell: TellProgress,
-  call: (onProgress: TellProgress) => Effect.Effect<A, E>
+  send: SendProgress,
+  call: (onProgress: SendProgress) => Effect.Effect<A, E>
 ): Effect.Effect<A, E> =>
   Effect.gen(function* () {
     const began = yield* Clock.currentTimeMillis
     let reported: McpProgress | undefined
-    let told: number | undefined
-    let toldAt = began
+    let lastSent: number | undefined
+    let lastSentAt = began
 
-    const say = Effect.fnUntraced(function* (progress: McpProgress) {
-      told = progress.progress
-      toldAt = yield* Clock.currentTimeMillis
-      yield* tell(progress)
+    const report = Effect.fnUntraced(function* (progress: McpProgress) {
+      lastSent = progress.progress
+      lastSentAt = yield* Clock.currentTimeMillis
+      yield* send(progress)
     })
-    const onProgress: TellProgress = (next) => {
+    const onProgress: SendProgress = (next) => {
       reported = next
-      return say(told === undefined || next.progress > told ? next : { ...next, progress: grown(told) })
+      return report(
+        lastSent === undefined || next.progress > lastSent
+          ? next
+          : { ...next, progress: nextProgress(lastSent) }
+      )
     }
-    const beat = Effect.gen(function* () {
+    const heartbeat = Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis
-      const due = toldAt + silence - now
+      const due = lastSentAt + heartbeatInterval - now
       if (due > 0) return yield* Effect.sleep(due)
       const running = `running for ${Math.round((now - began) / 1000)} s`
       const { message } = reported ?? {}
-      return yield* say({
+      return yield* report({
         ...reported,
-        progress: grown(told ?? 0),
+        progress: nextProgress(lastSent ?? 0),
         message: message === undefined ? running : `${message} (${running})`
       })
     })
-    return yield* Effect.raceFirst(call(onProgress), Effect.forever(beat))
+    return yield* Effect.raceFirst(call(onProgress), Effect.forever(heartbeat))
   })

@@ -2,7 +2,7 @@ import type { StandardSchemaV1 } from "@standard-schema/spec"
 import type { Effect, Schema } from "effect"
 
 /** What a pack gives back: at once, as a promise, or as an Effect, which is interrupted when a call is cancelled. */
-export type Returned<A> = A | PromiseLike<A> | Effect.Effect<A, unknown>
+export type ToolReturn<A> = A | PromiseLike<A> | Effect.Effect<A, unknown>
 
 /** Parameters of a tool: an Effect Schema, a Standard Schema such as one of zod, or a JSON Schema as it is. */
 export type ToolParams =
@@ -98,12 +98,12 @@ export interface ListedTool {
  */
 export abstract class BaseMcpTool {
   /** Endpoints over HTTP. */
-  abstract getRouteConfig(): Returned<
+  abstract getRouteConfig(): ToolReturn<
     RouteConfig | SnakeRouteConfig | ReadonlyArray<RouteConfig | SnakeRouteConfig>
   >
 
   /** Tools over MCP. */
-  abstract listTools(): Returned<ReadonlyArray<ListedTool>>
+  abstract listTools(): ToolReturn<ReadonlyArray<ListedTool>>
 
   /**
    * Calls a tool. The arguments have been checked against its parameters, and are what their schema makes of them:
@@ -115,5 +115,5 @@ export abstract class BaseMcpTool {
   abstract callTool(name: string, args: object, context: ToolContext): unknown
 
   /** Is called once when the pack is unloaded, after its calls have ended. It has five seconds. */
-  dispose?(): Returned<void>
+  dispose?(): ToolReturn<void>
 }

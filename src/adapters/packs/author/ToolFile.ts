@@ -22,7 +22,7 @@ export const isToolFile = (value: unknown): value is ToolFile =>
   value instanceof File && "filename" in value && "path" in value
 
 /** A parameter that is a file, in JSON Schema. Of zod, `z.file()` says the same. */
-export const fileSchema = { type: "string", format: "binary" } as const
+export const fileParamSchema = { type: "string", format: "binary" } as const
 
 /**
  * A parameter that is a file, as an Effect Schema: `Schema.Struct({ file: FileField })`. A list of files is
@@ -30,6 +30,6 @@ export const fileSchema = { type: "string", format: "binary" } as const
  */
 export const FileField: Schema.declare<ToolFile> = Schema.declare(isToolFile, {
   expected: "a file",
-  format: fileSchema.format,
+  format: fileParamSchema.format,
   toCodecJson: () => undefined // it passes through as it is, although JSON could not carry it
 })

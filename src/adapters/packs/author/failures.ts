@@ -1,5 +1,5 @@
 /** Where in the parameters something is wrong, and what. */
-export interface WrongParam {
+export interface InvalidParam {
   /** Names and indices from the parameters down: `["address", "lines", 0]`. */
   readonly path: ReadonlyArray<string | number>
   readonly message: string
@@ -9,7 +9,7 @@ export interface WrongParam {
  * Marks an {@link InvalidParams}. A pack may have a copy of this package of its own, whose classes are not ours, so
  * errors are recognised by this instead of by their class.
  */
-export const wrongParams: unique symbol = Symbol.for("a2c-smcp/tools/wrongParams")
+export const invalidParamsSymbol: unique symbol = Symbol.for("a2c-smcp/tools/wrongParams")
 
 /**
  * To throw, or to fail with, when the parameters fit their schema and are wrong all the same. Over HTTP it becomes an
@@ -17,12 +17,12 @@ export const wrongParams: unique symbol = Symbol.for("a2c-smcp/tools/wrongParams
  */
 export class InvalidParams extends Error {
   override readonly name = "InvalidParams"
-  readonly [wrongParams]: ReadonlyArray<WrongParam>
+  readonly [invalidParamsSymbol]: ReadonlyArray<InvalidParam>
 
   /** `problems` says what is wrong where; without them `message` is said of the parameters as a whole. */
-  constructor(message: string, problems: ReadonlyArray<WrongParam> = [{ path: [], message }]) {
+  constructor(message: string, problems: ReadonlyArray<InvalidParam> = [{ path: [], message }]) {
     super(message)
-    this[wrongParams] = problems
+    this[invalidParamsSymbol] = problems
   }
 }
 

@@ -1,18 +1,24 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import { Duration, Effect, FiberSet, Redacted, type Scope } from "effect"
 import { PackHost } from "../../../application/packs/PackHost.ts"
-import { corsHeaders, type Doors, foreignOrigin, turnAway, type TurnedAway } from "../../mcp/publish/doors.ts"
-import { refused } from "../../mcp/publish/exchange.ts"
-import { PublishFailed } from "../../mcp/publish/Http.ts"
-import { makeMcpHandler } from "../../mcp/publish/McpHandler.ts"
-import { isLoopback, listen } from "../../node/network.ts"
-import { gone, send, silence } from "./connection.ts"
+import {
+  corsHeaders,
+  type AccessPolicy,
+  crossOriginOf,
+  checkAccess,
+  type AccessDenied
+} from "../../mcp/publish/doors.ts"
+import { jsonRpcErrorResponse } from "../../mcp/publish/exchange.ts"
+import { PublishError } from "../../mcp/publish/Http.ts"
+import { makeMcpHttpHandler } from "../../mcp/publish/McpHandler.ts"
+import { isLoopbackAddress, listen } from "../../node/network.ts"
+import { responseClosed, sendReply, socketTimeoutMillis } from "./connection.ts"
 import { makePages } from "./pages.ts"
-import { bugReply, errorReply, type Reply } from "./reply.ts"
-import { type CallLimits, makeToolCalls } from "./toolCalls.ts"
+import { internalErrorReply, errorReply, type Reply } from "./reply.ts"
+import { type UploadLimits, makeToolCallHandler } from "./toolCalls.ts"
 
 /** What an operator may set about a server of tools. */
-export interface ServeToolsOptions extends Partial<CallLimits> {
+export interface ServeToolsOptions extends Partial<UploadLimits> {
   /** The address to listen on; only this machine reaches `127.0.0.1`, which it is unless set. */
   readonly host?: string
   /** 0 picks a free port. */
@@ -24,44 +30,48 @@ export interface ServeToolsOptions extends Partial<CallLimits> {
   /** Origins of pages that may call tools, such as `https://app.example.org`; none but its own unless set. */
   readonly allowedOrigins?: ReadonlyArray<string>
   /** How large one message of an MCP client may be, in bytes; 16 MiB unless set, because arguments may hold files. */
-  readonly largestMessage?: number
+  readonly maxMessageBytes?: number
   /** How many MCP clients of revisions with sessions there may be at once; 256 unless set. */
-  readonly mostSessions?: number
+  readonly maxSessions?: number
   /** How long an MCP session lasts of which nothing is heard and which listens to nothing; 30 minutes unless set. */
-  readonly idleTime?: Duration.Input
+  readonly idleTimeout?: Duration.Input
 }
 
 /**
  * How long a peer may take to send its headers, and its whole request, in milliseconds. The latter suffices for a file
  * of 100 MiB over a slow line.
  */
-const patience = { headersTimeout: 10_000, requestTimeout: 15 * 60_000, connectionsCheckingInterval: 1000 }
+const requestTimeouts = {
+  headersTimeout: 10_000,
+  requestTimeout: 15 * 60_000,
+  connectionsCheckingInterval: 1000
+}
 
 /** How many connections there may be at once: MCP clients of the older era listen on one and ask on others. */
-const mostConnections = 1024
+const maxConnections = 1024
 
 /** How long calls under way may take to end when the server does. */
-const grace = "2 seconds"
+const shutdownTimeout = "2 seconds"
 
 /** The path of a request as endpoints are spelled; undefined when it has none. */
-const pathOf = ({ url = "/" }: IncomingMessage): string | undefined =>
+const requestPath = ({ url = "/" }: IncomingMessage): string | undefined =>
   URL.parse(url.startsWith("/") ? `http://localhost${url}` : url)?.pathname
 
 /** How a client may show the key, in the words that HTTP has for it. */
 const challenge = { "WWW-Authenticate": "Bearer" }
 
 /** What a door that does not open is answered with. */
-const turnedAway = ({ message, status }: TurnedAway): Reply =>
+const accessDeniedReply = ({ message, status }: AccessDenied): Reply =>
   status === 401 ? errorReply(401, "Invalid API key", challenge) : errorReply(403, message)
 
 /** Stops taking connections, and cuts those off that are still in use when the grace is over. */
-const close = (http: ReturnType<typeof createServer>) =>
+const closeServer = (http: ReturnType<typeof createServer>) =>
   Effect.callback<void>((resume) => {
     http.close(() => resume(Effect.void))
     http.closeIdleConnections()
   }).pipe(
     Effect.timeoutOrElse({
-      duration: grace,
+      duration: shutdownTimeout,
       orElse: () =>
         Effect.callback<void>((resume) => {
           http.close(() => resume(Effect.void))
@@ -79,117 +89,123 @@ export const serveTools = Effect.fn("serveTools")(function* ({
   allowedHosts = [],
   allowedOrigins = [],
   host: address = "127.0.0.1",
-  idleTime = Duration.minutes(30),
+  idleTimeout = Duration.minutes(30),
   key,
-  largestMessage = 16 * 1024 * 1024,
-  mostSessions = 256,
+  maxMessageBytes = 16 * 1024 * 1024,
+  maxSessions = 256,
   port,
   ...limits
-}: ServeToolsOptions): Effect.fn.Return<{ readonly url: string }, PublishFailed, Scope.Scope | PackHost> {
+}: ServeToolsOptions): Effect.fn.Return<{ readonly url: string }, PublishError, Scope.Scope | PackHost> {
   if (key !== undefined && Redacted.value(key) === "") {
-    return yield* new PublishFailed({ message: "The API key is empty: anybody could show that" })
+    return yield* new PublishError({ message: "The API key is empty: anybody could show that" })
   }
   const host = yield* PackHost
-  const doors: Doors = {
+  const access: AccessPolicy = {
     allowedHosts: [...allowedHosts, address].map((name) => name.toLowerCase()),
     allowedOrigins,
     token: key,
     tokenHeader: "x-api-key"
   }
-  const openDoors: Doors = { ...doors, token: undefined }
-  const call = makeToolCalls(host, limits)
+  const accessWithoutToken: AccessPolicy = { ...access, token: undefined }
+  const handleCall = makeToolCallHandler(host, limits)
   const run = yield* FiberSet.makeRuntime<never>()
   let closing = false
 
-  const http = createServer(patience)
-  http.timeout = silence
-  http.maxConnections = mostConnections
+  const http = createServer(requestTimeouts)
+  http.timeout = socketTimeoutMillis
+  http.maxConnections = maxConnections
   yield* Effect.addFinalizer(() =>
     Effect.suspend(() => {
       closing = true
-      return close(http)
+      return closeServer(http)
     })
   )
   const mcp = yield* Effect.mapError(
-    makeMcpHandler(host.session, { idleTime, largestMessage, mostSessions }),
-    ({ message }) => new PublishFailed({ message: `Cannot serve the tools over MCP: ${message}` })
+    makeMcpHttpHandler(host.session, { idleTimeout, maxMessageBytes, maxSessions }),
+    ({ message }) => new PublishError({ message: `Cannot serve the tools over MCP: ${message}` })
   )
 
   const pages = yield* makePages(host, key !== undefined)
 
   /** What is served at a path by which methods, if anything is. */
-  const findAt = (path: string, request: IncomingMessage, response: ServerResponse) => {
+  const findRoute = (path: string, request: IncomingMessage, response: ServerResponse) => {
     const found = pages.get(path)
     if (found !== undefined) return { ...found, methods: ["GET", "HEAD"] }
     const hosted = host.route(path)
     return hosted === undefined
       ? undefined
-      : { guarded: true, reply: call(hosted, request, response), methods: ["POST"] }
+      : { requiresKey: true, reply: handleCall(hosted, request, response), methods: ["POST"] }
   }
   /** Decides about a request before anything of its body is read. */
-  const decide = (request: IncomingMessage, response: ServerResponse): Effect.Effect<Reply | undefined> => {
+  const routeRequest = (
+    request: IncomingMessage,
+    response: ServerResponse
+  ): Effect.Effect<Reply | undefined> => {
     const { headers, method = "" } = request
-    const tricked = turnAway(openDoors, headers)
-    if (tricked !== undefined) return Effect.succeed(turnedAway(tricked))
-    if (method === "OPTIONS" && foreignOrigin(headers) !== undefined) {
+    const forbidden = checkAccess(accessWithoutToken, headers)
+    if (forbidden !== undefined) return Effect.succeed(accessDeniedReply(forbidden))
+    if (method === "OPTIONS" && crossOriginOf(headers) !== undefined) {
       return Effect.succeed({ status: 204, headers: {}, body: "" })
     }
-    const found = findAt(pathOf(request) ?? "", request, response)
+    const found = findRoute(requestPath(request) ?? "", request, response)
     if (found === undefined) return Effect.succeed(errorReply(404, "Not Found"))
     if (!found.methods.includes(method)) {
       return Effect.succeed(errorReply(405, "Method Not Allowed", { Allow: found.methods.join(", ") }))
     }
-    const away = found.guarded ? turnAway(doors, headers) : undefined
-    return away === undefined ? found.reply : Effect.succeed(turnedAway(away))
+    const denied = found.requiresKey ? checkAccess(access, headers) : undefined
+    return denied === undefined ? found.reply : Effect.succeed(accessDeniedReply(denied))
   }
 
-  const answer = Effect.fnUntraced(function* (request: IncomingMessage, response: ServerResponse) {
-    const reply = yield* Effect.suspend(() => decide(request, response)).pipe(
+  const handleRequest = Effect.fnUntraced(function* (request: IncomingMessage, response: ServerResponse) {
+    const reply = yield* Effect.suspend(() => routeRequest(request, response)).pipe(
       Effect.catchCause((cause) =>
-        Effect.as(Effect.logError("a request for tools could not be answered", cause), bugReply)
+        Effect.as(Effect.logError("a request for tools could not be answered", cause), internalErrorReply)
       ),
-      Effect.raceFirst(Effect.as(gone(response), undefined))
+      Effect.raceFirst(Effect.as(responseClosed(response), undefined))
     )
     if (reply === undefined) return
     response.shouldKeepAlive &&= !closing
-    const headers = { ...reply.headers, ...corsHeaders(doors, request.headers) }
-    yield* send(request, response, { ...reply, headers })
+    const headers = { ...reply.headers, ...corsHeaders(access, request.headers) }
+    yield* sendReply(request, response, { ...reply, headers })
   })
-  const admitToMcp = ({ headers, method }: IncomingMessage): Response | undefined => {
-    const isPreflight = method === "OPTIONS" && foreignOrigin(headers) !== undefined
-    const away = turnAway(isPreflight ? openDoors : doors, headers)
-    if (away?.status === 401) return refused(401, -32000, "Invalid API key", challenge)
-    if (away !== undefined) return refused(away.status, -32000, away.message)
+  const checkMcpAccess = ({ headers, method }: IncomingMessage): Response | undefined => {
+    const isPreflight = method === "OPTIONS" && crossOriginOf(headers) !== undefined
+    const denied = checkAccess(isPreflight ? accessWithoutToken : access, headers)
+    if (denied?.status === 401) return jsonRpcErrorResponse(401, -32000, "Invalid API key", challenge)
+    if (denied !== undefined) return jsonRpcErrorResponse(denied.status, -32000, denied.message)
     return isPreflight ? new Response(null, { status: 204 }) : undefined
   }
-  const answerMcp = (request: IncomingMessage, response: ServerResponse) =>
-    mcp(request, response, { early: admitToMcp(request), headers: corsHeaders(doors, request.headers) })
+  const handleMcpRequest = (request: IncomingMessage, response: ServerResponse) =>
+    mcp(request, response, {
+      earlyResponse: checkMcpAccess(request),
+      headers: corsHeaders(access, request.headers)
+    })
 
   http.on("request", (request, response) => {
-    if (pathOf(request) === "/mcp") answerMcp(request, response)
-    else run(answer(request, response))
+    if (requestPath(request) === "/mcp") handleMcpRequest(request, response)
+    else run(handleRequest(request, response))
   })
   // The body is asked for only when somebody reads it.
   http.on("checkContinue", (request, response) => {
-    if (pathOf(request) !== "/mcp") return void run(answer(request, response))
+    if (requestPath(request) !== "/mcp") return void run(handleRequest(request, response))
     response.writeContinue()
-    answerMcp(request, response)
+    handleMcpRequest(request, response)
   })
 
-  const place = yield* listen(
+  const bound = yield* listen(
     http,
     { host: address, port },
-    (why) => new PublishFailed({ message: `Cannot serve tools on ${address}:${port}: ${why}` })
+    (reason) => new PublishError({ message: `Cannot serve tools on ${address}:${port}: ${reason}` })
   )
   http.on("error", (error) => run(Effect.logWarning("the server of tools cannot take a connection", error)))
-  if (!isLoopback(place.address)) {
+  if (!isLoopbackAddress(bound.address)) {
     yield* Effect.logWarning(
       key === undefined
         ? "anybody who reaches this address may call the tools"
         : "the API key and all calls leave this machine without encryption",
-      { address: place.address }
+      { address: bound.address }
     )
   }
-  const name = place.family === "IPv6" ? `[${place.address}]` : place.address
-  return { url: `http://${name}:${place.port}` }
+  const name = bound.family === "IPv6" ? `[${bound.address}]` : bound.address
+  return { url: `http://${name}:${bound.port}` }
 })

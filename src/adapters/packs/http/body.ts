@@ -2,34 +2,34 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import * as NodeStream from "@effect/platform-node/NodeStream"
 import { Effect, Stream } from "effect"
 import { parse, type ParseError } from "jsonc-parser"
-import { bodyFault, isJsonObject, type JsonObject } from "../../../domain/json.ts"
-import { declaredLength } from "./connection.ts"
-import { Gone, refuse, type Refused } from "./reply.ts"
+import { checkJsonBody, isJsonObject, type JsonObject } from "../../../domain/json.ts"
+import { contentLength } from "./connection.ts"
+import { ClientDisconnected, reject, type RequestRejected } from "./reply.ts"
 
 /** Reads of Node's that are handed on at once: each holds up to 64 KiB. */
-const readsAtOnce = 16
+const maxReadsPerPull = 16
 
 /** A request of which only the headers have been read. */
-export interface Incoming {
+export interface PendingRequest {
   readonly request: IncomingMessage
   /** Asks for the body, where a client waits for that before it sends any. */
-  readonly ask: () => void
+  readonly sendContinue: () => void
 }
 
 /** A request whose client has not been told yet to go on. */
-export const incoming = (request: IncomingMessage, response: ServerResponse): Incoming => {
-  let waits = request.headers.expect !== undefined
+export const makePendingRequest = (request: IncomingMessage, response: ServerResponse): PendingRequest => {
+  let awaitsContinue = request.headers.expect !== undefined
   return {
     request,
-    ask: () => {
-      if (waits) response.writeContinue()
-      waits = false
+    sendContinue: () => {
+      if (awaitsContinue) response.writeContinue()
+      awaitsContinue = false
     }
   }
 }
 
 /** The kinds of bodies there are, without their parameters. */
-export interface BodyType {
+export interface ContentType {
   /** In lower case, as `application/json`. */
   readonly name: string
   /** The character set in lower case; undefined when none is named. */
@@ -37,7 +37,7 @@ export interface BodyType {
 }
 
 /** What kind of body a request says it has; undefined when it does not say. */
-export const bodyType = ({ headers }: IncomingMessage): BodyType | undefined => {
+export const parseContentType = ({ headers }: IncomingMessage): ContentType | undefined => {
   const text = headers["content-type"]
   if (text === undefined || text.trim() === "") return undefined
   const [name = ""] = text.split(";")
@@ -49,36 +49,36 @@ export const bodyType = ({ headers }: IncomingMessage): BodyType | undefined => 
  * A body, read no faster than it is used up, and no further than it may be long, in bytes: then it is refused (413).
  * Leaving it half read leaves the connection as it is. It may be continued where it was left.
  */
-export const makeBody = (
-  { ask, request }: Incoming,
-  largest: number
-): Stream.Stream<Uint8Array, Gone | Refused> => {
-  const tooLarge = refuse(413, `The body may have no more than ${largest} bytes`)
-  if ((declaredLength(request) ?? 0) > largest) return Stream.fail(tooLarge)
+export const bodyStream = (
+  { sendContinue, request }: PendingRequest,
+  maxBytes: number
+): Stream.Stream<Uint8Array, ClientDisconnected | RequestRejected> => {
+  const tooLarge = reject(413, `The body may have no more than ${maxBytes} bytes`)
+  if ((contentLength(request) ?? 0) > maxBytes) return Stream.fail(tooLarge)
   let size = 0
-  return NodeStream.fromReadable<Uint8Array, Gone>({
+  return NodeStream.fromReadable<Uint8Array, ClientDisconnected>({
     evaluate: () => {
-      ask()
+      sendContinue()
       return request
     },
-    onError: () => new Gone(),
-    chunkSize: readsAtOnce,
+    onError: () => new ClientDisconnected(),
+    chunkSize: maxReadsPerPull,
     closeOnDone: false
   }).pipe(
     Stream.tap((chunk) => {
       size += chunk.byteLength
-      return size > largest ? Effect.fail(tooLarge) : Effect.void
+      return size > maxBytes ? Effect.fail(tooLarge) : Effect.void
     })
   )
 }
 
-const invalidJson = (position: number) =>
-  refuse(422, [{ loc: ["body", position], msg: "JSON decode error", type: "json_invalid" }])
+const invalidJsonError = (position: number) =>
+  reject(422, [{ loc: ["body", position], msg: "JSON decode error", type: "json_invalid" }])
 
 /** Where a text stops being JSON, in characters, as far as the message of Node's parser and a second one know. */
-const faultOf = (text: string, message: string): number => {
-  const [, told] = /at position (\d+)/.exec(message) ?? []
-  if (told !== undefined) return Number(told)
+const jsonErrorOffset = (text: string, message: string): number => {
+  const [, reported] = /at position (\d+)/.exec(message) ?? []
+  if (reported !== undefined) return Number(reported)
   if (message.includes("end of JSON input")) return text.length
   const errors: Array<ParseError> = []
   try {
@@ -90,37 +90,37 @@ const faultOf = (text: string, message: string): number => {
   return errors[0]?.offset ?? 0
 }
 
-const parseJson = (text: string): Effect.Effect<unknown, Refused> =>
+const parseJson = (text: string): Effect.Effect<unknown, RequestRejected> =>
   Effect.try({
     try: (): unknown => JSON.parse(text),
-    catch: (error) => invalidJson(faultOf(text, error instanceof Error ? error.message : ""))
+    catch: (error) => invalidJsonError(jsonErrorOffset(text, error instanceof Error ? error.message : ""))
   })
 
-const unfit = (msg: string, type: string) => refuse(422, [{ loc: ["body"], msg, type }])
+const invalidBody = (msg: string, type: string) => reject(422, [{ loc: ["body"], msg, type }])
 
 /** Parameters as an object that can go on to a tool; refused (422) when they are none. */
-export const readParams = (value: unknown): Effect.Effect<JsonObject, Refused> => {
+export const checkParams = (value: unknown): Effect.Effect<JsonObject, RequestRejected> => {
   if (!isJsonObject(value)) {
-    return Effect.fail(unfit("The parameters must be an object", "model_attributes_type"))
+    return Effect.fail(invalidBody("The parameters must be an object", "model_attributes_type"))
   }
-  const fault = bodyFault(value)
-  return fault === undefined
+  const error = checkJsonBody(value)
+  return error === undefined
     ? Effect.succeed(value)
-    : Effect.fail(unfit(`The parameters cannot be passed on: ${fault}`, "value_error"))
+    : Effect.fail(invalidBody(`The parameters cannot be passed on: ${error}`, "value_error"))
 }
 
 /** The text of a body, which must be UTF-8. */
-export const readText = Effect.fnUntraced(function* (body: Incoming, largest: number) {
-  const chunks = yield* Stream.runCollect(makeBody(body, largest))
+export const readText = Effect.fnUntraced(function* (body: PendingRequest, maxBytes: number) {
+  const chunks = yield* Stream.runCollect(bodyStream(body, maxBytes))
   return yield* Effect.try({
     try: () => new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(chunks)),
-    catch: () => unfit("The body is not UTF-8", "value_error")
+    catch: () => invalidBody("The body is not UTF-8", "value_error")
   })
 })
 
 /** The parameters of a body of JSON, which may have so many bytes. */
-export const readJson = Effect.fnUntraced(function* (body: Incoming, largest: number) {
-  const text = yield* readText(body, largest)
-  if (text === "") return yield* unfit("The body is missing", "missing")
-  return yield* readParams(yield* parseJson(text))
+export const readJson = Effect.fnUntraced(function* (body: PendingRequest, maxBytes: number) {
+  const text = yield* readText(body, maxBytes)
+  if (text === "") return yield* invalidBody("The body is missing", "missing")
+  return yield* checkParams(yield* parseJson(text))
 })

@@ -3,19 +3,19 @@ import { Effect } from "effect"
 import type { Reply } from "./reply.ts"
 
 /** A connection on which nothing moves for so long is cut, in milliseconds, unless a call of it is under way. */
-export const silence = 60_000
+export const socketTimeoutMillis = 60_000
 
 /** So much of a body that nobody wants is read all the same, in bytes: less than a new connection costs. */
-const worthReading = 64 * 1024
+const maxDrainBytes = 64 * 1024
 
 /**
  * How long a client may take to see an answer that came before it has sent everything, before it is cut off. Cut off at
  * once, it might find its connection broken, and no answer.
  */
-const seeing = "1 second"
+const lingerTimeout = "1 second"
 
 /** Waits until a connection has ended, or the answer has been sent. */
-export const gone = (response: ServerResponse): Effect.Effect<void> =>
+export const responseClosed = (response: ServerResponse): Effect.Effect<void> =>
   Effect.callback((resume) => {
     const done = () => resume(Effect.void)
     if (response.closed) return done()
@@ -24,40 +24,40 @@ export const gone = (response: ServerResponse): Effect.Effect<void> =>
   })
 
 /** The length of a body as its client tells it; undefined when it does not. */
-export const declaredLength = ({ headers }: IncomingMessage): number | undefined => {
+export const contentLength = ({ headers }: IncomingMessage): number | undefined => {
   if (headers["transfer-encoding"] !== undefined) return undefined
   return Number(headers["content-length"] ?? 0)
 }
 
 /** Is there more of a body than should be read for nothing? */
-const isTooMuch = (request: IncomingMessage): boolean =>
-  !request.complete && (declaredLength(request) ?? Number.POSITIVE_INFINITY) > worthReading
+const exceedsDrainLimit = (request: IncomingMessage): boolean =>
+  !request.complete && (contentLength(request) ?? Number.POSITIVE_INFINITY) > maxDrainBytes
 
 /**
  * Sends an answer. When its client is still sending, what is left of a small body is read, so that the connection can
  * go on; otherwise nothing more is, and the connection ends as soon as the client has had time to see the answer.
  */
-export const send = Effect.fnUntraced(function* (
+export const sendReply = Effect.fnUntraced(function* (
   request: IncomingMessage,
   response: ServerResponse,
   { body, headers, status }: Reply
 ) {
   if (response.destroyed) return
-  const cut = isTooMuch(request)
+  const mustClose = exceedsDrainLimit(request)
   response.writeHead(status, {
     ...headers,
     ...(status !== 204 && { "Content-Length": String(Buffer.byteLength(body)) }),
-    ...(cut && { Connection: "close" })
+    ...(mustClose && { Connection: "close" })
   })
-  if (!cut) {
+  if (!mustClose) {
     request.resume()
     response.end(body)
     return
   }
   // Not ended: that would have Node close the connection at once.
   response.write(body)
-  yield* Effect.timeoutOrElse(gone(response), {
-    duration: seeing,
+  yield* Effect.timeoutOrElse(responseClosed(response), {
+    duration: lingerTimeout,
     orElse: () => Effect.sync(() => void response.destroy())
   })
 })

@@ -6,7 +6,7 @@ import type { JsonObject } from "../../../domain/json.ts"
 import type { Reply } from "./reply.ts"
 
 /** The text of the one script of a page that runs: the other holds data. */
-const scriptOf = (html: string): string => {
+const inlineScript = (html: string): string => {
   const opening = "<script>"
   const start = html.indexOf(opening) + opening.length
   return html.slice(start, html.indexOf("</script", start))
@@ -16,10 +16,10 @@ const scriptOf = (html: string): string => {
  * The page may run the one script it is made with, and ask nobody but its own server: not even what a pack says of its
  * tools could make it do more. Swagger UI writes styles into the page.
  */
-const policyOf = (html: string): string =>
+const contentSecurityPolicy = (html: string): string =>
   [
     "default-src 'none'",
-    `script-src 'sha256-${createHash("sha256").update(scriptOf(html)).digest("base64")}'`,
+    `script-src 'sha256-${createHash("sha256").update(inlineScript(html)).digest("base64")}'`,
     "style-src 'unsafe-inline'",
     "img-src 'self' data:",
     "font-src data:",
@@ -49,7 +49,7 @@ export const makeDocsPage = (document: JsonObject): Effect.Effect<Reply> =>
       status: 200,
       headers: {
         "Content-Type": "text/html; charset=utf-8",
-        "Content-Security-Policy": policyOf(body),
+        "Content-Security-Policy": contentSecurityPolicy(body),
         "Cache-Control": "no-cache",
         "Referrer-Policy": "no-referrer",
         "X-Content-Type-Options": "nosniff"

@@ -1,7 +1,7 @@
 import type { HostedRoute, PackView } from "../../../application/packs/PackHost.ts"
 
 /** A tool that can be called, as a client sees it. */
-const toolsOf = ({ name: pack, status }: PackView, routes: ReadonlyArray<HostedRoute>) =>
+const listTools = ({ name: pack, status }: PackView, routes: ReadonlyArray<HostedRoute>) =>
   status._tag !== "Ready"
     ? []
     : status.tools.map(({ description, inputSchema, name }) => {
@@ -15,7 +15,10 @@ const toolsOf = ({ name: pack, status }: PackView, routes: ReadonlyArray<HostedR
         }
       })
 
-const packOf = ({ description, name, status, usage }: PackView, routes: ReadonlyArray<HostedRoute>) => ({
+const describePack = (
+  { description, name, status, usage }: PackView,
+  routes: ReadonlyArray<HostedRoute>
+) => ({
   name,
   description,
   usage,
@@ -26,11 +29,11 @@ const packOf = ({ description, name, status, usage }: PackView, routes: Readonly
 })
 
 /** What `GET /tools` tells: every tool that can be called, and how every pack is. Tools without a route have no endpoint. */
-export const listingOf = (packs: ReadonlyArray<PackView>, routes: ReadonlyArray<HostedRoute>) => {
+export const makeToolListing = (packs: ReadonlyArray<PackView>, routes: ReadonlyArray<HostedRoute>) => {
   const own = packs.map((view) => ({ view, routes: routes.filter(({ pack }) => pack.name === view.name) }))
   return {
-    tools: own.flatMap((pack) => toolsOf(pack.view, pack.routes)),
-    packs: own.map((pack) => packOf(pack.view, pack.routes))
+    tools: own.flatMap((pack) => listTools(pack.view, pack.routes)),
+    packs: own.map((pack) => describePack(pack.view, pack.routes))
   }
 }
 

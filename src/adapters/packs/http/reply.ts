@@ -1,6 +1,6 @@
 import { Data } from "effect"
-import type { PackBusy, PackTimeout } from "../../../application/packs/PackCalls.ts"
-import type { PackFailure } from "../../../application/ports/PackLoader.ts"
+import type { PackBusyError, PackTimeoutError } from "../../../application/packs/PackCalls.ts"
+import type { PackError } from "../../../application/ports/PackLoader.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import type { ParamsProblem } from "../../../domain/packs/offer.ts"
 
@@ -12,13 +12,13 @@ export interface Reply {
 }
 
 /** A request cannot be served; `reply` says why to its client. */
-export class Refused extends Data.TaggedError("Refused")<{ readonly reply: Reply }> {}
+export class RequestRejected extends Data.TaggedError("Refused")<{ readonly reply: Reply }> {}
 
 /** The connection ended under way: nobody is there to be answered. */
-export class Gone extends Data.TaggedError("Gone")<{}> {}
+export class ClientDisconnected extends Data.TaggedError("Gone")<{}> {}
 
 /** What a call tells may be private, and is true only now. */
-const usual = {
+const defaultHeaders = {
   "Content-Type": "application/json",
   "Cache-Control": "no-store",
   "X-Content-Type-Options": "nosniff"
@@ -29,7 +29,7 @@ export const jsonReply = (
   status: number,
   value: unknown,
   headers: Readonly<Record<string, string>> = {}
-): Reply => ({ status, headers: { ...usual, ...headers }, body: JSON.stringify(value) })
+): Reply => ({ status, headers: { ...defaultHeaders, ...headers }, body: JSON.stringify(value) })
 
 /** Answers with an error in the form that clients of the original parse. */
 export const errorReply = (
@@ -39,11 +39,11 @@ export const errorReply = (
 ): Reply => jsonReply(status, { detail }, headers)
 
 /** Refuses a request with such an error. */
-export const refuse = (status: number, detail: string | ReadonlyArray<ParamsProblem>): Refused =>
-  new Refused({ reply: errorReply(status, detail) })
+export const reject = (status: number, detail: string | ReadonlyArray<ParamsProblem>): RequestRejected =>
+  new RequestRejected({ reply: errorReply(status, detail) })
 
 /** What a bug is answered with: the log says more. */
-export const bugReply: Reply = errorReply(500, "Internal Server Error")
+export const internalErrorReply: Reply = errorReply(500, "Internal Server Error")
 
 /** How soon who was too many may try again, in seconds: calls usually end within some. */
 const retryAfter = { "Retry-After": "2" }
@@ -59,8 +59,8 @@ export const resultReply = ({ content = [], isError, structuredContent }: JsonOb
     ...(isError === true && { isError })
   })
 
-const packFailureReply = ({ kind, message, problems }: PackFailure): Reply => {
-  switch (kind) {
+const packErrorReply = ({ reason, message, problems }: PackError): Reply => {
+  switch (reason) {
     case "params":
       return errorReply(422, problems ?? [{ loc: ["body"], msg: message, type: "value_error" }])
     case "unknown":
@@ -75,13 +75,13 @@ const packFailureReply = ({ kind, message, problems }: PackFailure): Reply => {
 }
 
 /** Says what became of a call that gave no result. */
-export const failureReply = (failure: PackFailure | PackTimeout | PackBusy): Reply => {
-  switch (failure._tag) {
+export const callErrorReply = (error: PackError | PackTimeoutError | PackBusyError): Reply => {
+  switch (error._tag) {
     case "PackFailure":
-      return packFailureReply(failure)
+      return packErrorReply(error)
     case "PackTimeout":
-      return errorReply(504, failure.message)
+      return errorReply(504, error.message)
     case "PackBusy":
-      return busyReply(failure.message)
+      return busyReply(error.message)
   }
 }

@@ -3,19 +3,27 @@ import { Effect, type Scope } from "effect"
 import type { HostedRoute, PackHost } from "../../../application/packs/PackHost.ts"
 import type { PackCall } from "../../../application/ports/PackLoader.ts"
 import type { PackRoute } from "../../../domain/packs/offer.ts"
-import { bodyType, type Incoming, incoming, readJson } from "./body.ts"
-import { silence } from "./connection.ts"
+import { parseContentType, type PendingRequest, makePendingRequest, readJson } from "./body.ts"
+import { socketTimeoutMillis } from "./connection.ts"
 import { readMultipart, readUrlEncoded } from "./form.ts"
-import { busyReply, failureReply, type Gone, refuse, Refused, type Reply, resultReply } from "./reply.ts"
+import {
+  busyReply,
+  callErrorReply,
+  type ClientDisconnected,
+  reject,
+  RequestRejected,
+  type Reply,
+  resultReply
+} from "./reply.ts"
 
 /** How large the parameters of a call may be, and where its files are kept. */
-export interface CallLimits {
+export interface UploadLimits {
   /** A body without files, in bytes; 1 MiB unless set. */
-  readonly largestBody: number
+  readonly maxBodyBytes: number
   /** One file, in bytes; 100 MiB unless set. */
-  readonly largestFile: number
+  readonly maxFileBytes: number
   /** A whole form with files, in bytes; 256 MiB unless set, and room for one of the largest files at least. */
-  readonly largestForm: number
+  readonly maxFormBytes: number
   /** The folder in which files are kept as long as their call lasts; the system's for such files unless set. */
   readonly uploadFolder: string
 }
@@ -23,24 +31,24 @@ export interface CallLimits {
 const mebibyte = 1024 * 1024
 
 /** What a form needs beside its largest file, in bytes. */
-const besideFile = 16 * mebibyte
+const formOverheadBytes = 16 * mebibyte
 
 /** How many forms with files may be there at once: all of them are on disk. */
-const mostUploads = 32
+const maxUploads = 32
 
 /** A connection that waits for its call is not silent: the call has limits of its own. */
 const noTimeout = 0
 
-type Parameters = Omit<PackCall, "tool">
+type CallParams = Omit<PackCall, "tool">
 
 /** The name of a file without which a tool cannot be called. */
-const neededFile = ({ files, params: { required } }: PackRoute): string | undefined =>
+const requiredFile = ({ files, params: { required } }: PackRoute): string | undefined =>
   Object.keys(files).find((name) => Array.isArray(required) && required.includes(name))
 
-const unsupported = (detail: string) => Effect.fail(refuse(415, detail))
+const unsupportedMediaType = (detail: string) => Effect.fail(reject(415, detail))
 
 /** What is wrong with the kind of a body, whatever its route; undefined when nothing is. */
-const strange = ({ headers }: IncomingMessage, charset: string | undefined): string | undefined => {
+const bodyTypeError = ({ headers }: IncomingMessage, charset: string | undefined): string | undefined => {
   const encoding = headers["content-encoding"]
   if (encoding !== undefined && encoding.toLowerCase() !== "identity") {
     return `The body is compressed (${encoding}): send it as it is`
@@ -51,50 +59,53 @@ const strange = ({ headers }: IncomingMessage, charset: string | undefined): str
 }
 
 /** Makes what answers a request that calls a tool, as far as its answer is known. */
-export const makeToolCalls = (
+export const makeToolCallHandler = (
   host: PackHost["Service"],
   {
-    largestBody = mebibyte,
-    largestFile = 100 * mebibyte,
-    largestForm = Math.max(256 * mebibyte, largestFile + besideFile),
+    maxBodyBytes = mebibyte,
+    maxFileBytes = 100 * mebibyte,
+    maxFormBytes = Math.max(256 * mebibyte, maxFileBytes + formOverheadBytes),
     uploadFolder
-  }: Partial<CallLimits>
+  }: Partial<UploadLimits>
 ) => {
-  let uploads = 0
+  let activeUploads = 0
   /** Holds one of the places that there are for forms with files, until the scope closes. */
-  const takePlace = Effect.suspend(() => {
-    if (uploads >= mostUploads) {
-      return new Refused({ reply: busyReply("Too many files are being worked on; try again later") })
+  const acquireUploadSlot = Effect.suspend(() => {
+    if (activeUploads >= maxUploads) {
+      return new RequestRejected({ reply: busyReply("Too many files are being worked on; try again later") })
     }
-    uploads++
-    return Effect.addFinalizer(() => Effect.sync(() => uploads--))
+    activeUploads++
+    return Effect.addFinalizer(() => Effect.sync(() => activeUploads--))
   })
 
-  const readForm = Effect.fnUntraced(function* (route: PackRoute, body: Incoming) {
-    yield* takePlace
-    return yield* readMultipart(body, route, { largestFile, largestForm }, uploadFolder)
+  const readFormBody = Effect.fnUntraced(function* (route: PackRoute, body: PendingRequest) {
+    yield* acquireUploadSlot
+    return yield* readMultipart(body, route, { maxFileBytes, maxFormBytes }, uploadFolder)
   })
 
   /** The parameters of a call, from a body of whichever kind the route takes. */
-  const read = (route: PackRoute, body: Incoming): Effect.Effect<Parameters, Refused | Gone, Scope.Scope> => {
-    const { charset, name = "application/json" } = bodyType(body.request) ?? {}
-    const fault = strange(body.request, charset)
-    if (fault !== undefined) return unsupported(fault)
+  const readCallParams = (
+    route: PackRoute,
+    body: PendingRequest
+  ): Effect.Effect<CallParams, RequestRejected | ClientDisconnected, Scope.Scope> => {
+    const { charset, name = "application/json" } = parseContentType(body.request) ?? {}
+    const error = bodyTypeError(body.request, charset)
+    if (error !== undefined) return unsupportedMediaType(error)
     const { useForm } = route
     if (useForm && name === "multipart/form-data") {
-      return Effect.map(readForm(route, body), (params) => ({ ...params, form: true }))
+      return Effect.map(readFormBody(route, body), (params) => ({ ...params, form: true }))
     }
-    const needed = useForm ? neededFile(route) : undefined
-    if (needed !== undefined) {
-      return unsupported(`The file '${needed}' is needed: send a form, as multipart/form-data`)
+    const missingFile = useForm ? requiredFile(route) : undefined
+    if (missingFile !== undefined) {
+      return unsupportedMediaType(`The file '${missingFile}' is needed: send a form, as multipart/form-data`)
     }
     if (useForm && name === "application/x-www-form-urlencoded") {
-      return Effect.map(readUrlEncoded(body, largestBody), (params) => ({ ...params, form: true }))
+      return Effect.map(readUrlEncoded(body, maxBodyBytes), (params) => ({ ...params, form: true }))
     }
     if (name === "application/json" || /^application\/[^\s/]+\+json$/.test(name)) {
-      return Effect.map(readJson(body, largestBody), (args) => ({ args, files: {}, form: false }))
+      return Effect.map(readJson(body, maxBodyBytes), (args) => ({ args, files: {}, form: false }))
     }
-    return unsupported(
+    return unsupportedMediaType(
       `The parameters must be ${useForm ? "a form (multipart/form-data) or JSON" : "JSON (application/json)"}`
     )
   }
@@ -106,22 +117,22 @@ export const makeToolCalls = (
     response: ServerResponse
   ): Effect.Effect<Reply | undefined> => {
     const { socket } = request
-    const waiting = Effect.acquireRelease(
+    const suspendSocketTimeout = Effect.acquireRelease(
       Effect.sync(() => void socket.setTimeout(noTimeout)),
-      () => Effect.sync(() => void socket.setTimeout(silence))
+      () => Effect.sync(() => void socket.setTimeout(socketTimeoutMillis))
     )
     return Effect.gen(function* () {
-      const params = yield* read(hosted.route, incoming(request, response))
-      yield* waiting
+      const params = yield* readCallParams(hosted.route, makePendingRequest(request, response))
+      yield* suspendSocketTimeout
       return resultReply(yield* host.call(hosted, params))
     }).pipe(
       Effect.scoped,
       Effect.catchTags({
         Refused: ({ reply }) => Effect.succeed(reply),
         Gone: () => Effect.undefined,
-        PackFailure: (failure) => Effect.succeed(failureReply(failure)),
-        PackTimeout: (failure) => Effect.succeed(failureReply(failure)),
-        PackBusy: (failure) => Effect.succeed(failureReply(failure))
+        PackFailure: (error) => Effect.succeed(callErrorReply(error)),
+        PackTimeout: (error) => Effect.succeed(callErrorReply(error)),
+        PackBusy: (error) => Effect.succeed(callErrorReply(error))
       })
     )
   }

@@ -1,20 +1,20 @@
 import { Schema, SchemaGetter } from "effect"
 import { JsonObject } from "../../json.ts"
-import { defaulted, Identifier, optional, Text, TimeoutSeconds } from "./fields.ts"
-import { SmcpTool } from "./tools.ts"
+import { fieldWithDefault, Identifier, optionalField, BoundedText, TimeoutSeconds } from "./fields.ts"
+import { Tool } from "./tools.ts"
 
 /** What every request to a Computer carries (seed 000, `AgentCallData` plus the target). */
-const toComputer = { agent: Identifier, reqId: Identifier, computer: Identifier }
+const targetFields = { agent: Identifier, reqId: Identifier, computer: Identifier }
 
 /**
  * `GetToolsReq` and `GetComputerConfigReq`: nothing beyond the target. It is also all that is known of a `client:*`
  * event of a newer peer (spec §4.1).
  */
-export const PlainReq = Schema.Struct(toComputer).pipe(Schema.encodeKeys({ reqId: "req_id" }))
+export const TargetReq = Schema.Struct(targetFields).pipe(Schema.encodeKeys({ reqId: "req_id" }))
 
 /** `ToolCallReq`; `timeout` in whole seconds. */
 export const ToolCallReq = Schema.Struct({
-  ...toComputer,
+  ...targetFields,
   toolName: Identifier,
   params: JsonObject,
   timeout: TimeoutSeconds
@@ -22,15 +22,15 @@ export const ToolCallReq = Schema.Struct({
 export type ToolCallReq = typeof ToolCallReq.Type
 
 /** `GetToolsRet`. */
-export const GetToolsRet = Schema.Struct({ tools: Schema.Array(SmcpTool), reqId: Schema.String }).pipe(
+export const GetToolsRet = Schema.Struct({ tools: Schema.Array(Tool), reqId: Schema.String }).pipe(
   Schema.encodeKeys({ reqId: "req_id" })
 )
 
 /** `GetDeskTopReq`; a size of zero or less asks for nothing, `window` for one window by its exact URI. */
 export const GetDesktopReq = Schema.Struct({
-  ...toComputer,
-  desktopSize: optional(Schema.Int),
-  window: optional(Text)
+  ...targetFields,
+  desktopSize: optionalField(Schema.Int),
+  window: optionalField(BoundedText)
 }).pipe(Schema.encodeKeys({ reqId: "req_id", desktopSize: "desktop_size" }))
 
 /** `GetDeskTopRet`: each desktop is one rendered window. */
@@ -41,52 +41,52 @@ export const GetDesktopRet = Schema.Struct({
 
 /** `GetDPEReq`; `timeout` in whole seconds. The URI is checked by the Computer, which answers 4012. */
 export const GetDpeReq = Schema.Struct({
-  ...toComputer,
-  uri: Text,
-  timeout: optional(TimeoutSeconds)
+  ...targetFields,
+  uri: BoundedText,
+  timeout: optionalField(TimeoutSeconds)
 }).pipe(Schema.encodeKeys({ reqId: "req_id" }))
 
 /** `GetDPERet`: where the Agent fetches the document itself. */
 export const GetDpeRet = Schema.Struct({
   uri: Schema.String,
-  mimeType: optional(Schema.String),
-  size: optional(Schema.Finite),
-  name: optional(Schema.String),
-  description: optional(Schema.String),
-  annotations: optional(JsonObject),
-  metadata: optional(JsonObject),
+  mimeType: optionalField(Schema.String),
+  size: optionalField(Schema.Finite),
+  name: optionalField(Schema.String),
+  description: optionalField(Schema.String),
+  annotations: optionalField(JsonObject),
+  metadata: optionalField(JsonObject),
   reqId: Schema.String
 }).pipe(Schema.encodeKeys({ mimeType: "mime_type", metadata: "_meta", reqId: "req_id" }))
 
 /** `GetResourcesReq`; `cursor` comes back from the previous page, verbatim. */
 export const GetResourcesReq = Schema.Struct({
-  ...toComputer,
+  ...targetFields,
   mcpServer: Identifier,
-  cursor: optional(Text)
+  cursor: optionalField(BoundedText)
 }).pipe(Schema.encodeKeys({ reqId: "req_id", mcpServer: "mcp_server" }))
 
 /** `GetResourcesRet`: MCP resources exactly as their server listed them. */
 export const GetResourcesRet = Schema.Struct({
   resources: Schema.Array(JsonObject),
-  nextCursor: optional(Schema.String),
+  nextCursor: optionalField(Schema.String),
   reqId: Schema.String
 }).pipe(Schema.encodeKeys({ nextCursor: "next_cursor", reqId: "req_id" }))
 
 /** How many documents one answer holds unless asked otherwise, and at most (spec §11.4). */
-export const finderLimits = { usual: 20, most: 100 }
+export const finderPageSizes = { default: 20, max: 100 }
 
 const GetFinderFields = Schema.Struct({
-  ...toComputer,
-  keywords: optional(Schema.Array(Schema.String)),
-  fileType: optional(Schema.String),
-  offset: defaulted(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)), () => 0),
-  limit: defaulted(Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)), () => finderLimits.usual)
+  ...targetFields,
+  keywords: optionalField(Schema.Array(Schema.String)),
+  fileType: optionalField(Schema.String),
+  offset: fieldWithDefault(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)), () => 0),
+  limit: fieldWithDefault(Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)), () => finderPageSizes.default)
 })
 type GetFinderFields = typeof GetFinderFields.Type
 
 const WireFinderFields = GetFinderFields.mapFields((fields) => ({
   ...fields,
-  tags: optional(Schema.Array(Schema.String))
+  tags: optionalField(Schema.Array(Schema.String))
 })).pipe(Schema.encodeKeys({ reqId: "req_id", fileType: "file_type" }))
 
 /** `GetFinderReq`; `tags` is what a later text called the keywords, read when `keywords` is absent. */
@@ -108,10 +108,10 @@ export const DocumentSummary = Schema.Struct({
   fileType: Schema.String,
   title: Schema.String,
   pageCount: Schema.Int,
-  keywords: optional(Schema.Array(Schema.String)),
-  summary: optional(Schema.String),
+  keywords: optionalField(Schema.Array(Schema.String)),
+  summary: optionalField(Schema.String),
   server: Schema.String,
-  lastModified: optional(Schema.String)
+  lastModified: optionalField(Schema.String)
 }).pipe(
   Schema.encodeKeys({
     docRef: "doc_ref",

@@ -1,8 +1,8 @@
 import { Schema, SchemaGetter } from "effect"
-import type { Fault } from "../../explain.ts"
+import type { ValidationIssue } from "../../explain.ts"
 import { JsonObject } from "../../json.ts"
-import { defaulted, Identifier, optional } from "./fields.ts"
-import { completeParameters, parameterFaults, type ServerType } from "./parameters.ts"
+import { fieldWithDefault, Identifier, optionalField } from "./fields.ts"
+import { withParameterDefaults, checkParameters, type ServerType } from "./parameters.ts"
 import { ToolMeta } from "./tools.ts"
 
 /** Rust peers write `http` for what the protocol calls `streamable`; it is read, never written (spec §8.2). */
@@ -16,20 +16,24 @@ const WireServerType = Schema.Literals(["stdio", "streamable", "sse", "http"]).p
 const ServerConfigFields = Schema.Struct({
   name: Identifier,
   type: WireServerType,
-  disabled: defaulted(Schema.Boolean, () => false),
-  forbiddenTools: defaulted(Schema.Array(Schema.String), () => []),
-  toolMeta: defaulted(Schema.Record(Schema.String, ToolMeta), () => ({})),
-  defaultToolMeta: defaulted(Schema.NullOr(ToolMeta), () => null),
-  vrl: defaulted(Schema.NullOr(Schema.String), () => null),
+  disabled: fieldWithDefault(Schema.Boolean, () => false),
+  forbiddenTools: fieldWithDefault(Schema.Array(Schema.String), () => []),
+  toolMeta: fieldWithDefault(Schema.Record(Schema.String, ToolMeta), () => ({})),
+  defaultToolMeta: fieldWithDefault(Schema.NullOr(ToolMeta), () => null),
+  vrl: fieldWithDefault(Schema.NullOr(Schema.String), () => null),
   parameters: JsonObject
 })
 type ServerConfigFields = typeof ServerConfigFields.Type
 
-const configFaults = ({ defaultToolMeta, parameters, type }: ServerConfigFields): ReadonlyArray<Fault> => [
+const serverConfigIssues = ({
+  defaultToolMeta,
+  parameters,
+  type
+}: ServerConfigFields): ReadonlyArray<ValidationIssue> => [
   ...(defaultToolMeta?.alias === undefined
     ? []
     : [{ path: ["default_tool_meta", "alias"], issue: "would give every tool the same name" }]),
-  ...parameterFaults(type, parameters).map(({ issue, path }) => ({
+  ...checkParameters(type, parameters).map(({ issue, path }) => ({
     path: ["server_parameters", ...path],
     issue
   }))
@@ -49,40 +53,40 @@ export const ServerConfig = ServerConfigFields.pipe(
   Schema.decodeTo(Schema.toType(ServerConfigFields), {
     decode: SchemaGetter.transform((config: ServerConfigFields) => ({
       ...config,
-      parameters: completeParameters(config.type, config.parameters)
+      parameters: withParameterDefaults(config.type, config.parameters)
     })),
     encode: SchemaGetter.passthrough()
   }),
-  Schema.check(Schema.makeFilter(configFaults))
+  Schema.check(Schema.makeFilter(serverConfigIssues))
 )
 export type ServerConfig = typeof ServerConfig.Type
 
-const inputFields = { id: Identifier, description: defaulted(Schema.String, () => "") }
+const inputFields = { id: Identifier, description: fieldWithDefault(Schema.String, () => "") }
 
 /** A value a configuration asks for by `${input:id}` (seed 000, `MCPServerInput`). */
 export const Input = Schema.Union([
   Schema.Struct({
     type: Schema.Literal("promptString"),
     ...inputFields,
-    default: optional(Schema.String),
-    password: optional(Schema.Boolean)
+    default: optionalField(Schema.String),
+    password: optionalField(Schema.Boolean)
   }),
   Schema.Struct({
     type: Schema.Literal("pickString"),
     ...inputFields,
     options: Schema.Array(Schema.String),
-    default: optional(Schema.String)
+    default: optionalField(Schema.String)
   }),
   Schema.Struct({
     type: Schema.Literal("command"),
     ...inputFields,
     command: Schema.NonEmptyString,
-    args: optional(Schema.Record(Schema.String, Schema.String))
+    args: optionalField(Schema.Record(Schema.String, Schema.String))
   })
 ])
 export type Input = typeof Input.Type
 
-const uniqueIds = Schema.makeFilter((inputs: ReadonlyArray<Input>) =>
+const uniqueInputIds = Schema.makeFilter((inputs: ReadonlyArray<Input>) =>
   inputs.flatMap(({ id }, index) =>
     inputs.findIndex((other) => other.id === id) < index
       ? [{ path: [index, "id"], issue: `the input "${id}" is defined twice` }]
@@ -90,7 +94,7 @@ const uniqueIds = Schema.makeFilter((inputs: ReadonlyArray<Input>) =>
   )
 )
 
-const ownNames = Schema.makeFilter((servers: { readonly [name: string]: ServerConfig }) =>
+const namesMatchKeys = Schema.makeFilter((servers: { readonly [name: string]: ServerConfig }) =>
   Object.entries(servers).flatMap(([key, { name }]) =>
     key === name ? [] : [{ path: [key, "name"], issue: `must be "${key}", the key it stands under` }]
   )
@@ -98,7 +102,7 @@ const ownNames = Schema.makeFilter((servers: { readonly [name: string]: ServerCo
 
 /** What a Computer runs, and what `client:get_config` answers (seed 000, `GetComputerConfigRet`). */
 export const ComputerConfig = Schema.Struct({
-  inputs: defaulted(Schema.Array(Input).check(uniqueIds), () => []),
-  servers: Schema.Record(Schema.String, ServerConfig).check(ownNames)
+  inputs: fieldWithDefault(Schema.Array(Input).check(uniqueInputIds), () => []),
+  servers: Schema.Record(Schema.String, ServerConfig).check(namesMatchKeys)
 })
 export type ComputerConfig = typeof ComputerConfig.Type

@@ -1,86 +1,86 @@
 import { Result, Schema } from "effect"
-import { type Codec, codec } from "../../explain.ts"
-import type { Part } from "../../office/notice.ts"
+import { type Codec, makeCodec } from "../../explain.ts"
+import type { ComputerPart } from "../../office/notice.ts"
 import { isJsonObject } from "../../json.ts"
 import * as C from "./calls.ts"
 import { ComputerConfig } from "./config.ts"
-import { mostIdentifierLength, mostTimeoutSeconds } from "./fields.ts"
+import { maxIdentifierLength, maxTimeoutSeconds } from "./fields.ts"
 import * as O from "./office.ts"
 import { ToolResult } from "./tools.ts"
 
 /** What the Server needs of a request to a Computer; the rest of the body is none of its business. */
-interface Routing {
+interface RoutingInfo {
   readonly computer: string
   readonly reqId: string
   /** How long the Computer may take by the request's own word, in seconds. */
-  readonly seconds: number | undefined
+  readonly timeoutSeconds: number | undefined
 }
 
 /** The Server's side of a request to a Computer: where it goes, how long it may take, can it be cancelled. */
-export interface RoutedRow {
+export interface RoutedDefinition {
   readonly kind: "call"
   readonly constant: string
   readonly event: string
   /** Names by which other texts of the protocol know the same event. */
   readonly aliases: ReadonlyArray<string>
   readonly from: "agent"
-  readonly routing: (head: unknown) => Result.Result<Routing, string>
+  readonly decodeRouting: (head: unknown) => Result.Result<RoutingInfo, string>
   /** May the Agent cancel it by its request id? */
   readonly cancellable: boolean
 }
 
 /** A request of the Agent to a Computer, with what its two ends need. */
-export interface CallRow<Request, Reply> extends RoutedRow {
+export interface CallDefinition<Request, Reply> extends RoutedDefinition {
   readonly request: Codec<Request>
   readonly reply: Codec<Reply>
 }
 
-type Addressed = { readonly agent: string; readonly reqId: string; readonly computer: string }
+type TargetedRequest = { readonly agent: string; readonly reqId: string; readonly computer: string }
 
-const call = <Request extends Addressed, RequestWire, Reply, ReplyWire>(row: {
+const defineCall = <Request extends TargetedRequest, RequestWire, Reply, ReplyWire>(definition: {
   readonly constant: string
   readonly event: string
   readonly aliases?: ReadonlyArray<string>
   readonly request: Schema.Codec<Request, RequestWire>
   readonly reply: Schema.Codec<Reply, ReplyWire>
-  readonly seconds?: (request: Request) => number
+  readonly timeoutSeconds?: (request: Request) => number
   /** The routing of a request that the schema would take; `undefined` leaves it to the schema. */
-  readonly quick?: (head: unknown) => Routing | undefined
+  readonly decodeRoutingFast?: (head: unknown) => RoutingInfo | undefined
   readonly cancellable?: boolean
-}): CallRow<Request, Reply> => {
-  const request = codec(row.request)
+}): CallDefinition<Request, Reply> => {
+  const request = makeCodec(definition.request)
   return {
     kind: "call",
-    constant: row.constant,
-    event: row.event,
-    aliases: row.aliases ?? [],
+    constant: definition.constant,
+    event: definition.event,
+    aliases: definition.aliases ?? [],
     from: "agent",
     request,
-    reply: codec(row.reply),
-    routing: (head) => {
-      const quick = row.quick?.(head)
-      if (quick !== undefined) return Result.succeed(quick)
+    reply: makeCodec(definition.reply),
+    decodeRouting: (head) => {
+      const fast = definition.decodeRoutingFast?.(head)
+      if (fast !== undefined) return Result.succeed(fast)
       return Result.map(request.decode(head), (decoded) => ({
         computer: decoded.computer,
         reqId: decoded.reqId,
-        seconds: row.seconds?.(decoded)
+        timeoutSeconds: definition.timeoutSeconds?.(decoded)
       }))
     },
-    cancellable: row.cancellable ?? false
+    cancellable: definition.cancellable ?? false
   }
 }
 
 /** How long a Computer may take to resolve a document when the request does not say, in seconds. */
-const dpeSeconds = 60
+const defaultDpeTimeoutSeconds = 60
 
 const isIdentifier = (value: unknown): value is string =>
-  typeof value === "string" && value.length > 0 && value.length <= mostIdentifierLength
+  typeof value === "string" && value.length > 0 && value.length <= maxIdentifierLength
 
 /**
  * What {@link C.ToolCallReq} says, without a schema: every call of every tool comes by here, and the schema takes
  * longer than all the rest of the routing. Whatever it does not know for good is left to the schema.
  */
-const quickToolCall = (head: unknown): Routing | undefined => {
+const decodeToolCallRoutingFast = (head: unknown): RoutingInfo | undefined => {
   if (!isJsonObject(head)) return undefined
   const { agent, computer, params, req_id: reqId, timeout, tool_name: tool } = head
   return isIdentifier(agent) &&
@@ -91,54 +91,54 @@ const quickToolCall = (head: unknown): Routing | undefined => {
     typeof timeout === "number" &&
     Number.isInteger(timeout) &&
     timeout >= 1 &&
-    timeout <= mostTimeoutSeconds
-    ? { computer, reqId, seconds: timeout }
+    timeout <= maxTimeoutSeconds
+    ? { computer, reqId, timeoutSeconds: timeout }
     : undefined
 }
 
 /** Requests to a Computer (spec §5.1). The Server routes them; Agent and Computer take their codecs from here. */
 export const calls = {
-  toolCall: call({
+  toolCall: defineCall({
     constant: "TOOL_CALL_EVENT",
     event: "client:tool_call",
     request: C.ToolCallReq,
     reply: ToolResult,
-    seconds: ({ timeout }) => timeout,
-    quick: quickToolCall,
+    timeoutSeconds: ({ timeout }) => timeout,
+    decodeRoutingFast: decodeToolCallRoutingFast,
     cancellable: true
   }),
-  getTools: call({
+  getTools: defineCall({
     constant: "GET_TOOLS_EVENT",
     event: "client:get_tools",
-    request: C.PlainReq,
+    request: C.TargetReq,
     reply: C.GetToolsRet
   }),
-  getConfig: call({
+  getConfig: defineCall({
     constant: "GET_CONFIG_EVENT",
     event: "client:get_config",
-    request: C.PlainReq,
+    request: C.TargetReq,
     reply: ComputerConfig
   }),
-  getDesktop: call({
+  getDesktop: defineCall({
     constant: "GET_DESKTOP_EVENT",
     event: "client:get_desktop",
     request: C.GetDesktopReq,
     reply: C.GetDesktopRet
   }),
-  getDpe: call({
+  getDpe: defineCall({
     constant: "GET_DPE_EVENT",
     event: "client:get_dpe",
     request: C.GetDpeReq,
     reply: C.GetDpeRet,
-    seconds: ({ timeout }) => timeout ?? dpeSeconds
+    timeoutSeconds: ({ timeout }) => timeout ?? defaultDpeTimeoutSeconds
   }),
-  getResources: call({
+  getResources: defineCall({
     constant: "GET_RESOURCES_EVENT",
     event: "client:get_resources",
     request: C.GetResourcesReq,
     reply: C.GetResourcesRet
   }),
-  getFinder: call({
+  getFinder: defineCall({
     constant: "GET_FINDER_EVENT",
     event: "client:get_finder",
     aliases: ["client:list_finder"],
@@ -148,64 +148,64 @@ export const calls = {
 }
 
 /** How `client:*` events of newer peers are routed: by the Computer they name, nothing else is known (spec §4.1). */
-const unknownCall: RoutedRow = call({
+const fallbackCall: RoutedDefinition = defineCall({
   constant: "",
   event: "client:*",
-  request: C.PlainReq,
+  request: C.TargetReq,
   reply: Schema.Unknown
 })
 
 /** Requests that the Server answers itself (spec §5.2). */
-export const offices = {
+export const serverRequests = {
   join: {
     kind: "join",
     constant: "JOIN_OFFICE_EVENT",
     event: "server:join_office",
     from: "member",
-    request: codec(O.EnterOfficeReq)
+    request: makeCodec(O.EnterOfficeReq)
   },
   leave: {
     kind: "leave",
     constant: "LEAVE_OFFICE_EVENT",
     event: "server:leave_office",
     from: "member",
-    request: codec(O.LeaveOfficeReq)
+    request: makeCodec(O.LeaveOfficeReq)
   },
   list: {
     kind: "list",
     constant: "LIST_ROOM_EVENT",
     event: "server:list_room",
     from: "agent",
-    request: codec(O.ListRoomReq),
-    reply: codec(O.ListRoomRet)
+    request: makeCodec(O.ListRoomReq),
+    reply: makeCodec(O.ListRoomRet)
   }
 } as const
 
 /** A Computer's word that a part of it changed; the Server passes it on to the office. */
-export interface ReportRow {
+export interface UpdateDefinition {
   readonly kind: "report"
   readonly constant: string
   readonly event: string
   readonly from: "computer"
-  readonly part: Part
+  readonly part: ComputerPart
   readonly request: Codec<typeof O.ComputerRef.Type>
 }
 
-const report = (part: Part, constant: string, event: string): ReportRow => ({
+const defineUpdate = (part: ComputerPart, constant: string, event: string): UpdateDefinition => ({
   kind: "report",
   constant,
   event,
   from: "computer",
   part,
-  request: codec(O.ComputerRef)
+  request: makeCodec(O.ComputerRef)
 })
 
 /** Reports without an answer (spec §5.2); each becomes the notification of the same part. */
-export const reports: { readonly [P in Part]: ReportRow } = {
-  config: report("config", "UPDATE_CONFIG_EVENT", "server:update_config"),
-  toolList: report("toolList", "UPDATE_TOOL_LIST_EVENT", "server:update_tool_list"),
-  desktop: report("desktop", "UPDATE_DESKTOP_EVENT", "server:update_desktop"),
-  finder: report("finder", "UPDATE_FINDER_EVENT", "server:update_finder")
+export const updates: { readonly [P in ComputerPart]: UpdateDefinition } = {
+  config: defineUpdate("config", "UPDATE_CONFIG_EVENT", "server:update_config"),
+  toolList: defineUpdate("toolList", "UPDATE_TOOL_LIST_EVENT", "server:update_tool_list"),
+  desktop: defineUpdate("desktop", "UPDATE_DESKTOP_EVENT", "server:update_desktop"),
+  finder: defineUpdate("finder", "UPDATE_FINDER_EVENT", "server:update_finder")
 }
 
 /** The Agent gives up a call (spec §6.3). */
@@ -214,16 +214,22 @@ export const cancel = {
   constant: "CANCEL_TOOL_CALL_EVENT",
   event: "server:tool_call_cancel",
   from: "agent",
-  request: codec(O.AgentCallData)
+  request: makeCodec(O.AgentCallData)
 } as const
 
 /** What a member may send to the Server. */
-export type ServerRow = RoutedRow | (typeof offices)[keyof typeof offices] | ReportRow | typeof cancel
+export type EventDefinition =
+  | RoutedDefinition
+  | (typeof serverRequests)[keyof typeof serverRequests]
+  | UpdateDefinition
+  | typeof cancel
 
-const serverRows: ReadonlyMap<string, ServerRow> = new Map(
-  [...Object.values(calls), ...Object.values(offices), ...Object.values(reports), cancel].flatMap(
-    (row: ServerRow) =>
-      [row.event, ...("aliases" in row ? row.aliases : [])].map((name) => [name, row] as const)
+const definitionsByEvent: ReadonlyMap<string, EventDefinition> = new Map(
+  [...Object.values(calls), ...Object.values(serverRequests), ...Object.values(updates), cancel].flatMap(
+    (definition: EventDefinition) =>
+      [definition.event, ...("aliases" in definition ? definition.aliases : [])].map(
+        (name) => [name, definition] as const
+      )
   )
 )
 
@@ -231,5 +237,5 @@ const serverRows: ReadonlyMap<string, ServerRow> = new Map(
  * The row of an event that a member sends, or `undefined` for one nobody may send. Unknown `client:*` events are
  * routed like their kin: peers of the same line may know newer ones.
  */
-export const serverRow = (event: string): ServerRow | undefined =>
-  serverRows.get(event) ?? (event.startsWith("client:") ? unknownCall : undefined)
+export const findEventDefinition = (event: string): EventDefinition | undefined =>
+  definitionsByEvent.get(event) ?? (event.startsWith("client:") ? fallbackCall : undefined)

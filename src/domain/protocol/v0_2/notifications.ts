@@ -1,7 +1,7 @@
 import { Result, type Schema } from "effect"
-import { codec } from "../../explain.ts"
-import type { Seat } from "../../office/membership.ts"
-import type { Notice, Part } from "../../office/notice.ts"
+import { makeCodec } from "../../explain.ts"
+import type { Membership } from "../../office/membership.ts"
+import type { Notification, ComputerPart } from "../../office/notice.ts"
 import { AgentCallData, ComputerRef, OfficeNotification } from "./office.ts"
 
 /** An event with its body, ready for the wire. */
@@ -11,51 +11,51 @@ export interface WireMessage {
 }
 
 /** One notification: how a notice becomes its body and back. */
-interface NotificationRow<N extends Notice> {
+interface NotificationDefinition<N extends Notification> {
   readonly constant: string
   readonly event: string
   readonly from: "server"
-  readonly write: (notice: N) => WireMessage
-  readonly read: (body: unknown) => Result.Result<N, string>
+  readonly encode: (notification: N) => WireMessage
+  readonly decode: (body: unknown) => Result.Result<N, string>
 }
 
-const notification = <N extends Notice, Fields, Wire>(
+const defineNotification = <N extends Notification, Fields, Wire>(
   constant: string,
   event: string,
   schema: Schema.Codec<Fields, Wire>,
-  toFields: (notice: N) => Fields,
-  toNotice: (fields: Fields) => Result.Result<N, string>
-): NotificationRow<N> => {
-  const { decode, encode } = codec(schema)
+  toFields: (notification: N) => Fields,
+  toNotification: (fields: Fields) => Result.Result<N, string>
+): NotificationDefinition<N> => {
+  const { decode, encode } = makeCodec(schema)
   return {
     constant,
     event,
     from: "server",
-    write: (notice) => ({ event, body: encode(toFields(notice)) }),
-    read: (body) => Result.flatMap(decode(body), toNotice)
+    encode: (notification) => ({ event, body: encode(toFields(notification)) }),
+    decode: (body) => Result.flatMap(decode(body), toNotification)
   }
 }
 
-type Entered = Extract<Notice, { readonly _tag: "Entered" }>
-type Left = Extract<Notice, { readonly _tag: "Left" }>
-type Updated = Extract<Notice, { readonly _tag: "Updated" }>
-type Cancelled = Extract<Notice, { readonly _tag: "Cancelled" }>
+type EnteredNotification = Extract<Notification, { readonly _tag: "Entered" }>
+type LeftNotification = Extract<Notification, { readonly _tag: "Left" }>
+type UpdatedNotification = Extract<Notification, { readonly _tag: "Updated" }>
+type CancelledNotification = Extract<Notification, { readonly _tag: "Cancelled" }>
 
-const seatFields = ({ name, office, role }: Seat): typeof OfficeNotification.Type =>
+const encodeMembership = ({ name, office, role }: Membership): typeof OfficeNotification.Type =>
   role === "agent" ? { officeId: office, agent: name } : { officeId: office, computer: name }
 
-const readSeat = ({
+const decodeMembership = ({
   agent,
   computer,
   officeId
-}: typeof OfficeNotification.Type): Result.Result<Seat, string> => {
+}: typeof OfficeNotification.Type): Result.Result<Membership, string> => {
   if (computer !== undefined) return Result.succeed({ office: officeId, role: "computer", name: computer })
   if (agent !== undefined) return Result.succeed({ office: officeId, role: "agent", name: agent })
   return Result.fail("neither computer nor agent is given")
 }
 
-const updated = (part: Part, constant: string, event: string) =>
-  notification<Updated, typeof ComputerRef.Type, typeof ComputerRef.Encoded>(
+const defineUpdated = (part: ComputerPart, constant: string, event: string) =>
+  defineNotification<UpdatedNotification, typeof ComputerRef.Type, typeof ComputerRef.Encoded>(
     constant,
     event,
     ComputerRef,
@@ -65,25 +65,37 @@ const updated = (part: Part, constant: string, event: string) =>
 
 /** What the Server tells an office (spec §5.3). Only the Server sends these. */
 export const notifications = {
-  entered: notification<Entered, typeof OfficeNotification.Type, typeof OfficeNotification.Encoded>(
+  entered: defineNotification<
+    EnteredNotification,
+    typeof OfficeNotification.Type,
+    typeof OfficeNotification.Encoded
+  >(
     "ENTER_OFFICE_NOTIFICATION",
     "notify:enter_office",
     OfficeNotification,
-    ({ seat }) => seatFields(seat),
-    (fields) => Result.map(readSeat(fields), (seat) => ({ _tag: "Entered", seat }))
+    ({ membership }) => encodeMembership(membership),
+    (fields) => Result.map(decodeMembership(fields), (membership) => ({ _tag: "Entered", membership }))
   ),
-  left: notification<Left, typeof OfficeNotification.Type, typeof OfficeNotification.Encoded>(
+  left: defineNotification<
+    LeftNotification,
+    typeof OfficeNotification.Type,
+    typeof OfficeNotification.Encoded
+  >(
     "LEAVE_OFFICE_NOTIFICATION",
     "notify:leave_office",
     OfficeNotification,
-    ({ seat }) => seatFields(seat),
-    (fields) => Result.map(readSeat(fields), (seat) => ({ _tag: "Left", seat }))
+    ({ membership }) => encodeMembership(membership),
+    (fields) => Result.map(decodeMembership(fields), (membership) => ({ _tag: "Left", membership }))
   ),
-  config: updated("config", "UPDATE_CONFIG_NOTIFICATION", "notify:update_config"),
-  toolList: updated("toolList", "UPDATE_TOOL_LIST_NOTIFICATION", "notify:update_tool_list"),
-  desktop: updated("desktop", "UPDATE_DESKTOP_NOTIFICATION", "notify:update_desktop"),
-  finder: updated("finder", "UPDATE_FINDER_NOTIFICATION", "notify:update_finder"),
-  cancelled: notification<Cancelled, typeof AgentCallData.Type, typeof AgentCallData.Encoded>(
+  config: defineUpdated("config", "UPDATE_CONFIG_NOTIFICATION", "notify:update_config"),
+  toolList: defineUpdated("toolList", "UPDATE_TOOL_LIST_NOTIFICATION", "notify:update_tool_list"),
+  desktop: defineUpdated("desktop", "UPDATE_DESKTOP_NOTIFICATION", "notify:update_desktop"),
+  finder: defineUpdated("finder", "UPDATE_FINDER_NOTIFICATION", "notify:update_finder"),
+  cancelled: defineNotification<
+    CancelledNotification,
+    typeof AgentCallData.Type,
+    typeof AgentCallData.Encoded
+  >(
     "CANCEL_TOOL_CALL_NOTIFICATION",
     "notify:tool_call_cancel",
     AgentCallData,
@@ -93,23 +105,23 @@ export const notifications = {
 }
 
 /** A notice as the office hears it. */
-export const writeNotice = (notice: Notice): WireMessage => {
-  switch (notice._tag) {
+export const encodeNotification = (notification: Notification): WireMessage => {
+  switch (notification._tag) {
     case "Entered":
-      return notifications.entered.write(notice)
+      return notifications.entered.encode(notification)
     case "Left":
-      return notifications.left.write(notice)
+      return notifications.left.encode(notification)
     case "Updated":
-      return notifications[notice.part].write(notice)
+      return notifications[notification.part].encode(notification)
     case "Cancelled":
-      return notifications.cancelled.write(notice)
+      return notifications.cancelled.encode(notification)
   }
 }
 
-const readers: ReadonlyMap<string, (body: unknown) => Result.Result<Notice, string>> = new Map(
-  Object.values(notifications).map(({ event, read }) => [event, read])
+const decodersByEvent: ReadonlyMap<string, (body: unknown) => Result.Result<Notification, string>> = new Map(
+  Object.values(notifications).map(({ event, decode }) => [event, decode])
 )
 
 /** The notice a member was sent, or why it is none. */
-export const readNotice = (event: string, body: unknown): Result.Result<Notice, string> =>
-  readers.get(event)?.(body) ?? Result.fail(`Unknown notification ${JSON.stringify(event)}`)
+export const decodeNotification = (event: string, body: unknown): Result.Result<Notification, string> =>
+  decodersByEvent.get(event)?.(body) ?? Result.fail(`Unknown notification ${JSON.stringify(event)}`)

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { Identifier, optional } from "./fields.ts"
+import { Identifier, optionalField } from "./fields.ts"
 
 /** The two sides of an office. */
 export const Role = Schema.Literals(["agent", "computer"])
@@ -28,7 +28,7 @@ export const SessionInfo = Schema.Struct({
   name: Schema.String,
   role: Role,
   officeId: Schema.String,
-  version: optional(Schema.String)
+  version: optionalField(Schema.String)
 }).pipe(Schema.encodeKeys({ officeId: "office_id", version: "a2c_version" }))
 export type SessionInfo = typeof SessionInfo.Type
 
@@ -49,6 +49,6 @@ export const AgentCallData = Schema.Struct({ agent: Identifier, reqId: Identifie
 /** `EnterOfficeNotification` and `LeaveOfficeNotification`: exactly one of the names is set. */
 export const OfficeNotification = Schema.Struct({
   officeId: Schema.String,
-  computer: optional(Schema.String),
-  agent: optional(Schema.String)
+  computer: optionalField(Schema.String),
+  agent: optionalField(Schema.String)
 }).pipe(Schema.encodeKeys({ officeId: "office_id" }))

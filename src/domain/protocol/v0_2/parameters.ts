@@ -1,19 +1,19 @@
 import { Duration, Result, Schema, SchemaGetter } from "effect"
-import { explain, type Fault, faultsOf } from "../../explain.ts"
+import { formatSchemaError, type ValidationIssue, toValidationIssues } from "../../explain.ts"
 import { isJsonObject, type JsonObject } from "../../json.ts"
 
 /** The three ways to reach an MCP server; `streamable` is MCP's Streamable HTTP (spec §8.2). */
 export type ServerType = "stdio" | "streamable" | "sse"
 
 /** A text into which a number or a flag may have been rendered. */
-const Rendered = Schema.Union([Schema.String, Schema.Finite, Schema.Boolean]).pipe(
+const RenderedText = Schema.Union([Schema.String, Schema.Finite, Schema.Boolean]).pipe(
   Schema.decodeTo(Schema.String, {
     decode: SchemaGetter.transform((value: string | number | boolean) => String(value)),
     encode: SchemaGetter.passthroughSupertype()
   })
 )
 
-const notNegative = Schema.makeFilter((duration: Duration.Duration) => !Duration.isNegative(duration), {
+const nonNegative = Schema.makeFilter((duration: Duration.Duration) => !Duration.isNegative(duration), {
   expected: "a duration that is not negative"
 })
 
@@ -24,24 +24,24 @@ const DurationFromSeconds = Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0)
   })
 )
 
-const IsoDuration = Schema.DurationFromIsoString.check(notNegative)
+const IsoDuration = Schema.DurationFromIsoString.check(nonNegative)
 
 /** How to start an MCP server that talks over its standard streams. */
 export const StdioParameters = Schema.Struct({
-  command: Rendered.check(Schema.isNonEmpty()),
-  args: Schema.Array(Rendered),
-  env: Schema.NullOr(Schema.Record(Schema.String, Rendered)),
-  cwd: Schema.NullOr(Rendered),
-  encoding: Rendered,
+  command: RenderedText.check(Schema.isNonEmpty()),
+  args: Schema.Array(RenderedText),
+  env: Schema.NullOr(Schema.Record(Schema.String, RenderedText)),
+  cwd: Schema.NullOr(RenderedText),
+  encoding: RenderedText,
   encodingErrorHandler: Schema.Literals(["strict", "ignore", "replace"])
 }).pipe(Schema.encodeKeys({ encodingErrorHandler: "encoding_error_handler" }))
 export type StdioParameters = typeof StdioParameters.Type
 
-const Headers = Schema.NullOr(Schema.Record(Schema.String, Rendered))
+const Headers = Schema.NullOr(Schema.Record(Schema.String, RenderedText))
 
 /** Where an MCP server answers over Streamable HTTP; durations are ISO 8601 texts on the wire. */
 export const StreamableParameters = Schema.Struct({
-  url: Rendered.check(Schema.isNonEmpty()),
+  url: RenderedText.check(Schema.isNonEmpty()),
   headers: Headers,
   timeout: IsoDuration,
   sseReadTimeout: IsoDuration,
@@ -51,7 +51,7 @@ export type StreamableParameters = typeof StreamableParameters.Type
 
 /** Where an MCP server answers over the older HTTP with SSE; durations are seconds on the wire. */
 export const SseParameters = Schema.Struct({
-  url: Rendered.check(Schema.isNonEmpty()),
+  url: RenderedText.check(Schema.isNonEmpty()),
   headers: Headers,
   timeout: DurationFromSeconds,
   sseReadTimeout: DurationFromSeconds
@@ -59,7 +59,7 @@ export const SseParameters = Schema.Struct({
 export type SseParameters = typeof SseParameters.Type
 
 /** Every known parameter in wire order, with its default; `undefined` has none (spec §8.3). */
-const defaults: { readonly [T in ServerType]: { readonly [field: string]: unknown } } = {
+const parameterDefaults: { readonly [T in ServerType]: { readonly [field: string]: unknown } } = {
   stdio: {
     command: undefined,
     args: [],
@@ -79,12 +79,13 @@ const defaults: { readonly [T in ServerType]: { readonly [field: string]: unknow
 }
 
 /** The names of all parameters of a type, as they are written. */
-export const parameterNames = (type: ServerType): ReadonlyArray<string> => Object.keys(defaults[type])
+export const parameterNames = (type: ServerType): ReadonlyArray<string> =>
+  Object.keys(parameterDefaults[type])
 
 /** The parameters as they go on the wire: known fields only, defaults filled in, placeholders as written. */
-export const completeParameters = (type: ServerType, given: JsonObject): JsonObject =>
+export const withParameterDefaults = (type: ServerType, given: JsonObject): JsonObject =>
   Object.fromEntries(
-    Object.entries(defaults[type]).flatMap(([field, fallback]) => {
+    Object.entries(parameterDefaults[type]).flatMap(([field, fallback]) => {
       const value = (Object.hasOwn(given, field) ? given[field] : undefined) ?? fallback
       return value === undefined ? [] : [[field, value]]
     })
@@ -96,7 +97,7 @@ const valueAt = (value: unknown, path: ReadonlyArray<PropertyKey>): unknown =>
     value
   )
 
-const isTemplate = (value: unknown): boolean => typeof value === "string" && value.includes("${")
+const hasPlaceholder = (value: unknown): boolean => typeof value === "string" && value.includes("${")
 
 /** An MCP server that can be reached: its parameters with every placeholder rendered. */
 export type Endpoint =
@@ -106,28 +107,28 @@ export type Endpoint =
 
 type Decode = (parameters: unknown) => Result.Result<Endpoint, Schema.SchemaError>
 
-const options = { errors: "all" } as const
-const stdio = Schema.decodeUnknownResult(StdioParameters, options)
-const streamable = Schema.decodeUnknownResult(StreamableParameters, options)
-const sse = Schema.decodeUnknownResult(SseParameters, options)
+const decodeOptions = { errors: "all" } as const
+const decodeStdio = Schema.decodeUnknownResult(StdioParameters, decodeOptions)
+const decodeStreamable = Schema.decodeUnknownResult(StreamableParameters, decodeOptions)
+const decodeSse = Schema.decodeUnknownResult(SseParameters, decodeOptions)
 
 const decoders: { readonly [T in ServerType]: Decode } = {
-  stdio: (parameters) => Result.map(stdio(parameters), (fields) => ({ type: "stdio", ...fields })),
+  stdio: (parameters) => Result.map(decodeStdio(parameters), (fields) => ({ type: "stdio", ...fields })),
   streamable: (parameters) =>
-    Result.map(streamable(parameters), (fields) => ({ type: "streamable", ...fields })),
-  sse: (parameters) => Result.map(sse(parameters), (fields) => ({ type: "sse", ...fields }))
+    Result.map(decodeStreamable(parameters), (fields) => ({ type: "streamable", ...fields })),
+  sse: (parameters) => Result.map(decodeSse(parameters), (fields) => ({ type: "sse", ...fields }))
 }
 
 /** Reads rendered parameters, or says in one line which of them is not what it must be. */
-export const readEndpoint = (type: ServerType, parameters: unknown): Result.Result<Endpoint, string> =>
-  Result.mapError(decoders[type](parameters), explain)
+export const decodeEndpoint = (type: ServerType, parameters: unknown): Result.Result<Endpoint, string> =>
+  Result.mapError(decoders[type](parameters), formatSchemaError)
 
 /**
  * What is wrong with parameters that may still hold `${…}` placeholders: a fault that stands where a placeholder
  * stands is forgiven until the placeholder is rendered.
  */
-export const parameterFaults = (type: ServerType, parameters: JsonObject): ReadonlyArray<Fault> => {
+export const checkParameters = (type: ServerType, parameters: JsonObject): ReadonlyArray<ValidationIssue> => {
   const outcome = decoders[type](parameters)
   if (Result.isSuccess(outcome)) return []
-  return faultsOf(outcome.failure).filter(({ path }) => !isTemplate(valueAt(parameters, path)))
+  return toValidationIssues(outcome.failure).filter(({ path }) => !hasPlaceholder(valueAt(parameters, path)))
 }

@@ -1,6 +1,6 @@
 import { Effect, Result, Schema, SchemaGetter, SchemaIssue } from "effect"
 import { isJsonObject, JsonObject } from "../../json.ts"
-import { optional } from "./fields.ts"
+import { optionalField } from "./fields.ts"
 
 /** Settings the Computer's owner gives to a tool (seed 000, `ToolMeta`). */
 const toolMetaFields = {
@@ -23,7 +23,7 @@ export interface ToolMeta {
   readonly extra: JsonObject
 }
 
-const knownToolMeta = new Set(Object.keys(toolMetaFields))
+const knownToolMetaKeys = new Set(Object.keys(toolMetaFields))
 
 const WireToolMeta = Schema.StructWithRest(Schema.Struct(toolMetaFields), [
   Schema.Record(Schema.String, Schema.Unknown)
@@ -40,16 +40,16 @@ export const ToolMeta = WireToolMeta.pipe(
           ...(wire.ret_object_mapper != null && { retObjectMapper: wire.ret_object_mapper }),
           ...(wire.alias != null && { alias: wire.alias }),
           ...(wire.tags != null && { tags: wire.tags }),
-          extra: Object.fromEntries(Object.entries(wire).filter(([key]) => !knownToolMeta.has(key)))
+          extra: Object.fromEntries(Object.entries(wire).filter(([key]) => !knownToolMetaKeys.has(key)))
         })
       ),
-      encode: SchemaGetter.transform(wireToolMeta)
+      encode: SchemaGetter.transform(encodeToolMeta)
     }
   )
 )
 
 /** A tool meta in the seed's order, every known key present, unset ones `null` (spec §7.2). */
-export function wireToolMeta(meta: ToolMeta): typeof WireToolMeta.Type {
+export function encodeToolMeta(meta: ToolMeta): typeof WireToolMeta.Type {
   return {
     auto_apply: meta.autoApply ?? null,
     alias: meta.alias ?? null,
@@ -60,14 +60,14 @@ export function wireToolMeta(meta: ToolMeta): typeof WireToolMeta.Type {
 }
 
 /** A tool as a Computer offers it (seed 000, `SMCPTool`). */
-export const SmcpTool = Schema.Struct({
+export const Tool = Schema.Struct({
   name: Schema.String,
   description: Schema.String,
   paramsSchema: JsonObject,
   returnSchema: Schema.NullOr(JsonObject).pipe(Schema.withDecodingDefaultKey(Effect.succeed(null))),
-  meta: optional(JsonObject)
+  meta: optionalField(JsonObject)
 }).pipe(Schema.encodeKeys({ paramsSchema: "params_schema", returnSchema: "return_schema" }))
-export type SmcpTool = typeof SmcpTool.Type
+export type Tool = typeof Tool.Type
 
 /**
  * An MCP `CallToolResult`. Everything a tool said is kept; `isError` is always there, and result-level metadata
@@ -87,7 +87,7 @@ const isToolResult = (value: unknown): value is ToolResult =>
   isJsonObject(value) && isContent(value["content"]) && typeof value["isError"] === "boolean"
 
 /** Reads what a peer or an MCP server calls a tool result, or says why it is none. */
-export const readToolResult = (value: unknown): Result.Result<ToolResult, string> => {
+export const parseToolResult = (value: unknown): Result.Result<ToolResult, string> => {
   if (!isJsonObject(value)) return Result.fail("a tool result must be an object")
   const { _meta, content = [], isError, meta, ...rest } = value
   if (!isContent(content)) return Result.fail("content: expected an array of objects")
@@ -103,12 +103,12 @@ export const readToolResult = (value: unknown): Result.Result<ToolResult, string
   })
 }
 
-/** {@link readToolResult} as a schema; it is written as it stands. */
+/** {@link parseToolResult} as a schema; it is written as it stands. */
 export const ToolResult = Schema.Unknown.pipe(
   Schema.decodeTo(Schema.declare<ToolResult>(isToolResult, { expected: "a tool result" }), {
     decode: SchemaGetter.transformEffect((value, options) =>
       Effect.mapError(
-        Effect.fromResult(readToolResult(value)),
+        Effect.fromResult(parseToolResult(value)),
         (message) => new SchemaIssue.InvalidValue({ message }, value, options)
       )
     ),
