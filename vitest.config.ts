@@ -30,6 +30,6 @@ export default defineConfig({
     pool: "threads",
     testTimeout: 20_000,
     // Packs are imported by Node itself.
-    server: { deps: { external: [/src\/adapters\/packs\/importing\.ts$/] } }
+    server: { deps: { external: [/src\/adapters\/packs\/loading\/importModule\.ts$/] } }
   }
 })

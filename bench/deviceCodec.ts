@@ -5,9 +5,9 @@
  * Usage: node bench/deviceCodec.ts [MEGABYTES]
  */
 import { Result } from "effect"
-import { initialDecoderState, decodeChunk } from "../src/domain/devices/decoder.ts"
-import { encodeFrame, encodeJson } from "../src/domain/devices/encode.ts"
-import type { FrameType } from "../src/domain/devices/frame.ts"
+import { initialDecoderState, decodeChunk } from "../src/domain/devices/framing/decoder.ts"
+import { encodeFrame, encodeJson } from "../src/domain/devices/framing/encoder.ts"
+import type { FrameType } from "../src/domain/devices/framing/frame.ts"
 
 const megabytes = Number(process.argv[2] ?? 16)
 /** The best of so many runs counts: the others were disturbed, or not compiled yet. */

@@ -6,8 +6,8 @@ import { createServer, type Socket } from "node:net"
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 import { Context, Effect, Layer, References } from "effect"
-import { DeviceGateway } from "../src/application/devices/DeviceGateway.ts"
-import { gatewayLayer } from "../src/main/layers.ts"
+import { DeviceGateway } from "../src/application/devices/gateway/DeviceGateway.ts"
+import { gatewayLayer } from "../src/main/layers/computerLayer.ts"
 
 setFlagsFromString("--expose-gc")
 const collect: () => void = runInNewContext("gc")

@@ -1,7 +1,7 @@
 /** One of the nodes of bench/nodes.ts: answers with what it was asked, and asks as it is ordered. */
 import { Duration, Effect, Exit, Layer, Redacted } from "effect"
 import * as MemoryNodeLink from "../src/adapters/memory/MemoryNodeLink.ts"
-import * as RedisNodeLink from "../src/adapters/redis/RedisNodeLink.ts"
+import * as RedisNodeLink from "../src/adapters/redis/nodelink/RedisNodeLink.ts"
 import { type Body, jsonBody } from "../src/application/ports/Body.ts"
 import { NodeLink } from "../src/application/ports/NodeLink.ts"
 

@@ -11,8 +11,8 @@ import {
 import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js"
 import { Effect } from "effect"
-import { publishHttp } from "../src/adapters/mcp/publish/Http.ts"
-import { publishStdio } from "../src/adapters/mcp/publish/Stdio.ts"
+import { publishHttp } from "../src/adapters/mcp/publish/http/publishHttp.ts"
+import { publishStdio } from "../src/adapters/mcp/publish/publishStdio.ts"
 import { makeMemoryMcpServer } from "../src/adapters/memory/MemoryMcp.ts"
 import { soak } from "./soak.ts"
 

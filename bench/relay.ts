@@ -5,7 +5,7 @@
  */
 import { cpus } from "node:os"
 import { join } from "node:path"
-import { tuneGcForRelay } from "../src/adapters/node/relayMemory.ts"
+import { tuneGcForRelay } from "../src/adapters/process/gcTuning.ts"
 import type { Row, Setting } from "./relay/cases/Case.ts"
 import { cases } from "./relay/cases/all.ts"
 import * as kinds from "./relay/kinds.ts"

@@ -4,4 +4,4 @@ import { chmodSync, rmSync } from "node:fs"
 
 rmSync("dist", { recursive: true, force: true })
 execFileSync("tsc", ["-p", "tsconfig.build.json"], { stdio: "inherit" })
-chmodSync("dist/main/cli.js", 0o755)
+chmodSync("dist/main/cli/a2c.js", 0o755)

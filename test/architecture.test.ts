@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { build } from "esbuild"
-import { packageVersion } from "../src/version.ts"
+import { packageVersion } from "../src/domain/packageVersion.ts"
 
 const filesIn = (folder: string): ReadonlyArray<string> =>
   readdirSync(folder, { recursive: true, encoding: "utf8" })
@@ -34,7 +34,7 @@ describe("layers", () => {
 
   it("the domain bundles for a browser, without anything of Node", async () => {
     const { metafile, outputFiles } = await build({
-      entryPoints: ["src/domain/index.ts"],
+      entryPoints: ["src/main/entrypoints/domain.ts"],
       bundle: true,
       platform: "browser",
       format: "esm",
@@ -42,13 +42,13 @@ describe("layers", () => {
       metafile: true
     })
     const inputs = Object.keys(metafile.inputs)
-    assert.isTrue(inputs.every((path) => /^(src\/domain|node_modules\/effect)\//.test(path)))
+    assert.isTrue(inputs.every((path) => /^(src\/domain\/|src\/main\/entrypoints\/domain\.ts$|node_modules\/effect\/)/.test(path)))
     assert.notMatch(outputFiles[0]?.text ?? "", /require\(|from "node:/)
   })
 
   it("the Agent bundles for a browser, without anything of Node", async () => {
     const { metafile, outputFiles } = await build({
-      entryPoints: ["src/agent.ts"],
+      entryPoints: ["src/main/entrypoints/agent.ts"],
       bundle: true,
       platform: "browser",
       format: "esm",
@@ -56,14 +56,14 @@ describe("layers", () => {
       metafile: true
     })
     const inputs = Object.keys(metafile.inputs).join("\n")
-    assert.notMatch(inputs, /platform-node|modelcontextprotocol|adapters\/(mcp|node|dpe)\/|main\/layers/)
+    assert.notMatch(inputs, /platform-node|modelcontextprotocol|adapters\/(mcp|terminal|process|packs|tcp|redis)\/|main\/layers\/(?!webAgentLayer)/)
     assert.notMatch(outputFiles[0]?.text ?? "", /require\(|from "node:/)
   })
 
   it("the domain runs where there is no Node", async () => {
     const { outputFiles } = await build({
       stdin: {
-        contents: `import { parseWindowUri } from "./src/domain/index.ts"
+        contents: `import { parseWindowUri } from "./src/main/entrypoints/domain.ts"
           globalThis.result = parseWindowUri("window://h?priority=7").success.priority`,
         resolveDir: process.cwd()
       },

@@ -1,9 +1,9 @@
 import { setImmediate } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Logger } from "effect"
-import { makeDocumentServer } from "../src/adapters/dpe/HttpServer.ts"
+import { makeDocumentServer } from "../src/adapters/dpe/DocumentServer.ts"
 import * as MemoryMcp from "../src/adapters/memory/MemoryMcp.ts"
-import * as SocketIoClient from "../src/adapters/socketio/SocketIoClient.ts"
+import * as SocketIoClient from "../src/adapters/socketio/client/SocketIoClient.ts"
 import type { AgentEvent } from "../src/application/agent/Agent.ts"
 import {
   A2cError,
@@ -15,7 +15,7 @@ import {
   type RunningServer,
   runServer,
   type ServerOptions
-} from "../src/promise.ts"
+} from "../src/main/entrypoints/promise.ts"
 import { computerUnderTest, resource } from "./conformance/members.ts"
 
 const node = (...args: ReadonlyArray<string>) => ({

@@ -36,7 +36,7 @@ const holds = (text: string, [piece, ...others]: ReadonlyArray<string>): boolean
 const parse = (line: string) =>
   run(
     "sh",
-    ["-c", `a2c() { "$NODE" --import ./test/fixtures/parsedOnly.ts src/main/cli.ts "$@"; }\n${line}`],
+    ["-c", `a2c() { "$NODE" --import ./test/fixtures/parsedOnly.ts src/main/cli/a2c.ts "$@"; }\n${line}`],
     {
       env: { NODE: process.execPath }
     }
@@ -95,7 +95,7 @@ describe("the configurations of the README", () => {
       try {
         const file = join(folder, "mcp.json")
         await writeFile(file, config)
-        await run(process.execPath, ["src/main/cli.ts", "computer", "check", file])
+        await run(process.execPath, ["src/main/cli/a2c.ts", "computer", "check", file])
       } finally {
         await rm(folder, { recursive: true })
       }

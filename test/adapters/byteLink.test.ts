@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, type Duration, Effect, Exit, Fiber, Layer, Logger, Queue, Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import * as MemoryBytes from "../../src/adapters/memory/MemoryBytes.ts"
+import * as MemoryBytes from "../../src/adapters/memory/MemoryByteLink.ts"
 import * as TcpConnector from "../../src/adapters/tcp/TcpConnector.ts"
 import * as TcpListener from "../../src/adapters/tcp/TcpListener.ts"
 import { ByteConnector, type ByteLink, ByteListener } from "../../src/application/ports/ByteLink.ts"

@@ -6,8 +6,8 @@ import { join } from "node:path"
 import { pathToFileURL } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, type Scope } from "effect"
-import * as HttpDocuments from "../../src/adapters/http/HttpDocuments.ts"
-import * as FileDocuments from "../../src/adapters/node/FileDocuments.ts"
+import * as HttpDocuments from "../../src/adapters/dpe/HttpDocumentReader.ts"
+import * as FileDocuments from "../../src/adapters/dpe/FileDocumentReader.ts"
 import { DocumentReader } from "../../src/application/ports/DocumentReader.ts"
 
 const read = (reader: Layer.Layer<DocumentReader>, uri: string, maxBytes = 1000) =>

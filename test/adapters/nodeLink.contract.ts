@@ -13,7 +13,7 @@ import {
   RequestTimeout,
   SendFailed
 } from "../../src/application/ports/Transport.ts"
-import { badRequest, forbidden } from "../../src/domain/refusal.ts"
+import { badRequest, forbidden } from "../../src/domain/model/ProtocolError.ts"
 
 export type LinkOf = NodeLink["Service"]
 

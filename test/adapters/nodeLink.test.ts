@@ -1,6 +1,6 @@
 import { Effect, Layer, Redacted } from "effect"
 import * as MemoryNodeLink from "../../src/adapters/memory/MemoryNodeLink.ts"
-import * as RedisNodeLink from "../../src/adapters/redis/RedisNodeLink.ts"
+import * as RedisNodeLink from "../../src/adapters/redis/nodelink/RedisNodeLink.ts"
 import { NodeLink } from "../../src/application/ports/NodeLink.ts"
 import { startRedis } from "../fixtures/redis.ts"
 import { contract } from "./nodeLink.contract.ts"

@@ -3,13 +3,13 @@ import { connect as connectTcp } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Exit, Layer, Logger, Queue, Schedule, Scope, Stream } from "effect"
 import * as MemoryCluster from "../../src/adapters/memory/MemoryCluster.ts"
-import * as SocketIoClient from "../../src/adapters/socketio/SocketIoClient.ts"
+import * as SocketIoClient from "../../src/adapters/socketio/client/SocketIoClient.ts"
 import * as SocketIoServer from "../../src/adapters/socketio/SocketIoServer.ts"
-import type { TlsIdentity } from "../../src/adapters/socketio/tls.ts"
+import type { TlsIdentity } from "../../src/adapters/socketio/httpServer.ts"
 import { jsonBody } from "../../src/application/ports/Body.ts"
 import { TransportClient } from "../../src/application/ports/Transport.ts"
-import { Server } from "../../src/application/server/Server.ts"
-import { PROTOCOL_VERSION } from "../../src/domain/protocol/version.ts"
+import { Server } from "../../src/application/server/lifecycle/Server.ts"
+import { PROTOCOL_VERSION } from "../../src/domain/wire/version.ts"
 
 const pem = (name: string) => readFileSync(new URL(`../fixtures/tls/${name}.pem`, import.meta.url), "utf8")
 

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Duration, Effect, Exit, Fiber, Layer, Queue, Result, Scope } from "effect"
 import * as Memory from "../../src/adapters/memory/MemoryTransport.ts"
-import * as SocketIoClient from "../../src/adapters/socketio/SocketIoClient.ts"
+import * as SocketIoClient from "../../src/adapters/socketio/client/SocketIoClient.ts"
 import * as SocketIoServer from "../../src/adapters/socketio/SocketIoServer.ts"
 import { type Body, jsonBody } from "../../src/application/ports/Body.ts"
 import {

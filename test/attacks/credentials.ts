@@ -1,5 +1,5 @@
-import { hashApiKey, type ApiKeyEntry } from "../../src/adapters/auth/keyEntries.ts"
-import { allGrants } from "../../src/domain/office/identity.ts"
+import { hashApiKey, type ApiKeyEntry } from "../../src/adapters/auth/apiKeyEntries.ts"
+import { allGrants } from "../../src/domain/model/Identity.ts"
 
 /** What everybody shows who is to be let in. */
 export const goodKey = "a good key of thirty-two characters."

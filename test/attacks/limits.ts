@@ -1,5 +1,5 @@
 import { Duration } from "effect"
-import type { Limits } from "../../src/application/server/Limits.ts"
+import type { Limits } from "../../src/application/server/connections/Limits.ts"
 
 /** The limits of a Server under attack: small enough to be exceeded in a moment, the rest as usual. */
 export const limits = {

@@ -7,7 +7,7 @@ import { join } from "node:path"
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { build } from "esbuild"
 import { chromium } from "playwright-core"
-import { runComputer, runServer } from "../../src/promise.ts"
+import { runComputer, runServer } from "../../src/main/entrypoints/promise.ts"
 
 const program = process.env["CHROMIUM"] ?? "/usr/bin/chromium"
 

@@ -5,8 +5,8 @@ import {
   type MemoryTool
 } from "../../src/adapters/memory/MemoryMcp.ts"
 import { Agent } from "../../src/application/agent/Agent.ts"
-import { parseComputerConfig } from "../../src/domain/config/config.ts"
-import { agentLayer, computerLayer } from "../../src/main/layers.ts"
+import { parseComputerConfig } from "../../src/domain/config/parseConfig.ts"
+import { agentLayer, computerLayer } from "../../src/main/layers/computerLayer.ts"
 import { type Outcome, outcomeOf } from "./orders.ts"
 import { openProxy } from "./Proxy.ts"
 

@@ -1,6 +1,6 @@
 import { Cause, Effect } from "effect"
 import type { Agent, ToolCall } from "../../src/application/agent/Agent.ts"
-import { errorCodeOf } from "../../src/domain/tools/result.ts"
+import { errorCodeOf } from "../../src/domain/tools/errorResults.ts"
 
 /** What an Agent in a process of its own is told when it starts. */
 export interface AgentOrders {

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
-import type { OfficeCount } from "../../src/application/server/Census.ts"
-import type { StatusReport } from "../../src/application/server/Sight.ts"
+import type { OfficeCount } from "../../src/application/server/observability/MemberCounts.ts"
+import type { StatusReport } from "../../src/application/server/observability/Observability.ts"
 
 /** What a Server says of itself, and how many sit in which office. */
 export interface ServerStatus extends StatusReport {

@@ -1,7 +1,7 @@
 import { assert, describe } from "@effect/vitest"
 import { Effect, Result } from "effect"
 import * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
-import { parseComputerConfig } from "../../src/domain/config/config.ts"
+import { parseComputerConfig } from "../../src/domain/config/parseConfig.ts"
 import { agentIn, bodiesOf, settled } from "./cast.ts"
 import { computerUnderTest, tool } from "./members.ts"
 import { conform } from "./World.ts"

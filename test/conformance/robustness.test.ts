@@ -1,6 +1,6 @@
 import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
-import { calls, cancel, serverRequests, updates } from "../../src/domain/protocol/v0_2/events.ts"
+import { calls, cancel, serverRequests, updates } from "../../src/domain/wire/v0_2/events.ts"
 import { agent, agentIn, assertRefused, computerIn, newsSince, settled } from "./cast.ts"
 import { conform } from "./World.ts"
 

@@ -1,6 +1,6 @@
 import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
-import { updates } from "../../src/domain/protocol/v0_2/events.ts"
+import { updates } from "../../src/domain/wire/v0_2/events.ts"
 import { agent, agentIn, bodiesOf, computer, computerIn, malformed, newsSince, settled } from "./cast.ts"
 import { conform, type World } from "./World.ts"
 

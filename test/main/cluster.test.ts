@@ -4,7 +4,7 @@ import { Context, Deferred, Effect, Exit, Fiber, Layer, Scope } from "effect"
 import { createClient } from "redis"
 import { makeMemoryMcpServer, type MemoryTool } from "../../src/adapters/memory/MemoryMcp.ts"
 import { Agent } from "../../src/application/agent/Agent.ts"
-import { agentLayer, computerLayer } from "../../src/main/layers.ts"
+import { agentLayer, computerLayer } from "../../src/main/layers/computerLayer.ts"
 import { startRedis } from "../fixtures/redis.ts"
 import { configOf } from "./computers.ts"
 import {

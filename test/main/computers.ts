@@ -16,19 +16,19 @@ import {
   Stream
 } from "effect"
 import * as AjvValidator from "../../src/adapters/ajv/AjvValidator.ts"
-import * as McpClient from "../../src/adapters/mcp/McpClient.ts"
+import * as McpClient from "../../src/adapters/mcp/client/McpClient.ts"
 import * as MemoryCluster from "../../src/adapters/memory/MemoryCluster.ts"
 import * as Memory from "../../src/adapters/memory/MemoryTransport.ts"
 import { Computer } from "../../src/application/computer/Computer.ts"
 import { ComputerSettings } from "../../src/application/computer/ComputerSettings.ts"
-import * as InProcess from "../../src/application/computer/InProcess.ts"
-import { Inputs } from "../../src/application/computer/Inputs.ts"
-import type { ServerState } from "../../src/application/computer/Offer.ts"
+import * as InProcess from "../../src/application/computer/servers/InProcessConnector.ts"
+import { Inputs } from "../../src/application/computer/inputs/Inputs.ts"
+import type { ServerState } from "../../src/application/computer/servers/ServersSnapshot.ts"
 import { jsonBody } from "../../src/application/ports/Body.ts"
 import { TransportClient } from "../../src/application/ports/Transport.ts"
-import { Server } from "../../src/application/server/Server.ts"
-import { parseComputerConfig } from "../../src/domain/config/config.ts"
-import { PROTOCOL_VERSION } from "../../src/domain/protocol/version.ts"
+import { Server } from "../../src/application/server/lifecycle/Server.ts"
+import { parseComputerConfig } from "../../src/domain/config/parseConfig.ts"
+import { PROTOCOL_VERSION } from "../../src/domain/wire/version.ts"
 
 /** A Server in this process, and what was logged by everybody who is there. */
 export interface Place {

@@ -2,14 +2,14 @@ import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, type Scope, Stream } from "effect"
 import { Agent } from "../../src/application/agent/Agent.ts"
-import { agentLayer } from "../../src/main/layers.ts"
+import { agentLayer } from "../../src/main/layers/computerLayer.ts"
 import { freePort } from "../freePort.ts"
 import { descendants, gone } from "../processes.ts"
 import { a2c, type Cli, temporaryFile } from "./processes.ts"
 import { connectSeedDevice } from "./seedDevice.ts"
 
 const fromHere = (path: string) => fileURLToPath(new URL(path, import.meta.url))
-const cli = fromHere("../../src/main/cli.ts")
+const cli = fromHere("../../src/main/cli/a2c.ts")
 const growing = { command: process.execPath, args: [fromHere("../fixtures/contractServer.ts"), "stdio"] }
 const mcp = (mcpServers: object) => temporaryFile("mcp.json", JSON.stringify({ mcpServers }))
 

@@ -7,7 +7,7 @@ import { Deferred, Effect, Exit, type Scope } from "effect"
 import { leash } from "../leash.ts"
 
 /** The file that is `a2c`. */
-export const cli = fileURLToPath(new URL("../../src/main/cli.ts", import.meta.url))
+export const cli = fileURLToPath(new URL("../../src/main/cli/a2c.ts", import.meta.url))
 
 /** A process that was started by a test, and what it has said so far. */
 export interface Cli {

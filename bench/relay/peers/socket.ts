@@ -1,6 +1,6 @@
 import { once } from "node:events"
 import { WebSocket } from "ws"
-import { countRelayedBytes } from "../../../src/adapters/node/relayMemory.ts"
+import { countRelayedBytes } from "../../../src/adapters/process/gcTuning.ts"
 import { maxMessageBytes } from "../limits.ts"
 import type { Fail } from "./Peers.ts"
 

@@ -1,8 +1,8 @@
 /** Our own Server, on its real transport, with the settings of V8 that the command line makes. */
 import { Context, Effect, Layer, Redacted, References } from "effect"
-import { Server } from "../../../src/application/server/Server.ts"
-import { tuneGcForRelay } from "../../../src/adapters/node/relayMemory.ts"
-import { serverLayer } from "../../../src/main/serverLayer.ts"
+import { Server } from "../../../src/application/server/lifecycle/Server.ts"
+import { tuneGcForRelay } from "../../../src/adapters/process/gcTuning.ts"
+import { serverLayer } from "../../../src/main/layers/serverLayer.ts"
 import { obeyOrders } from "../host.ts"
 import { maxMessageBytes, path } from "../limits.ts"
 

@@ -1,8 +1,8 @@
 import type { ErrorObject } from "ajv"
 import { Effect, Layer } from "effect"
 import { InvalidSchema, SchemaValidator } from "../../application/ports/SchemaValidator.ts"
-import { SchemaTimeout } from "./asking.ts"
-import { type Check, makeCompiler, toInvalidSchema } from "./compiler.ts"
+import { SchemaTimeout } from "./schemaWorker.ts"
+import { type Check, makeCompiler, toInvalidSchema } from "./schemaCompiler.ts"
 
 /** So many faults are told at most; a model mends the first ones and tries again. */
 const maxReportedErrors = 10

@@ -1,9 +1,9 @@
 import { createHash, timingSafeEqual } from "node:crypto"
 import { Clock, Effect, PubSub, type Scope, Stream } from "effect"
 import { admissionRejected } from "../../application/ports/Authenticator.ts"
-import type { Identity } from "../../domain/office/identity.ts"
-import type { ApiKeyEntry } from "./keyEntries.ts"
-import type { CredentialScheme } from "./schemes.ts"
+import type { Identity } from "../../domain/model/Identity.ts"
+import type { ApiKeyEntry } from "./apiKeyEntries.ts"
+import type { CredentialScheme } from "./CredentialScheme.ts"
 
 /** An entry, its hash in the form that is compared, and who shows its key: the same object as long as the entry stays. */
 interface IndexedKey {

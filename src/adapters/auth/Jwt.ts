@@ -2,9 +2,9 @@ import { Clock, Duration, Effect, Schema, Stream } from "effect"
 import { errors, jwtVerify } from "jose"
 import { admissionRejected } from "../../application/ports/Authenticator.ts"
 import type { AdmissionRejected } from "../../application/ports/Transport.ts"
-import { makeDecoder } from "../../domain/explain.ts"
-import { type Grants, type Identity, Right } from "../../domain/office/identity.ts"
-import { formatNetworkError } from "../bytes/networkReason.ts"
+import { makeDecoder } from "../../domain/validation.ts"
+import { type Grants, type Identity, Right } from "../../domain/model/Identity.ts"
+import { formatNetworkError } from "../bytes/formatNetworkError.ts"
 import {
   type JwtKey,
   type JwtKeySource,
@@ -12,7 +12,7 @@ import {
   KeySetUnreachable,
   makeJwtKey
 } from "./jwtKeys.ts"
-import type { CredentialScheme } from "./schemes.ts"
+import type { CredentialScheme } from "./CredentialScheme.ts"
 
 /** Which tokens count, and what they are good for. */
 export interface JwtOptions {

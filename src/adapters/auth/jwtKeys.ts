@@ -2,7 +2,7 @@ import { createPublicKey, type KeyObject } from "node:crypto"
 import { Data, Redacted, Result } from "effect"
 import { createRemoteJWKSet, errors, type JWTVerifyGetKey } from "jose"
 import { isJsonObject } from "../../domain/json.ts"
-import { isLoopbackHost } from "../node/network.ts"
+import { isLoopbackHost } from "../http/hostAccess.ts"
 
 /** What tokens are signed with. */
 export type JwtKeySource =

@@ -1,7 +1,7 @@
 import { Result } from "effect"
 import type { Body } from "../../application/ports/Body.ts"
 import { checkJsonBody, isJsonObject, type JsonObject } from "../../domain/json.ts"
-import { badRequest, type ProtocolError } from "../../domain/refusal.ts"
+import { badRequest, type ProtocolError } from "../../domain/model/ProtocolError.ts"
 
 const openBrace = 0x7b
 const closeBrace = 0x7d

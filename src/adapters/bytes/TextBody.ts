@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import type { Body } from "../../application/ports/Body.ts"
-import { internalError, type ProtocolError } from "../../domain/refusal.ts"
+import { internalError, type ProtocolError } from "../../domain/model/ProtocolError.ts"
 import { encodeUtf8 } from "../../domain/utf8.ts"
 
 /** A body that came as text. It is parsed when somebody looks into it, which who only passes it on does not. */

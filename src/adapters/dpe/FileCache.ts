@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { pathToFileURL } from "node:url"
 import { Clock, Data, Duration, Effect, Option, Semaphore } from "effect"
 import type { ResolveDpe } from "../../application/computer/ComputerSettings.ts"
-import { extensionOf } from "./extensions.ts"
+import { extensionOf } from "./fileExtensions.ts"
 import { type DpeDocument, expiryOf, makeResolver } from "./resolver.ts"
 
 /** What an operator may set about the cache. */

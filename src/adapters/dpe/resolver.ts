@@ -1,6 +1,9 @@
 import { DateTime, Duration, Effect } from "effect"
 import type { DpeRequest, ResolvedDpe } from "../../application/computer/ComputerSettings.ts"
-import { parseDocumentContents, type InvalidDocumentContents } from "../../domain/documents/contents.ts"
+import {
+  parseDocumentContents,
+  type InvalidDocumentContents
+} from "../../domain/documents/DocumentContents.ts"
 
 /** A document that somebody must keep, so that an Agent can fetch it. */
 export interface DpeDocument {

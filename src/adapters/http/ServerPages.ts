@@ -3,11 +3,11 @@ import { Duration, Effect, FiberSet, Result, type Scope } from "effect"
 import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
 import { allowAll, type Authenticator, resolveIdentity } from "../../application/ports/Authenticator.ts"
 import type { Handshake } from "../../application/ports/Transport.ts"
-import type { Observability } from "../../application/server/Sight.ts"
-import { ServerMetrics } from "../../application/server/Tally.ts"
-import { parseVersion, PROTOCOL_VERSION } from "../../domain/protocol/version.ts"
-import { errorCodes } from "../../domain/refusal.ts"
-import { hasRebindingSafeHost } from "../node/network.ts"
+import type { Observability } from "../../application/server/observability/Observability.ts"
+import { ServerMetrics } from "../../application/server/observability/ServerMetrics.ts"
+import { parseVersion, PROTOCOL_VERSION } from "../../domain/wire/version.ts"
+import { errorCodes } from "../../domain/model/ProtocolError.ts"
+import { hasRebindingSafeHost } from "./hostAccess.ts"
 
 /** What decides who sees the pages of a Server. */
 export interface ServerPagesOptions {

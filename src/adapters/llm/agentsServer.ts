@@ -1,6 +1,6 @@
 import { McpClientError } from "./McpClientError.ts"
-import { type McpClientLike, withSignal } from "./mcpClient.ts"
-import type { McpContents, McpResource, McpTool, McpToolResult } from "./shapes.ts"
+import { type McpClientLike, withSignal } from "./McpClientLike.ts"
+import type { McpContents, McpResource, McpTool, McpToolResult } from "./mcpTypes.ts"
 
 /**
  * A tool in the words of the OpenAI Agents SDK. Its type asks of a schema what MCP leaves open; its converter does not,

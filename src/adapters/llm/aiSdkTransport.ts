@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from "../../domain/json.ts"
 import { McpClientError } from "./McpClientError.ts"
-import { type McpClientLike, withSignal } from "./mcpClient.ts"
+import { type McpClientLike, withSignal } from "./McpClientLike.ts"
 
 /** The `MCPTransport` of the AI SDK by its shape. */
 export interface AiSdkTransport {

@@ -2,7 +2,7 @@ import { Layer } from "effect"
 import type { NodeLink } from "../../application/ports/NodeLink.ts"
 import type { OfficeRegistry } from "../../application/ports/OfficeRegistry.ts"
 import * as MemoryNodeLink from "./MemoryNodeLink.ts"
-import * as MemoryOfficeRegistry from "./MemoryRegistry.ts"
+import * as MemoryOfficeRegistry from "./MemoryOfficeRegistry.ts"
 
 /** What Servers of one process share: their offices, and the way to each other. */
 export interface MemoryCluster {

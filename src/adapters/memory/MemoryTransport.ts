@@ -4,8 +4,8 @@ import {
   versionGate,
   parseVersion,
   PROTOCOL_VERSION
-} from "../../domain/protocol/version.ts"
-import { payloadTooLarge } from "../../domain/refusal.ts"
+} from "../../domain/wire/version.ts"
+import { payloadTooLarge } from "../../domain/model/ProtocolError.ts"
 import { type Body, invalidBody, receivedBody } from "../../application/ports/Body.ts"
 import {
   AdmissionRejected,

@@ -2,10 +2,10 @@ import { randomUUID } from "node:crypto"
 import { Effect, Layer, Redacted } from "effect"
 import type { NodeLink } from "../../application/ports/NodeLink.ts"
 import type { OfficeRegistry } from "../../application/ports/OfficeRegistry.ts"
-import { isRedisUrl } from "./RedisConnection.ts"
-import * as RedisNodeLink from "./RedisNodeLink.ts"
-import * as RedisRegistry from "./RedisRegistry.ts"
-import { RedisUrlInvalid } from "./RedisScripts.ts"
+import { isRedisUrl } from "./nodelink/PubSubConnection.ts"
+import * as RedisNodeLink from "./nodelink/RedisNodeLink.ts"
+import * as RedisRegistry from "./registry/RedisRegistry.ts"
+import { RedisUrlInvalid } from "./registry/ScriptRunner.ts"
 
 /** The Redis by which Servers share their offices. */
 export interface RedisClusterOptions {

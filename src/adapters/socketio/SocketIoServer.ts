@@ -8,12 +8,12 @@ import {
   ListenError,
   TransportServer
 } from "../../application/ports/Transport.ts"
-import { Limits } from "../../application/server/Limits.ts"
-import { ServerMetrics } from "../../application/server/Tally.ts"
-import { parseVersion, PROTOCOL_VERSION, versionQueryParameter } from "../../domain/protocol/version.ts"
-import { errorCodes } from "../../domain/refusal.ts"
-import { listen } from "../node/network.ts"
-import { RelayEngine } from "./Engine.ts"
+import { Limits } from "../../application/server/connections/Limits.ts"
+import { ServerMetrics } from "../../application/server/observability/ServerMetrics.ts"
+import { parseVersion, PROTOCOL_VERSION, versionQueryParameter } from "../../domain/wire/version.ts"
+import { errorCodes } from "../../domain/model/ProtocolError.ts"
+import { listen } from "../http/hostAccess.ts"
+import { RelayEngine } from "./relay/RelayEngine.ts"
 import {
   isSocketIoRequest,
   type Rejection,
@@ -29,9 +29,9 @@ import {
   defaultPingTimeout,
   defaultValidateBytes
 } from "./limits.ts"
-import { type ConnectionHandler, RelayConnection } from "./ServerConnection.ts"
-import type { RelayLink } from "./ServerSocket.ts"
-import { makeHttpServer, type TlsOptions } from "./tls.ts"
+import { type ConnectionHandler, RelayConnection } from "./relay/RelayConnection.ts"
+import type { RelayLink } from "./relay/RelayLink.ts"
+import { makeHttpServer, type TlsOptions } from "./httpServer.ts"
 
 /** What an operator may set about the Socket.IO server. */
 export interface SocketIoServerOptions {

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Duplex } from "node:stream"
 import { Result } from "effect"
-import { versionGate, type Version, versionQueryParameter } from "../../domain/protocol/version.ts"
-import { hasRebindingSafeHost } from "../node/network.ts"
+import { versionGate, type Version, versionQueryParameter } from "../../domain/wire/version.ts"
+import { hasRebindingSafeHost } from "../http/hostAccess.ts"
 
 /** An answer that turns a request away before Socket.IO sees it. */
 export interface Rejection {

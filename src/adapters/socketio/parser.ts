@@ -2,7 +2,7 @@ import { Emitter } from "@socket.io/component-emitter"
 import { Result } from "effect"
 import * as Stock from "socket.io-parser"
 import { type Body, invalidBody, receivedBody } from "../../application/ports/Body.ts"
-import { payloadTooLarge } from "../../domain/refusal.ts"
+import { payloadTooLarge } from "../../domain/model/ProtocolError.ts"
 import { maxEnvelopeBytes } from "./limits.ts"
 
 const utf8 = new TextEncoder()

@@ -2,7 +2,7 @@ import { Socket } from "node:net"
 import { Duration, Effect, Layer } from "effect"
 import { ByteConnector } from "../../application/ports/ByteLink.ts"
 import { Unreachable } from "../../application/ports/Transport.ts"
-import { formatNetworkError } from "../bytes/networkReason.ts"
+import { formatNetworkError } from "../bytes/formatNetworkError.ts"
 import { makeTcpLink, socketOptions, formatAddress } from "./TcpLink.ts"
 
 /** How long a host may take to answer; the system alone would try for minutes. */

@@ -1,8 +1,8 @@
 import type { Socket } from "node:net"
 import { Cause, Deferred, Effect, Exit, Latch, Stream } from "effect"
 import { ByteLinkClosed } from "../../application/ports/ByteLink.ts"
-import { formatNetworkError } from "../bytes/networkReason.ts"
-import { closedLocally, closedByPeer, closeTimeout, type OwnedByteLink } from "../bytes/OwnedLink.ts"
+import { formatNetworkError } from "../bytes/formatNetworkError.ts"
+import { closedLocally, closedByPeer, closeTimeout, type OwnedByteLink } from "../bytes/OwnedByteLink.ts"
 
 /** What every socket of ours is opened with. */
 export const socketOptions = {

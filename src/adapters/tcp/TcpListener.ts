@@ -2,8 +2,8 @@ import { createServer } from "node:net"
 import { Effect, FiberSet, Layer } from "effect"
 import { ByteListener } from "../../application/ports/ByteLink.ts"
 import { ListenError } from "../../application/ports/Transport.ts"
-import { listen } from "../node/network.ts"
-import { serveLink } from "../bytes/OwnedLink.ts"
+import { listen } from "../http/hostAccess.ts"
+import { serveLink } from "../bytes/OwnedByteLink.ts"
 import { makeTcpLink, socketOptions, formatAddress } from "./TcpLink.ts"
 
 /** Takes connections over TCP. */

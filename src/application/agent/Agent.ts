@@ -1,15 +1,15 @@
 import { Context, Duration, Effect, Layer, PubSub, Result, type Scope, Stream, SubscriptionRef } from "effect"
-import type { Notification, ComputerPart } from "../../domain/office/notice.ts"
-import type { ToolResult } from "../../domain/protocol/v0_2/tools.ts"
-import { unknownEvent } from "../../domain/refusal.ts"
+import type { Notification, ComputerPart } from "../../domain/model/Notification.ts"
+import type { ToolResult } from "../../domain/wire/v0_2/tools.ts"
+import { unknownEvent } from "../../domain/model/ProtocolError.ts"
 import { joinOffice, type JoinFailed, type MemberStatus, type OfficeMember } from "../member/OfficeMember.ts"
 import { decodeBody, jsonBody } from "../ports/Body.ts"
 import type { MessageHandler, TransportClient } from "../ports/Transport.ts"
 import { type AgentError, type AgentRequests, makeAgentRequests, type ToolRequest } from "./AgentRequests.ts"
 import { type ComputerView, applyNotice, applyUpdate, type OfficeView, initialView } from "./OfficeView.ts"
-import { makeAgentQueries, type AgentQueries } from "./Reading.ts"
-import { findToolOwner, type AmbiguousTool } from "./ToolOwner.ts"
-import { makeRefresher } from "../Refresher.ts"
+import { makeAgentQueries, type AgentQueries } from "./AgentQueries.ts"
+import { findToolOwner, type AmbiguousTool } from "./findToolOwner.ts"
+import { makeRefresher } from "../shared/Refresher.ts"
 
 /** What an Agent can listen to. */
 export type AgentEvent =

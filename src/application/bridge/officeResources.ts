@@ -1,10 +1,10 @@
 import { Effect, Result } from "effect"
 import { Base64 } from "effect/encoding"
-import { parseOfficeUri, toOfficeUri, parseRenderedWindow } from "../../domain/bridge/resources.ts"
+import { parseOfficeUri, toOfficeUri, parseRenderedWindow } from "../../domain/office/officeUris.ts"
 import type { JsonObject } from "../../domain/json.ts"
-import type { DocumentSummary } from "../../domain/protocol/v0_2/calls.ts"
+import type { DocumentSummary } from "../../domain/wire/v0_2/calls.ts"
 import { Agent } from "../agent/Agent.ts"
-import type { FetchedDocument } from "../agent/Reading.ts"
+import type { FetchedDocument } from "../agent/AgentQueries.ts"
 import type { OfficeView } from "../agent/OfficeView.ts"
 import { McpSessionError } from "../ports/McpSession.ts"
 

@@ -1,15 +1,15 @@
 import { Effect } from "effect"
-import { exposedName } from "../../domain/bridge/names.ts"
-import { makeToolIndex } from "../../domain/bridge/search.ts"
+import { exposedName } from "../../domain/tools/exposedNames.ts"
+import { makeToolIndex } from "../../domain/tools/ToolIndex.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json.ts"
-import type { Tool, ToolResult } from "../../domain/protocol/v0_2/tools.ts"
-import { errorCodes } from "../../domain/refusal.ts"
-import { matchesToolPattern } from "../../domain/tools/approval.ts"
-import { toMcpTool } from "../../domain/tools/listing.ts"
-import { errorCodeOf, toMcpResult } from "../../domain/tools/result.ts"
+import type { Tool, ToolResult } from "../../domain/wire/v0_2/tools.ts"
+import { errorCodes } from "../../domain/model/ProtocolError.ts"
+import { matchesToolPattern } from "../../domain/tools/toolPatterns.ts"
+import { toMcpTool } from "../../domain/tools/mcpConversion.ts"
+import { errorCodeOf, toMcpResult } from "../../domain/tools/errorResults.ts"
 import type { Agent } from "../agent/Agent.ts"
 import type { OfficeView } from "../agent/OfficeView.ts"
-import type { OfficeMcpSessionOptions } from "./OfficeSession.ts"
+import type { OfficeMcpSessionOptions } from "./OfficeMcpSession.ts"
 
 /** A tool of the office under the name that hosts know it by. */
 interface OfficeTool {

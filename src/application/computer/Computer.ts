@@ -1,23 +1,28 @@
 import { Context, Effect, Layer, type Scope, type Stream } from "effect"
-import type { Setup, SetupDiff, Variables } from "../../domain/config/setup.ts"
-import type { ComputerPart } from "../../domain/office/notice.ts"
-import type { ComputerConfig } from "../../domain/protocol/v0_2/config.ts"
-import type { ToolResult } from "../../domain/protocol/v0_2/tools.ts"
+import type { Setup, SetupDiff, Variables } from "../../domain/config/Setup.ts"
+import type { ComputerPart } from "../../domain/model/Notification.ts"
+import type { ComputerConfig } from "../../domain/config/computerConfig.ts"
+import type { ToolResult } from "../../domain/wire/v0_2/tools.ts"
 import type { Catalogue } from "../../domain/tools/catalogue.ts"
 import type { JoinFailed, OfficeMember } from "../member/OfficeMember.ts"
 import { jsonBody } from "../ports/Body.ts"
 import type { McpConnector } from "../ports/McpSession.ts"
 import type { TransportClient } from "../ports/Transport.ts"
 import { ComputerSettings } from "./ComputerSettings.ts"
-import { type DesktopRequest, makeDesktop } from "./Desktop.ts"
-import { makeDocuments } from "./Documents.ts"
-import type { Inputs } from "./Inputs.ts"
-import type { ServerStates } from "./Offer.ts"
-import { makeRequestHandler } from "./Receiver.ts"
-import { type AlreadyJoined, makeOfficeConnection, type JoinOptions, type OfficeStatus } from "./Seat.ts"
-import { redactLogs, makeSecrets } from "./Secrets.ts"
-import { makeServerSupervisor, type UnknownServer } from "./SessionPool.ts"
-import { type LocalCall, makeToolCalls, type ToolCallRecord } from "./ToolCalls.ts"
+import { type DesktopRequest, makeDesktop } from "./content/Desktop.ts"
+import { makeDocuments } from "./content/Documents.ts"
+import type { Inputs } from "./inputs/Inputs.ts"
+import type { ServerStates } from "./servers/ServersSnapshot.ts"
+import { makeRequestHandler } from "./office/RequestHandler.ts"
+import {
+  type AlreadyJoined,
+  makeOfficeConnection,
+  type JoinOptions,
+  type OfficeStatus
+} from "./office/OfficeConnection.ts"
+import { redactLogs, makeSecrets } from "./inputs/Secrets.ts"
+import { makeServerSupervisor, type UnknownServer } from "./servers/ServerSupervisor.ts"
+import { type LocalCall, makeToolCalls, type ToolCallRecord } from "./calls/ToolCalls.ts"
 
 /** Who the Computer is, where, and what it drives. */
 export interface ComputerOptions {

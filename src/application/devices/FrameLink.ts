@@ -6,10 +6,10 @@ import {
   hasPartialFrame,
   dropPartialFrame,
   decodeChunk
-} from "../../domain/devices/decoder.ts"
-import { encodeFrame, encodeJson, type FrameEncodeError } from "../../domain/devices/encode.ts"
-import type { Frame } from "../../domain/devices/frame.ts"
-import { tasks, formatStatus } from "../../domain/devices/session.ts"
+} from "../../domain/devices/framing/decoder.ts"
+import { encodeFrame, encodeJson, type FrameEncodeError } from "../../domain/devices/framing/encoder.ts"
+import type { Frame } from "../../domain/devices/framing/frame.ts"
+import { tasks, formatStatus } from "../../domain/devices/handshake.ts"
 import { encodeUtf8 } from "../../domain/utf8.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import type { ByteLink, ByteLinkClosed } from "../ports/ByteLink.ts"

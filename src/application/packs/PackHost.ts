@@ -13,18 +13,18 @@ import {
   SubscriptionRef
 } from "effect"
 import type { JsonObject } from "../../domain/json.ts"
-import { type PackCandidate, detectPack } from "../../domain/packs/naming.ts"
-import type { PackRoute } from "../../domain/packs/offer.ts"
+import { type PackCandidate, detectPack } from "../../domain/packs/packNames.ts"
+import type { PackRoute } from "../../domain/packs/PackManifest.ts"
 import type { McpProgress, McpSession } from "../ports/McpSession.ts"
-import { type PackFolderEntry, PackFolders } from "../ports/PackFolders.ts"
-import type { PackInstaller } from "../ports/PackInstaller.ts"
-import { type PackCall, PackError, type PackLoader } from "../ports/PackLoader.ts"
-import { makeRefresher } from "../Refresher.ts"
-import type { PackCallLimits, PackBusyError, PackTimeoutError, RunningPack } from "./PackCalls.ts"
+import { type PackFolderEntry, PackFolders } from "../ports/packs/PackFolders.ts"
+import type { PackInstaller } from "../ports/packs/PackInstaller.ts"
+import { type PackCall, PackError, type PackLoader } from "../ports/packs/PackLoader.ts"
+import { makeRefresher } from "../shared/Refresher.ts"
+import type { PackCallLimits, PackBusyError, PackTimeoutError, RunningPack } from "./RunningPack.ts"
 import { makePackSession } from "./packSession.ts"
 import { type PackObserver, supervisePack } from "./PackSupervision.ts"
-import { type PackTable, makePackTable } from "./packTable.ts"
-import { resolvePack } from "./wantedPack.ts"
+import { type PackTable, makePackTable } from "./PackTable.ts"
+import { resolvePack } from "./resolvePack.ts"
 
 /** Where a pack stands. */
 export type PackStatus =

@@ -1,9 +1,9 @@
 import { Clock, Duration, Effect, Exit, Result, Scope } from "effect"
-import type { PackConfig } from "../../domain/packs/config.ts"
-import { restartBackoff, backoffDelay } from "../backOff.ts"
-import { PackInstaller } from "../ports/PackInstaller.ts"
-import { PackError, PackLoader, type PackSource } from "../ports/PackLoader.ts"
-import { type PackCallLimits, makeRunningPack, type RunningPack } from "./PackCalls.ts"
+import type { PackConfig } from "../../domain/packs/packConfig.ts"
+import { restartBackoff, backoffDelay } from "../shared/backoff.ts"
+import { PackInstaller } from "../ports/packs/PackInstaller.ts"
+import { PackError, PackLoader, type PackSource } from "../ports/packs/PackLoader.ts"
+import { type PackCallLimits, makeRunningPack, type RunningPack } from "./RunningPack.ts"
 
 /** A version of a pack that shall run. */
 export interface DesiredPack {

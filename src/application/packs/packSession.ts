@@ -1,10 +1,10 @@
 import { Effect, PubSub, type Scope, Stream, SubscriptionRef } from "effect"
 import type { JsonObject } from "../../domain/json.ts"
 import { isWatched, type McpChange, type McpSession } from "../ports/McpSession.ts"
-import type { PackError } from "../ports/PackLoader.ts"
-import { toolNotFound, toolsOnlySession } from "../toolsOnly.ts"
-import type { PackBusyError, PackTimeoutError } from "./PackCalls.ts"
-import type { HostedTool, PackTable } from "./packTable.ts"
+import type { PackError } from "../ports/packs/PackLoader.ts"
+import { toolNotFound, toolsOnlySession } from "../shared/toolsOnlySession.ts"
+import type { PackBusyError, PackTimeoutError } from "./RunningPack.ts"
+import type { HostedTool, PackTable } from "./PackTable.ts"
 
 const errorResult = (text: string): JsonObject => ({ content: [{ type: "text", text }], isError: true })
 

@@ -1,6 +1,6 @@
 import { Clock, Context, Effect, Stream } from "effect"
-import { allGrants, type Identity } from "../../domain/office/identity.ts"
-import { errorCodes } from "../../domain/refusal.ts"
+import { allGrants, type Identity } from "../../domain/model/Identity.ts"
+import { errorCodes } from "../../domain/model/ProtocolError.ts"
 import { type AdmissionReason, AdmissionRejected, type Handshake } from "./Transport.ts"
 
 /** Finds out who connects. */

@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import { checkJsonBody, isJsonObject } from "../../domain/json.ts"
-import { badRequest, internalError, type ProtocolError } from "../../domain/refusal.ts"
+import { badRequest, internalError, type ProtocolError } from "../../domain/model/ProtocolError.ts"
 import { encodeUtf8 } from "../../domain/utf8.ts"
 
 /**

@@ -1,6 +1,6 @@
 import { Context, Data, type Effect, type Scope, type Stream } from "effect"
 import type { JsonObject } from "../../domain/json.ts"
-import type { Endpoint } from "../../domain/protocol/v0_2/parameters.ts"
+import type { Endpoint } from "../../domain/config/endpointParameters.ts"
 
 /**
  * Something went wrong between us and an MCP peer.

@@ -1,7 +1,7 @@
 import { Context, Data, type Duration, Effect, type Exit, type Scope } from "effect"
 import type { JsonObject } from "../../domain/json.ts"
-import type { Version, VersionMismatch } from "../../domain/protocol/version.ts"
-import type { ProtocolError } from "../../domain/refusal.ts"
+import type { Version, VersionMismatch } from "../../domain/wire/version.ts"
+import type { ProtocolError } from "../../domain/model/ProtocolError.ts"
 import type { Body } from "./Body.ts"
 
 /** The values of an acknowledgement, in order. An empty one acknowledges and says nothing. */

@@ -1,6 +1,6 @@
-import type { ValidationIssue } from "../explain.ts"
+import type { ValidationIssue } from "../validation.ts"
 import { checkJsonBody, isJsonObject, type JsonObject } from "../json.ts"
-import { parameterNames, type ServerType } from "../protocol/v0_2/parameters.ts"
+import { parameterNames, type ServerType } from "./endpointParameters.ts"
 
 /** The ways in which people write down their MCP servers: ours, an editor's `mcp.json`, and that of other hosts. */
 export type Dialect = "A2C" | "VS Code" | "mcpServers"

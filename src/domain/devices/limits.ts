@@ -1,4 +1,4 @@
-import type { Frame } from "./frame.ts"
+import type { Frame } from "./framing/frame.ts"
 
 /** How many bytes of payload a frame may carry. Both ways: nobody may send what we would not take. */
 export interface FrameLimits {

@@ -1,6 +1,6 @@
 import type { Option } from "effect"
-import type { Role } from "../protocol/v0_2/office.ts"
-import type { Identity } from "./identity.ts"
+import type { Role } from "../wire/v0_2/office.ts"
+import type { Identity } from "../model/Identity.ts"
 import type { Membership } from "./membership.ts"
 
 /**

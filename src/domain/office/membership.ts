@@ -1,5 +1,5 @@
 import { Data, HashMap, Option, Result } from "effect"
-import type { Role } from "../protocol/v0_2/office.ts"
+import type { Role } from "../wire/v0_2/office.ts"
 import { retryableMessage } from "./passing.ts"
 
 /** A place in an office: who sits there, under which name. */

@@ -1,7 +1,7 @@
 import { Result } from "effect"
 import { isJsonObject, type JsonObject } from "../json.ts"
 import { endpointHint, endpointError, reservedEndpoints } from "./endpoint.ts"
-import type { PackRoute } from "./offer.ts"
+import type { PackRoute } from "./PackManifest.ts"
 
 /** A way to call a tool over HTTP as a pack declares it: its parameters are not understood yet. */
 export interface DeclaredRoute extends Pick<PackRoute, "endpoint" | "tool" | "useForm"> {

@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject } from "../json.ts"
-import type { ServerConfig } from "../protocol/v0_2/config.ts"
-import type { Tool } from "../protocol/v0_2/tools.ts"
-import { mergeToolMeta, formatToolMeta } from "./meta.ts"
+import type { ServerConfig } from "../config/computerConfig.ts"
+import type { Tool } from "../wire/v0_2/tools.ts"
+import { mergeToolMeta, formatToolMeta } from "./toolMeta.ts"
 
 /** The tools one running MCP server listed, untouched, with its configuration. */
 export interface ServerTools {

@@ -1,17 +1,17 @@
 import { Effect } from "effect"
 import { Command } from "effect/cli"
-import { agentCommand } from "./agent.ts"
-import { computerCommand } from "./computer.ts"
-import { devicesCommand } from "./devices.ts"
-import { withLogging } from "./observing.ts"
-import { serverCommand } from "./server.ts"
-import { toolsCommand } from "./tools.ts"
+import { agentCommand } from "./agent/command.ts"
+import { computerCommand } from "./computer/command.ts"
+import { devicesCommand } from "./devices/command.ts"
+import { withLogging } from "./globalFlags.ts"
+import { serverCommand } from "./server/command.ts"
+import { toolsCommand } from "./tools/command.ts"
 
 const demoCommand = Command.make(
   "demo",
   {},
   Effect.fn(function* () {
-    const { runDemo } = yield* Effect.promise(() => import("../demo/demo.ts"))
+    const { runDemo } = yield* Effect.promise(() => import("../demo/runDemo.ts"))
     yield* runDemo
   })
 ).pipe(Command.withDescription("See it all work: Server, two Computers with real MCP servers, and an Agent"))

@@ -7,7 +7,7 @@ import {
   printParseErrorCode
 } from "jsonc-parser"
 import { Result } from "effect"
-import type { ValidationIssue } from "../../domain/explain.ts"
+import type { ValidationIssue } from "../../domain/validation.ts"
 
 /** A place in a file, both counted from 1. */
 export interface Position {

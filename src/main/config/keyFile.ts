@@ -1,9 +1,9 @@
 import { resolve } from "node:path"
 import { Effect, Equal, type FileSystem, Result, Stream } from "effect"
-import { type ApiKeyEntry, decodeApiKeyEntries } from "../../adapters/auth/keyEntries.ts"
-import { type ConfigDiagnostic, readTextFile, formatDiagnostic } from "./files.ts"
+import { type ApiKeyEntry, decodeApiKeyEntries } from "../../adapters/auth/apiKeyEntries.ts"
+import { type ConfigDiagnostic, readTextFile, formatDiagnostic } from "./configFiles.ts"
 import { parseJsonc } from "./jsonc.ts"
-import { fileChanges, initialCheck, hangupSignals } from "./watching.ts"
+import { fileChanges, initialCheck, hangupSignals } from "./fileChanges.ts"
 
 /** Faults that are said of a file; a file of keys may have thousands of entries, all with the same slip. */
 const maxReportedErrors = 10

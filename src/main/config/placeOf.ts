@@ -1,4 +1,4 @@
-import type { ServerConfig } from "../../domain/protocol/v0_2/config.ts"
+import type { ServerConfig } from "../../domain/config/computerConfig.ts"
 
 /** Where a server is, without what may be secret in it: no arguments, no query, no password. */
 export const formatServerLocation = ({ parameters, type }: ServerConfig): string =>

@@ -1,5 +1,5 @@
-import type { ComputerConfig } from "../../domain/protocol/v0_2/config.ts"
-import { didYouMean } from "../shell/nearest.ts"
+import type { ComputerConfig } from "../../domain/config/computerConfig.ts"
+import { didYouMean } from "../repl/didYouMean.ts"
 
 /** What there is to say about values that were given for inputs nobody has configured: most likely a slip. */
 export const unknownInputWarnings = (

@@ -1,9 +1,9 @@
 import { resolve } from "node:path"
 import { Effect, Equal, FileSystem, Result, Stream } from "effect"
-import type { TlsIdentity, TlsOptions } from "../../adapters/socketio/tls.ts"
-import { CommandFailed } from "../failure.ts"
-import { readTextFile } from "./files.ts"
-import { fileChanges, initialCheck, hangupSignals } from "./watching.ts"
+import type { TlsIdentity, TlsOptions } from "../../adapters/socketio/httpServer.ts"
+import { CommandFailed } from "../cli/CommandFailed.ts"
+import { readTextFile } from "./configFiles.ts"
+import { fileChanges, initialCheck, hangupSignals } from "./fileChanges.ts"
 
 /** Where a certificate and its key are, both as PEM. */
 export interface TlsFiles {

@@ -12,7 +12,7 @@ import {
   SubscribeRequestSchema,
   UnsubscribeRequestSchema
 } from "@modelcontextprotocol/sdk/types.js"
-import { packageVersion } from "../../version.ts"
+import { packageVersion } from "../../domain/packageVersion.ts"
 
 const board = "window://a2c.demo.notes/board?priority=80"
 const statusWindow = "window://a2c.demo.notes/status"

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { makeFileCache } from "../../../src/adapters/dpe/FileCache.ts"
-import { makeDocumentServer } from "../../../src/adapters/dpe/HttpServer.ts"
+import { makeDocumentServer } from "../../../src/adapters/dpe/DocumentServer.ts"
 import type { ResolveDpe } from "../../../src/application/computer/ComputerSettings.ts"
 import { bytesAt, requestOf, temporaryFolder, textRequest } from "./requests.ts"
 

@@ -3,9 +3,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Context, Deferred, Effect, Layer, Metric, type Scope } from "effect"
 import { allowAll, type Authenticator } from "../../../src/application/ports/Authenticator.ts"
 import { AdmissionRejected, type Handshake } from "../../../src/application/ports/Transport.ts"
-import { Server } from "../../../src/application/server/Server.ts"
-import { allGrants } from "../../../src/domain/office/identity.ts"
-import { serverLayer } from "../../../src/main/serverLayer.ts"
+import { Server } from "../../../src/application/server/lifecycle/Server.ts"
+import { allGrants } from "../../../src/domain/model/Identity.ts"
+import { serverLayer } from "../../../src/main/layers/serverLayer.ts"
 import { parsePrometheus } from "../../prometheus.ts"
 
 interface Page {

@@ -4,7 +4,7 @@ import { generateText, isStepCount } from "ai"
 import { MockLanguageModelV4 } from "ai/test"
 import { Effect } from "effect"
 import { makeAiSdkTransport } from "../../../src/adapters/llm/aiSdkTransport.ts"
-import { makeMcpClient } from "../../../src/adapters/llm/mcpClient.ts"
+import { makeMcpClient } from "../../../src/adapters/llm/McpClientLike.ts"
 import { stayOffline } from "./offline.ts"
 import { dot, giveUp, makeTools } from "./tools.ts"
 

@@ -9,7 +9,7 @@ import {
 import { assistantMessage, functionCall, ScriptedModel } from "@openai/agents/testing"
 import { Effect } from "effect"
 import { makeAgentsServer } from "../../../src/adapters/llm/agentsServer.ts"
-import { makeMcpClient } from "../../../src/adapters/llm/mcpClient.ts"
+import { makeMcpClient } from "../../../src/adapters/llm/McpClientLike.ts"
 import type { MemoryTool } from "../../../src/adapters/memory/MemoryMcp.ts"
 import { stayOffline } from "./offline.ts"
 import { dot, giveUp, makeTools } from "./tools.ts"

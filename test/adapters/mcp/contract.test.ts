@@ -3,9 +3,9 @@ import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Layer, Option, Queue, Result, Schema, Scope, Stream } from "effect"
 import { ChildProcess } from "effect/process"
-import * as McpClient from "../../../src/adapters/mcp/McpClient.ts"
-import { openModernSession } from "../../../src/adapters/mcp/ModernSession.ts"
-import { listAllPages } from "../../../src/application/computer/paging.ts"
+import * as McpClient from "../../../src/adapters/mcp/client/McpClient.ts"
+import { openModernSession } from "../../../src/adapters/mcp/client/modern/openModernSession.ts"
+import { listAllPages } from "../../../src/application/shared/mcpPaging.ts"
 import {
   type McpChange,
   McpConnector,
@@ -14,7 +14,7 @@ import {
   type McpSession
 } from "../../../src/application/ports/McpSession.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
-import { decodeEndpoint, StreamableParameters } from "../../../src/domain/protocol/v0_2/parameters.ts"
+import { decodeEndpoint, StreamableParameters } from "../../../src/domain/config/endpointParameters.ts"
 import { listed, openInMemory } from "../../fixtures/contractMemory.ts"
 
 const fixture = fileURLToPath(new URL("../../fixtures/contractServer.ts", import.meta.url))

@@ -1,8 +1,8 @@
 import { connect } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Deferred, Effect, Exit, Fiber, Logger, Queue, Redacted, Scope } from "effect"
-import { packageVersion } from "../../../src/version.ts"
-import { connectHttp } from "../mcp/clients.ts"
+import { packageVersion } from "../../../src/domain/packageVersion.ts"
+import { connectHttp } from "../mcp/publish/clients.ts"
 import { ask, asking, live, post, raw, served } from "./served.ts"
 
 const key = Redacted.make("sesame")

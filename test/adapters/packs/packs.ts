@@ -3,7 +3,11 @@ import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { Effect } from "effect"
 import type { McpProgress } from "../../../src/application/ports/McpSession.ts"
-import { PackLoader, type PackCall, type PackSource } from "../../../src/application/ports/PackLoader.ts"
+import {
+  PackLoader,
+  type PackCall,
+  type PackSource
+} from "../../../src/application/ports/packs/PackLoader.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
 
 /** An empty folder outside of this project, which is gone with the scope. */

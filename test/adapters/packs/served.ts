@@ -6,11 +6,11 @@ import { it } from "@effect/vitest"
 import { Deferred, Effect, Queue, type Scope, Stream } from "effect"
 import { makeMemoryMcpServer } from "../../../src/adapters/memory/MemoryMcp.ts"
 import { type ServeToolsOptions, serveTools } from "../../../src/adapters/packs/http/ToolServer.ts"
-import { PackBusyError, PackTimeoutError } from "../../../src/application/packs/PackCalls.ts"
+import { PackBusyError, PackTimeoutError } from "../../../src/application/packs/RunningPack.ts"
 import { PackHost, type PackView } from "../../../src/application/packs/PackHost.ts"
-import { type PackCall, PackError } from "../../../src/application/ports/PackLoader.ts"
+import { type PackCall, PackError } from "../../../src/application/ports/packs/PackLoader.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
-import type { PackRoute } from "../../../src/domain/packs/offer.ts"
+import type { PackRoute } from "../../../src/domain/packs/PackManifest.ts"
 
 const route = (tool: string, more: Partial<PackRoute> = {}): PackRoute => ({
   endpoint: `/tools/${tool}`,

@@ -1,6 +1,6 @@
 import { Context, Duration, Effect, Layer, Option, Redacted, Result, type Scope } from "effect"
-import * as MemoryRegistry from "../../../src/adapters/memory/MemoryRegistry.ts"
-import * as RedisRegistry from "../../../src/adapters/redis/RedisRegistry.ts"
+import * as MemoryRegistry from "../../../src/adapters/memory/MemoryOfficeRegistry.ts"
+import * as RedisRegistry from "../../../src/adapters/redis/registry/RedisRegistry.ts"
 import { type RegistryChange, OfficeRegistry } from "../../../src/application/ports/OfficeRegistry.ts"
 import type { Capacity, MembershipError } from "../../../src/domain/office/membership.ts"
 

@@ -12,8 +12,8 @@ import {
 import { TestClock } from "effect/testing"
 import { Computer } from "../../../src/application/computer/Computer.ts"
 import { ComputerSettings } from "../../../src/application/computer/ComputerSettings.ts"
-import { Inputs, type InputSources } from "../../../src/application/computer/Inputs.ts"
-import type { ServerState } from "../../../src/application/computer/Offer.ts"
+import { Inputs, type InputSources } from "../../../src/application/computer/inputs/Inputs.ts"
+import type { ServerState } from "../../../src/application/computer/servers/ServersSnapshot.ts"
 import { McpConnector, McpSessionError, type McpSession } from "../../../src/application/ports/McpSession.ts"
 import { jsonBody } from "../../../src/application/ports/Body.ts"
 import {
@@ -22,8 +22,8 @@ import {
   TransportClient,
   Unreachable
 } from "../../../src/application/ports/Transport.ts"
-import { parseComputerConfig } from "../../../src/domain/config/config.ts"
-import type { Setup, Variables } from "../../../src/domain/config/setup.ts"
+import { parseComputerConfig } from "../../../src/domain/config/parseConfig.ts"
+import type { Setup, Variables } from "../../../src/domain/config/Setup.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
 
 /** Something to connect to. */

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Fiber } from "effect"
-import { makeDeviceMessage } from "../../../src/domain/devices/messages.ts"
+import { makeDeviceMessage } from "../../../src/domain/devices/deviceMessages.ts"
 import { agentUnderTest } from "../../conformance/members.ts"
 import { makeComputer, makePlace, testTimeout } from "../../main/computers.ts"
 import { makeGateway, registration, until } from "./world.ts"

@@ -1,18 +1,21 @@
 import { assert } from "@effect/vitest"
 import { Context, Deferred, Effect, Exit, Layer, Queue, Result, Scope, Stream } from "effect"
 import * as AjvValidator from "../../../src/adapters/ajv/AjvValidator.ts"
-import * as MemoryBytes from "../../../src/adapters/memory/MemoryBytes.ts"
-import { DeviceGateway, type DeviceGatewayOptions } from "../../../src/application/devices/DeviceGateway.ts"
+import * as MemoryBytes from "../../../src/adapters/memory/MemoryByteLink.ts"
+import {
+  DeviceGateway,
+  type DeviceGatewayOptions
+} from "../../../src/application/devices/gateway/DeviceGateway.ts"
 import { ByteConnector, type ByteLink } from "../../../src/application/ports/ByteLink.ts"
 import type { McpSessionError } from "../../../src/application/ports/McpSession.ts"
-import { initialDecoderState, decodeChunk } from "../../../src/domain/devices/decoder.ts"
-import { encodeFrame, encodeJson } from "../../../src/domain/devices/encode.ts"
-import type { Frame, FrameType } from "../../../src/domain/devices/frame.ts"
+import { initialDecoderState, decodeChunk } from "../../../src/domain/devices/framing/decoder.ts"
+import { encodeFrame, encodeJson } from "../../../src/domain/devices/framing/encoder.ts"
+import type { Frame, FrameType } from "../../../src/domain/devices/framing/frame.ts"
 import {
   type DeviceMessage,
   makeDeviceMessage,
   decodeDeviceMessage
-} from "../../../src/domain/devices/messages.ts"
+} from "../../../src/domain/devices/deviceMessages.ts"
 import { decodeUtf8Lossy, encodeUtf8 } from "../../../src/domain/utf8.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
 

@@ -1,14 +1,14 @@
 import { Context, Deferred, Effect, Layer, Queue, Result, type Scope, Stream } from "effect"
 import { PackHost, type PackHostOptions } from "../../../src/application/packs/PackHost.ts"
-import { type PackFolderEntry, PackFolders } from "../../../src/application/ports/PackFolders.ts"
-import { PackInstallError, PackInstaller } from "../../../src/application/ports/PackInstaller.ts"
+import { type PackFolderEntry, PackFolders } from "../../../src/application/ports/packs/PackFolders.ts"
+import { PackInstallError, PackInstaller } from "../../../src/application/ports/packs/PackInstaller.ts"
 import {
   type LoadedPack,
   PackError,
   PackLoader,
   type PackSource
-} from "../../../src/application/ports/PackLoader.ts"
-import type { PackManifest } from "../../../src/domain/packs/offer.ts"
+} from "../../../src/application/ports/packs/PackLoader.ts"
+import type { PackManifest } from "../../../src/domain/packs/PackManifest.ts"
 
 /** A pack that a test plays. */
 export interface FakePack {

@@ -4,8 +4,8 @@ import * as MemoryCluster from "../../../src/adapters/memory/MemoryCluster.ts"
 import * as MemoryTransport from "../../../src/adapters/memory/MemoryTransport.ts"
 import { jsonBody } from "../../../src/application/ports/Body.ts"
 import { TransportClient } from "../../../src/application/ports/Transport.ts"
-import { Server } from "../../../src/application/server/Server.ts"
-import { PROTOCOL_VERSION } from "../../../src/domain/protocol/version.ts"
+import { Server } from "../../../src/application/server/lifecycle/Server.ts"
+import { PROTOCOL_VERSION } from "../../../src/domain/wire/version.ts"
 
 /** One Server of a cluster in memory, and the means to connect to it. */
 const startServer = Effect.fnUntraced(function* (cluster: MemoryCluster.MemoryCluster, idPrefix: string) {

@@ -1,14 +1,14 @@
 import { Context, Effect, Layer, Metric, Queue, type Scope } from "effect"
 import * as MemoryCluster from "../../../src/adapters/memory/MemoryCluster.ts"
 import * as Memory from "../../../src/adapters/memory/MemoryTransport.ts"
-import { AuditLog, type AuditEvent } from "../../../src/application/ports/Audit.ts"
+import { AuditLog, type AuditEvent } from "../../../src/application/ports/AuditLog.ts"
 import { allowAll, Authenticator } from "../../../src/application/ports/Authenticator.ts"
 import { TransportClient } from "../../../src/application/ports/Transport.ts"
-import { Readiness } from "../../../src/application/server/Readiness.ts"
-import { Server } from "../../../src/application/server/Server.ts"
-import { ServerSettings } from "../../../src/application/server/ServerSettings.ts"
-import { Observability } from "../../../src/application/server/Sight.ts"
-import { ServerMetrics } from "../../../src/application/server/Tally.ts"
+import { Readiness } from "../../../src/application/server/lifecycle/Readiness.ts"
+import { Server } from "../../../src/application/server/lifecycle/Server.ts"
+import { ServerSettings } from "../../../src/application/server/lifecycle/ServerSettings.ts"
+import { Observability } from "../../../src/application/server/observability/Observability.ts"
+import { ServerMetrics } from "../../../src/application/server/observability/ServerMetrics.ts"
 
 /** A Server in memory that is watched, and what is seen of it. */
 export interface Seen {

@@ -5,10 +5,10 @@ import * as MemoryCluster from "../../../src/adapters/memory/MemoryCluster.ts"
 import * as MemoryTransport from "../../../src/adapters/memory/MemoryTransport.ts"
 import { jsonBody } from "../../../src/application/ports/Body.ts"
 import { type Reply, TransportClient } from "../../../src/application/ports/Transport.ts"
-import { Limits } from "../../../src/application/server/Limits.ts"
-import { Server } from "../../../src/application/server/Server.ts"
-import { ServerSettings } from "../../../src/application/server/ServerSettings.ts"
-import { PROTOCOL_VERSION } from "../../../src/domain/protocol/version.ts"
+import { Limits } from "../../../src/application/server/connections/Limits.ts"
+import { Server } from "../../../src/application/server/lifecycle/Server.ts"
+import { ServerSettings } from "../../../src/application/server/lifecycle/ServerSettings.ts"
+import { PROTOCOL_VERSION } from "../../../src/domain/wire/version.ts"
 
 const settings = { routingTimeout: Duration.hours(1), drainTimeout: Duration.seconds(10) }
 

@@ -1,6 +1,6 @@
 import { Result, Schema } from "effect"
-import { encodeFrame, encodeJson } from "../../../src/domain/devices/encode.ts"
-import type { Frame, FrameType } from "../../../src/domain/devices/frame.ts"
+import { encodeFrame, encodeJson } from "../../../src/domain/devices/framing/encoder.ts"
+import type { Frame, FrameType } from "../../../src/domain/devices/framing/frame.ts"
 import { latin1 } from "./streams.ts"
 
 /** Every type, in the order of their bytes. */

@@ -7,7 +7,7 @@ import {
   maxBufferedBytes,
   dropPartialFrame,
   decodeChunk
-} from "../../../src/domain/devices/decoder.ts"
+} from "../../../src/domain/devices/framing/decoder.ts"
 import { sendable, types, words } from "./frames.ts"
 import { readAtOnce } from "./reference.ts"
 import { characters, cut, full, join, latin1, randomFrom, readPieces, sent } from "./streams.ts"

@@ -5,9 +5,9 @@ import {
   type DecoderState,
   initialDecoderState,
   decodeChunk
-} from "../../../src/domain/devices/decoder.ts"
-import { encodeFrame } from "../../../src/domain/devices/encode.ts"
-import { type Frame, frameTypes } from "../../../src/domain/devices/frame.ts"
+} from "../../../src/domain/devices/framing/decoder.ts"
+import { encodeFrame } from "../../../src/domain/devices/framing/encoder.ts"
+import { type Frame, frameTypes } from "../../../src/domain/devices/framing/frame.ts"
 
 /** One byte for each character. */
 export const latin1 = (text: string): Uint8Array => new Uint8Array(Buffer.from(text, "latin1"))

@@ -1,6 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Option } from "effect"
-import { bufferedBytes, hasPartialFrame, dropPartialFrame } from "../../../src/domain/devices/decoder.ts"
+import {
+  bufferedBytes,
+  hasPartialFrame,
+  dropPartialFrame
+} from "../../../src/domain/devices/framing/decoder.ts"
 import { decodeUtf8, encodeUtf8 } from "../../../src/domain/utf8.ts"
 import { brief, cut, decode, framesOf, join, latin1, randomFrom, readPieces } from "./streams.ts"
 

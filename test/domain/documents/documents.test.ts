@@ -1,8 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
-import { buildDpeUri, parseStrictDpeUri, parseDpeUri } from "../../../src/domain/documents/dpe.ts"
-import { parseDocumentUri, findDocuments, summarizeDocument } from "../../../src/domain/documents/finder.ts"
-import type { DocumentSummary } from "../../../src/domain/protocol/v0_2/calls.ts"
+import { buildDpeUri, parseStrictDpeUri, parseDpeUri } from "../../../src/domain/documents/DpeUri.ts"
+import {
+  parseDocumentUri,
+  findDocuments,
+  summarizeDocument
+} from "../../../src/domain/documents/findDocuments.ts"
+import type { DocumentSummary } from "../../../src/domain/wire/v0_2/calls.ts"
 
 const parse = (uri: string) => Result.getOrThrow(parseDpeUri(uri))
 

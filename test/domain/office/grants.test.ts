@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Option, Schema } from "effect"
 import { matchesPattern, checkConnectRights, checkJoinRights } from "../../../src/domain/office/grants.ts"
-import type { Grants, Identity } from "../../../src/domain/office/identity.ts"
+import type { Grants, Identity } from "../../../src/domain/model/Identity.ts"
 
 /** The same question, answered by trying every way to read the pattern. */
 const reference = (pattern: string, text: string): boolean => {

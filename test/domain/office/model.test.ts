@@ -12,7 +12,7 @@ import {
   MembershipError,
   type Membership
 } from "../../../src/domain/office/membership.ts"
-import { sortedMembers } from "../../../src/domain/office/view.ts"
+import { sortedMembers } from "../../../src/domain/office/OfficeReplica.ts"
 import { commandsOf, histories, type History, inWords, names, officeIds } from "./histories.ts"
 import { answerTo, listing, type Notice, type People, sitting } from "./referenceModel.ts"
 

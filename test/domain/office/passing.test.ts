@@ -7,7 +7,7 @@ import {
   tooManyOffices
 } from "../../../src/domain/office/membership.ts"
 import { isRetryableMessage, retryableMessage } from "../../../src/domain/office/passing.ts"
-import { badRequest, forbidden, shuttingDown } from "../../../src/domain/refusal.ts"
+import { badRequest, forbidden, shuttingDown } from "../../../src/domain/model/ProtocolError.ts"
 
 describe("a refusal", () => {
   it.prop("that passes is known by its text", [Schema.String], ([message]) => {

@@ -1,6 +1,6 @@
 import { Context, Effect, Layer, type Scope } from "effect"
-import { Server } from "../../../src/application/server/Server.ts"
-import { serverLayer } from "../../../src/main/serverLayer.ts"
+import { Server } from "../../../src/application/server/lifecycle/Server.ts"
+import { serverLayer } from "../../../src/main/layers/serverLayer.ts"
 import type { Testimony } from "../../attacks/children/orders.ts"
 import { startChild } from "../../attacks/Site.ts"
 import { parsePrometheus } from "../../prometheus.ts"

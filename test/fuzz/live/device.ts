@@ -1,8 +1,8 @@
-import { encodeJson } from "../../../src/domain/devices/encode.ts"
-import { initialDecoderState, decodeChunk } from "../../../src/domain/devices/decoder.ts"
-import type { Frame } from "../../../src/domain/devices/frame.ts"
+import { encodeJson } from "../../../src/domain/devices/framing/encoder.ts"
+import { initialDecoderState, decodeChunk } from "../../../src/domain/devices/framing/decoder.ts"
+import type { Frame } from "../../../src/domain/devices/framing/frame.ts"
 import { Result } from "effect"
-import { makeDeviceMessage, decodeDeviceMessage } from "../../../src/domain/devices/messages.ts"
+import { makeDeviceMessage, decodeDeviceMessage } from "../../../src/domain/devices/deviceMessages.ts"
 import { frame } from "../surfaces/deviceCorpus.ts"
 import { openTcp, type RawTcp } from "./rawTcp.ts"
 

@@ -1,5 +1,5 @@
 import { isJsonObject } from "../../../src/domain/json.ts"
-import type { Child } from "../../adapters/mcp/childrenInMemory.ts"
+import type { Child } from "../../adapters/mcp/client/stdio/childrenInMemory.ts"
 import { type HostilePeer, honestMessage, inPieces, listChanged, makePlays, makeTurns } from "./mcpPeer.ts"
 
 const newline = "\n"

@@ -1,8 +1,8 @@
-import { encodeJson } from "../../../src/domain/devices/encode.ts"
-import type { FrameType } from "../../../src/domain/devices/frame.ts"
-import { makeDeviceMessage } from "../../../src/domain/devices/messages.ts"
+import { encodeJson } from "../../../src/domain/devices/framing/encoder.ts"
+import type { FrameType } from "../../../src/domain/devices/framing/frame.ts"
+import { makeDeviceMessage } from "../../../src/domain/devices/deviceMessages.ts"
 import { encodeUtf8 } from "../../../src/domain/utf8.ts"
-import type { DeviceService } from "../../../src/domain/devices/services.ts"
+import type { DeviceService } from "../../../src/domain/devices/serviceDefinitions.ts"
 import { words } from "../../domain/devices/frames.ts"
 import { sent } from "../../domain/devices/streams.ts"
 

@@ -6,16 +6,16 @@ import {
   maxBufferedBytes,
   dropPartialFrame,
   decodeChunk
-} from "../../../src/domain/devices/decoder.ts"
-import { encodeFrame, encodeJson } from "../../../src/domain/devices/encode.ts"
-import type { Frame } from "../../../src/domain/devices/frame.ts"
+} from "../../../src/domain/devices/framing/decoder.ts"
+import { encodeFrame, encodeJson } from "../../../src/domain/devices/framing/encoder.ts"
+import type { Frame } from "../../../src/domain/devices/framing/frame.ts"
 import {
   type DeviceMessage,
   makeDeviceMessage,
   decodeDeviceMessage
-} from "../../../src/domain/devices/messages.ts"
-import { toolResultToOutcome, outcomeToToolResult } from "../../../src/domain/devices/results.ts"
-import { decodeServices } from "../../../src/domain/devices/services.ts"
+} from "../../../src/domain/devices/deviceMessages.ts"
+import { toolResultToOutcome, outcomeToToolResult } from "../../../src/domain/devices/serviceOutcome.ts"
+import { decodeServices } from "../../../src/domain/devices/serviceDefinitions.ts"
 import { isJsonObject } from "../../../src/domain/json.ts"
 import { cut, framesOf, full, readPieces } from "../../domain/devices/streams.ts"
 import { oneIn, type Random } from "../random.ts"

@@ -2,16 +2,16 @@ import { isDeepStrictEqual } from "node:util"
 import { Effect, Result } from "effect"
 import { receivedBody } from "../../../src/application/ports/Body.ts"
 import { canonicalJson } from "../../../src/domain/canonicalJson.ts"
-import type { Codec } from "../../../src/domain/explain.ts"
+import type { Codec } from "../../../src/domain/validation.ts"
 import { checkJsonBody, isJsonObject, formatSpacedJson } from "../../../src/domain/json.ts"
-import { line } from "../../../src/domain/protocol/v0_2/line.ts"
-import { parseToolResult } from "../../../src/domain/protocol/v0_2/tools.ts"
+import { line } from "../../../src/domain/wire/v0_2/line.ts"
+import { parseToolResult } from "../../../src/domain/wire/v0_2/tools.ts"
 import {
   mergeToolMeta,
   parseAnnotations,
   parseToolMeta,
   formatToolMeta
-} from "../../../src/domain/tools/meta.ts"
+} from "../../../src/domain/tools/toolMeta.ts"
 import { addTransformedEvent, toVrlEvent, removeTransformedEvent } from "../../../src/domain/tools/vrl.ts"
 import { plainServer } from "../../domain/config/plainServer.ts"
 import { valueIn } from "./textIn.ts"

@@ -1,7 +1,15 @@
 import { Duration, Effect, Exit } from "effect"
-import { NodeMessenger } from "../../../src/adapters/redis/Exchange.ts"
-import { firstFragment, MessageWriter, frameKinds, lastFragment } from "../../../src/adapters/redis/frames.ts"
-import { writeRequestFields, writeNotificationFields } from "../../../src/adapters/redis/wire.ts"
+import { NodeMessenger } from "../../../src/adapters/redis/nodelink/NodeMessenger.ts"
+import {
+  firstFragment,
+  MessageWriter,
+  frameKinds,
+  lastFragment
+} from "../../../src/adapters/redis/nodelink/messageFormat.ts"
+import {
+  writeRequestFields,
+  writeNotificationFields
+} from "../../../src/adapters/redis/nodelink/frameContents.ts"
 import { jsonBody } from "../../../src/application/ports/Body.ts"
 import type { NodeMessageHandler } from "../../../src/application/ports/NodeLink.ts"
 import { LinkClosed } from "../../../src/application/ports/Transport.ts"

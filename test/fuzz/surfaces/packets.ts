@@ -2,13 +2,17 @@ import { isUtf8 } from "node:buffer"
 import { isDeepStrictEqual } from "node:util"
 import { Effect, Result } from "effect"
 import { RawBody } from "../../../src/adapters/bytes/RawBody.ts"
-import { scanJsonObject } from "../../../src/adapters/bytes/scan.ts"
+import { scanJsonObject } from "../../../src/adapters/bytes/jsonScanner.ts"
 import {
   makeAckPacket,
   makeEventPacket,
   type OutboundMessage
-} from "../../../src/adapters/socketio/frames.ts"
-import { type InboundPacket, type PacketLimits, parsePacket } from "../../../src/adapters/socketio/packets.ts"
+} from "../../../src/adapters/socketio/relay/OutboundMessage.ts"
+import {
+  type InboundPacket,
+  type PacketLimits,
+  parsePacket
+} from "../../../src/adapters/socketio/relay/parsePacket.ts"
 import type { Body } from "../../../src/application/ports/Body.ts"
 import { checkJsonBody, isJsonObject, type JsonObject } from "../../../src/domain/json.ts"
 import { must, pure, type Surface, type Verdict } from "../Surface.ts"

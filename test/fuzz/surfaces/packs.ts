@@ -1,14 +1,18 @@
 import { Cause, Effect, Exit, Option, Result } from "effect"
-import { makeCompiler } from "../../../src/adapters/ajv/compiler.ts"
-import { startPack } from "../../../src/adapters/packs/runtime.ts"
-import { makePackTable } from "../../../src/application/packs/packTable.ts"
+import { makeCompiler } from "../../../src/adapters/ajv/schemaCompiler.ts"
+import { startPack } from "../../../src/adapters/packs/execution/PackRuntime.ts"
+import { makePackTable } from "../../../src/application/packs/PackTable.ts"
 import type { PackView } from "../../../src/application/packs/PackHost.ts"
-import { PackError, type LoadedPack, type PackSource } from "../../../src/application/ports/PackLoader.ts"
+import {
+  PackError,
+  type LoadedPack,
+  type PackSource
+} from "../../../src/application/ports/packs/PackLoader.ts"
 import { isJsonObject, type JsonObject } from "../../../src/domain/json.ts"
-import { decodePackConfig } from "../../../src/domain/packs/config.ts"
-import { parseEmbeddedFile } from "../../../src/domain/packs/embedded.ts"
-import { makeOpenApiDocument } from "../../../src/domain/packs/openapi.ts"
-import { fillDefaults, coerceForm } from "../../../src/domain/packs/params.ts"
+import { decodePackConfig } from "../../../src/domain/packs/packConfig.ts"
+import { parseEmbeddedFile } from "../../../src/domain/packs/params/embeddedFile.ts"
+import { makeOpenApiDocument } from "../../../src/domain/packs/openapi/openApiDocument.ts"
+import { fillDefaults, coerceForm } from "../../../src/domain/packs/params/coerceParams.ts"
 import { revive, strangeWords } from "./strange.ts"
 import { valueIn } from "./textIn.ts"
 import { must, pure, type Surface, type Verdict } from "../Surface.ts"

@@ -1,5 +1,5 @@
 import { Effect, Result } from "effect"
-import { parseSimpleKeys } from "../../../src/adapters/auth/keyEntries.ts"
+import { parseSimpleKeys } from "../../../src/adapters/auth/apiKeyEntries.ts"
 import {
   parsePlaceholder,
   findPlaceholders,
@@ -12,12 +12,12 @@ import {
   parseStatus,
   formatCredentials,
   formatStatus
-} from "../../../src/domain/devices/session.ts"
-import { parseEmbeddedFile } from "../../../src/domain/packs/embedded.ts"
-import { detectPack, parsePackName } from "../../../src/domain/packs/naming.ts"
-import { parsePackage, parsePackages } from "../../../src/domain/packs/packages.ts"
-import { resolveRef } from "../../../src/domain/packs/schemas.ts"
-import { formatVersion, versionGate, parseVersion } from "../../../src/domain/protocol/version.ts"
+} from "../../../src/domain/devices/handshake.ts"
+import { parseEmbeddedFile } from "../../../src/domain/packs/params/embeddedFile.ts"
+import { detectPack, parsePackName } from "../../../src/domain/packs/packNames.ts"
+import { parsePackage, parsePackages } from "../../../src/domain/packs/npmPackages.ts"
+import { resolveRef } from "../../../src/domain/packs/params/jsonSchema.ts"
+import { formatVersion, versionGate, parseVersion } from "../../../src/domain/wire/version.ts"
 import { formatTraceparent, parseTraceparent } from "../../../src/domain/traceparent.ts"
 import { textIn } from "./textIn.ts"
 import { must, pure, type Surface, type Verdict } from "../Surface.ts"

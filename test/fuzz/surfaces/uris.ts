@@ -1,14 +1,14 @@
 import { isDeepStrictEqual } from "node:util"
 import { Effect, Result } from "effect"
-import { exposedName, hostLabel } from "../../../src/domain/bridge/names.ts"
-import { parseOfficeUri, toOfficeUri } from "../../../src/domain/bridge/resources.ts"
+import { exposedName, hostLabel } from "../../../src/domain/tools/exposedNames.ts"
+import { parseOfficeUri, toOfficeUri } from "../../../src/domain/office/officeUris.ts"
 import {
   buildWindowUri,
   isWindowUri,
   hasWindowScheme,
   parseWindowUri
-} from "../../../src/domain/desktop/window.ts"
-import { buildDpeUri, parseStrictDpeUri, parseDpeUri } from "../../../src/domain/documents/dpe.ts"
+} from "../../../src/domain/desktop/WindowUri.ts"
+import { buildDpeUri, parseStrictDpeUri, parseDpeUri } from "../../../src/domain/documents/DpeUri.ts"
 import { queryParameter, parseUri } from "../../../src/domain/uri.ts"
 import { textIn } from "./textIn.ts"
 import { must, pure, type Surface, type Verdict } from "../Surface.ts"

@@ -7,12 +7,12 @@ import {
   crossOriginOf,
   checkAccess,
   type AccessDenied
-} from "../../mcp/publish/doors.ts"
-import { jsonRpcErrorResponse } from "../../mcp/publish/exchange.ts"
-import { PublishError } from "../../mcp/publish/Http.ts"
-import { makeMcpHttpHandler } from "../../mcp/publish/McpHandler.ts"
-import { isLoopbackAddress, listen } from "../../node/network.ts"
-import { responseClosed, sendReply, socketTimeoutMillis } from "./connection.ts"
+} from "../../http/AccessPolicy.ts"
+import { jsonRpcErrorResponse } from "../../mcp/publish/http/webHandler.ts"
+import { PublishError } from "../../mcp/publish/http/publishHttp.ts"
+import { makeMcpHttpHandler } from "../../mcp/publish/http/McpHttpHandler.ts"
+import { isLoopbackAddress, listen } from "../../http/hostAccess.ts"
+import { responseClosed, sendReply, socketTimeoutMillis } from "./sendReply.ts"
 import { makePages } from "./pages.ts"
 import { internalErrorReply, errorReply, type Reply } from "./reply.ts"
 import { type UploadLimits, makeToolCallHandler } from "./toolCalls.ts"

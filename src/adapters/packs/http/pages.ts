@@ -1,8 +1,8 @@
 import { Effect, SynchronizedRef } from "effect"
 import type { HostedRoute, PackHost, PackView } from "../../../application/packs/PackHost.ts"
 import type { JsonObject } from "../../../domain/json.ts"
-import { makeOpenApiDocument } from "../../../domain/packs/openapi.ts"
-import { packageVersion } from "../../../version.ts"
+import { makeOpenApiDocument } from "../../../domain/packs/openapi/openApiDocument.ts"
+import { packageVersion } from "../../../domain/packageVersion.ts"
 import { countTools, makeToolListing } from "./listing.ts"
 import { jsonReply, type Reply } from "./reply.ts"
 

@@ -1,8 +1,8 @@
 import { Data } from "effect"
-import type { PackBusyError, PackTimeoutError } from "../../../application/packs/PackCalls.ts"
-import type { PackError } from "../../../application/ports/PackLoader.ts"
+import type { PackBusyError, PackTimeoutError } from "../../../application/packs/RunningPack.ts"
+import type { PackError } from "../../../application/ports/packs/PackLoader.ts"
 import type { JsonObject } from "../../../domain/json.ts"
-import type { ParamsProblem } from "../../../domain/packs/offer.ts"
+import type { ParamsProblem } from "../../../domain/packs/PackManifest.ts"
 
 /** An answer as it is sent, whole. */
 export interface Reply {

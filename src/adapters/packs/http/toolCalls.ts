@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { Effect, type Scope } from "effect"
 import type { HostedRoute, PackHost } from "../../../application/packs/PackHost.ts"
-import type { PackCall } from "../../../application/ports/PackLoader.ts"
-import type { PackRoute } from "../../../domain/packs/offer.ts"
-import { parseContentType, type PendingRequest, makePendingRequest, readJson } from "./body.ts"
-import { socketTimeoutMillis } from "./connection.ts"
-import { readMultipart, readUrlEncoded } from "./form.ts"
+import type { PackCall } from "../../../application/ports/packs/PackLoader.ts"
+import type { PackRoute } from "../../../domain/packs/PackManifest.ts"
+import { parseContentType, type PendingRequest, makePendingRequest, readJson } from "./requestBody.ts"
+import { socketTimeoutMillis } from "./sendReply.ts"
+import { readMultipart, readUrlEncoded } from "./formBody.ts"
 import {
   busyReply,
   callErrorReply,

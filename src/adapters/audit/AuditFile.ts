@@ -1,0 +1,223 @@
+import { createHash } from "node:crypto"
+import { type FileHandle, open, rename } from "node:fs/promises"
+import { Clock, Data, Duration, Effect, Latch, Layer, Result } from "effect"
+import { AuditLog, type AuditEvent } from "../../application/ports/AuditLog.ts"
+import { canonicalJson } from "../../domain/canonicalJson.ts"
+import { isJsonObject } from "../../domain/json.ts"
+import { type AuditRotation, defaultAuditRotation } from "./auditRotation.ts"
+
+/** The file of the audit cannot be opened. */
+export class AuditFileError extends Data.TaggedError("AuditFailed")<{ readonly message: string }> {}
+
+/** Where the audit is written. Full files are renamed to `FILE.1`, `FILE.2` and so on, the youngest first. */
+export interface AuditFileOptions extends Partial<AuditRotation> {
+  readonly file: string
+  /** Facts that may wait to be written, for tests; more are lost. */
+  readonly maxQueued?: number
+}
+
+/** Facts that may wait: some seconds of a busy Server. */
+const defaultMaxQueued = 20_000
+
+/** Bytes of requests that may wait for their digests: they are kept alive as long. */
+const maxQueuedBytes = 64 * 1024 * 1024
+
+/** What one write takes: so much at a time that others come to run between. */
+const batch = { events: 500, bytes: 4 * 1024 * 1024 }
+
+/** How long facts are gathered before they are written. */
+const flushDelay = "50 millis"
+
+/** How long to wait before a disk that has failed is tried again. */
+const retryDelay = "1 second"
+
+/** How often it is said on the log that facts are lost; the file says it every time. */
+const warningInterval = Duration.toMillis("10 seconds")
+
+const errorMessage = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+/** The digest of the arguments of a request, where it has any: equal arguments have equal digests. */
+const digestOf = ({ request }: AuditEvent): string | undefined => {
+  const value = request === undefined ? undefined : Result.getOrElse(request.value(), () => undefined)
+  return isJsonObject(value) && value["params"] !== undefined
+    ? createHash("sha256").update(canonicalJson(value["params"])).digest("hex")
+    : undefined
+}
+
+const formatLine = (event: AuditEvent): string => {
+  const { fields, time } = event
+  return `${JSON.stringify({ time: new Date(time).toISOString(), ...fields, args_sha256: digestOf(event) })}\n`
+}
+
+/** What a fact holds on to while it waits. */
+const queuedBytesOf = ({ request }: AuditEvent): number => request?.byteLength() ?? 0
+
+const newline = "\n".charCodeAt(0)
+
+/** Opens the file for its owner alone, and says how much it holds and whether its last line is whole. */
+const openFile = async (file: string) => {
+  const handle = await open(file, "a+", 0o600)
+  try {
+    await handle.chmod(0o600)
+    const { size } = await handle.stat()
+    const last = Buffer.alloc(1)
+    if (size > 0) await handle.read(last, 0, 1, size - 1)
+    return { handle, size, torn: size > 0 && last[0] !== newline }
+  } catch (error) {
+    await handle.close()
+    throw error
+  }
+}
+
+const isNotFound = (error: unknown): boolean =>
+  error instanceof Error && "code" in error && error.code === "ENOENT"
+
+const renameIfExists = async (from: string, to: string): Promise<void> => {
+  try {
+    await rename(from, to)
+  } catch (error) {
+    if (!isNotFound(error)) throw error
+  }
+}
+
+/** A file that is begun anew when it is full. Its methods are never called while another one runs. */
+const rotatingFile = async (file: string, { keep, maxBytes }: AuditRotation) => {
+  let current: { handle: FileHandle; size: number; torn: boolean } | undefined = await openFile(file)
+  const close = async () => {
+    const closing = current
+    current = undefined
+    await closing?.handle.close()
+  }
+  const rotate = async (): Promise<string | undefined> => {
+    await close()
+    try {
+      for (let at = keep - 1; at >= 1; at--) await renameIfExists(`${file}.${at}`, `${file}.${at + 1}`)
+      await renameIfExists(file, `${file}.1`)
+      return undefined
+    } catch (error) {
+      return `it is full and cannot be renamed: ${errorMessage(error)}`
+    }
+  }
+  /** Writes whole lines; gives what is wrong although they were written. */
+  const append = async (text: string): Promise<string | undefined> => {
+    const full =
+      current !== undefined && current.size > 0 && current.size + Buffer.byteLength(text) > maxBytes
+    const problem = full ? await rotate() : undefined
+    current ??= await openFile(file)
+    const target = current
+    const line = target.torn ? `\n${text}` : text
+    // Until it is certain that all of it was written, the end of the file may be half a line.
+    target.torn = true
+    await target.handle.appendFile(line)
+    target.torn = false
+    target.size += Buffer.byteLength(line)
+    return problem
+  }
+  return { append, close }
+}
+
+const make = Effect.fnUntraced(function* ({
+  file,
+  maxQueued = defaultMaxQueued,
+  ...rotation
+}: AuditFileOptions) {
+  const target = yield* Effect.tryPromise({
+    try: () => rotatingFile(file, { ...defaultAuditRotation, ...rotation }),
+    catch: (error) =>
+      new AuditFileError({ message: `The audit ${file} cannot be written: ${errorMessage(error)}` })
+  })
+  const hasEvents = yield* Latch.make()
+  let queue: Array<AuditEvent> = []
+  let queuedBytes = 0
+  let lost = 0
+  let lostReported = 0
+  let nextWarningAt = 0
+
+  const record = (event: AuditEvent) => {
+    const size = queuedBytesOf(event)
+    if (queue.length >= maxQueued || queuedBytes + size > maxQueuedBytes) {
+      lost += 1
+      return
+    }
+    queuedBytes += size
+    queue.push(event)
+    hasEvents.openUnsafe()
+  }
+
+  const takeBatch = (): ReadonlyArray<AuditEvent> => {
+    let count = 0
+    let bytes = 0
+    for (const event of queue) {
+      if (count === batch.events || bytes > batch.bytes) break
+      count += 1
+      bytes += queuedBytesOf(event)
+    }
+    queuedBytes -= bytes
+    const taken = queue.slice(0, count)
+    queue = queue.slice(count)
+    return taken
+  }
+
+  const warnLoss = Effect.fnUntraced(function* (now: number, reason: string) {
+    if (now < nextWarningAt) return
+    nextWarningAt = now + warningInterval
+    yield* Effect.logWarning(lost > 0 ? "the audit is incomplete" : "the audit has trouble", {
+      file,
+      lost,
+      reason
+    })
+  })
+
+  const writeBatch = Effect.fnUntraced(function* () {
+    const now = yield* Clock.currentTimeMillis
+    const events = takeBatch()
+    const missing = lost - lostReported
+    const gap =
+      missing === 0 ? "" : formatLine({ time: now, fields: { type: "lost", count: missing, total: lost } })
+    const written = yield* Effect.result(
+      Effect.tryPromise({
+        try: () => target.append(gap + events.map(formatLine).join("")),
+        catch: errorMessage
+      })
+    )
+    if (Result.isFailure(written)) {
+      lost += events.length
+      yield* warnLoss(now, written.failure)
+      return false
+    }
+    lostReported += missing
+    const problem = written.success ?? (missing > 0 ? "more comes than can be written" : undefined)
+    if (problem !== undefined) yield* warnLoss(now, problem)
+    return true
+  }, Effect.uninterruptible)
+
+  const writeAll = Effect.fnUntraced(function* () {
+    while (queue.length > 0 || lost > lostReported) {
+      if (!(yield* writeBatch())) return false
+    }
+    return true
+  })
+
+  const flushAndClose = Effect.fnUntraced(function* () {
+    if (!(yield* writeAll())) {
+      lost += queue.length
+      yield* Effect.logError("the audit ends incomplete", { file, lost })
+    }
+    yield* Effect.ignore(Effect.tryPromise(() => target.close()))
+  })
+
+  yield* Effect.addFinalizer(flushAndClose)
+  yield* hasEvents.await.pipe(
+    Effect.andThen(Effect.sleep(flushDelay)),
+    Effect.andThen(hasEvents.close),
+    Effect.andThen(writeAll()),
+    Effect.tap((written) => (written ? Effect.void : Effect.sleep(retryDelay))),
+    Effect.forever,
+    Effect.forkScoped
+  )
+  return AuditLog.of({ record, lostCount: () => lost })
+})
+
+/** An audit in a file that only its owner may read. It is written in batches, and completely when the layer closes. */
+export const layer = (options: AuditFileOptions): Layer.Layer<AuditLog, AuditFileError> =>
+  Layer.effect(AuditLog, make(options))

@@ -1,0 +1,43 @@
+import { Effect, Option, Stream } from "effect"
+import { type Authenticator, admissionRejected } from "../../application/ports/Authenticator.ts"
+import type { AdmissionRejected } from "../../application/ports/Transport.ts"
+import type { Identity } from "../../domain/model/Identity.ts"
+import { extractCredential } from "./extractCredential.ts"
+
+/** One kind of credentials. */
+export interface CredentialScheme extends Pick<Authenticator, "changes"> {
+  /** Does a credential look like one of this kind? */
+  readonly recognizes: (credential: string) => boolean
+  readonly authenticate: (credential: string) => Effect.Effect<Identity, AdmissionRejected>
+  /** As {@link Authenticator.isStillValid}; what another scheme gave is welcome as far as this one knows. */
+  readonly isStillValid: (identity: Identity) => boolean
+}
+
+const missingCredentials = admissionRejected(
+  "missing_credentials",
+  "This Server lets nobody in without credentials: send auth.token, x-api-key or authorization: Bearer"
+)
+
+const unknownCredentials = admissionRejected(
+  "invalid_credentials",
+  "The credentials are of no kind that this Server takes"
+)
+
+/** Takes credentials of several kinds: the first scheme that recognises one decides about it alone. */
+export const makeSchemeAuthenticator = (schemes: ReadonlyArray<CredentialScheme>): Authenticator => ({
+  authenticate: (handshake) =>
+    Effect.flatMap(
+      Effect.fromResult(extractCredential(handshake)),
+      Option.match({
+        onNone: () => Effect.fail(missingCredentials),
+        onSome: (credential) =>
+          schemes.find(({ recognizes }) => recognizes(credential))?.authenticate(credential) ??
+          Effect.fail(unknownCredentials)
+      })
+    ),
+  isStillValid: (identity) => schemes.every(({ isStillValid }) => isStillValid(identity)),
+  changes: Stream.mergeAll(
+    schemes.map(({ changes }) => changes),
+    { concurrency: "unbounded" }
+  )
+})

@@ -1,0 +1,153 @@
+import { createHash, randomBytes } from "node:crypto"
+import { Effect, Result, Schema } from "effect"
+import { type ValidationIssue, toValidationIssues } from "../../domain/validation.ts"
+import { type Grants, Right } from "../../domain/model/Identity.ts"
+
+/** A key that members may show, as it is kept: by its hash alone. */
+export interface ApiKeyEntry {
+  /** Who shows it, for logs. */
+  readonly subject: string
+  /** SHA-256 of the key, in lower-case hexadecimal digits. */
+  readonly hash: string
+  readonly grants: Grants
+  /** Milliseconds of the epoch after which it counts no longer. */
+  readonly expiresAt: number | undefined
+}
+
+/** Random bytes of a new key. Nobody guesses 256 bits, which is why one plain hash protects them and no slow one is needed. */
+const keyBytes = 32
+
+/** Shortest key that an operator may choose, in characters: that many random ones have 128 bits and more. */
+const minKeyLength = 32
+
+/** Longest subject, pattern or list, so that a slip in a file stays a slip. */
+const maxTextLength = 256
+const maxPatterns = 1000
+const maxEntries = 100_000
+
+const Subject = Schema.String.check(
+  Schema.isPattern(/^[^\p{Cc}]+$/u, { message: "Expected a text without control characters" }),
+  Schema.isMaxLength(maxTextLength)
+)
+
+const Patterns = Schema.Array(
+  Schema.String.check(Schema.isNonEmpty(), Schema.isMaxLength(maxTextLength))
+).check(Schema.isMaxLength(maxPatterns))
+
+/** Is there such a day? `Date` takes the 31st of February for one in March. */
+const isCalendarDate = (date: string): boolean => {
+  const time = Date.parse(date)
+  return Number.isFinite(time) && new Date(time).toISOString().startsWith(date)
+}
+
+/** A date, or a moment that says its time zone: the file means the same on every machine. */
+const isTimestamp = (text: string): boolean =>
+  /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/.test(text) &&
+  isCalendarDate(text.slice(0, "2030-01-31".length)) &&
+  Number.isFinite(Date.parse(text))
+
+const Timestamp = Schema.String.check(
+  Schema.makeFilter((text) =>
+    isTimestamp(text) ? undefined : "Expected a moment like 2030-01-31 or 2030-01-31T12:00:00Z"
+  )
+)
+
+const hashPattern = /^sha256:[0-9a-f]{64}$/
+
+const EncodedKeyEntry = Schema.Struct({
+  subject: Subject,
+  hash: Schema.String.check(
+    Schema.isPattern(hashPattern, { message: "Expected 'sha256:' and 64 hexadecimal digits in lower case" })
+  ),
+  rights: Schema.Array(Right).check(Schema.isMaxLength(maxPatterns)),
+  offices: Patterns,
+  names: Patterns,
+  expires: Schema.optionalKey(Timestamp)
+})
+type EncodedKeyEntry = typeof EncodedKeyEntry.Type
+
+// A member that is misspelled would be a right too many: whatever is not known is a fault.
+const decodeFile = Schema.decodeUnknownResult(
+  Schema.Struct({ keys: Schema.Array(EncodedKeyEntry).check(Schema.isMaxLength(maxEntries)) }),
+  { errors: "all", onExcessProperty: "error" }
+)
+
+const entryOf = ({ expires, hash, names, offices, rights, subject }: EncodedKeyEntry): ApiKeyEntry => ({
+  subject,
+  hash: hash.replace("sha256:", ""),
+  grants: { rights, offices, names },
+  expiresAt: expires === undefined ? undefined : Date.parse(expires)
+})
+
+/** Entries whose key stands there before: it would not be known which of them counts. */
+const findDuplicates = (entries: ReadonlyArray<ApiKeyEntry>): ReadonlyArray<ValidationIssue> => {
+  const seen = new Set<string>()
+  return entries.flatMap(({ hash }, index) => {
+    const known = seen.has(hash)
+    seen.add(hash)
+    return known ? [{ path: ["keys", index, "hash"], issue: "this key stands here twice" }] : []
+  })
+}
+
+/** Reads what a file of keys holds: `{"keys": [{subject, hash, rights, offices, names, expires?}]}`. */
+export const decodeApiKeyEntries = (
+  value: unknown
+): Result.Result<ReadonlyArray<ApiKeyEntry>, ReadonlyArray<ValidationIssue>> => {
+  const decoded = decodeFile(value)
+  if (Result.isFailure(decoded)) return Result.fail(toValidationIssues(decoded.failure))
+  const entries = decoded.success.keys.map(entryOf)
+  const repeated = findDuplicates(entries)
+  return repeated.length > 0 ? Result.fail(repeated) : Result.succeed(entries)
+}
+
+/** The hash by which a key is kept. */
+export const hashApiKey = (key: string): string => createHash("sha256").update(key).digest("hex")
+
+/** Members come and go with these; whoever looks after the Server shows a key from a file. */
+const memberGrants: Grants = { rights: ["agent", "computer"], offices: ["*"], names: ["*"] }
+
+const isSubject = Schema.is(Subject)
+
+const parseSimpleKey = (pair: string): Result.Result<ApiKeyEntry, string> => {
+  const at = pair.indexOf("=")
+  const subject = pair.slice(0, Math.max(at, 0)).trim()
+  const key = pair.slice(at + 1).trim()
+  // What stands there may be a key: it is never said.
+  if (at < 0 || !isSubject(subject)) return Result.fail("Expected NAME=KEY, and more of them after commas")
+  if (key.startsWith("sha256:") && !hashPattern.test(key)) {
+    return Result.fail(`The hash of '${subject}' must be 'sha256:' and 64 hexadecimal digits in lower case`)
+  }
+  if (key.length < minKeyLength) {
+    return Result.fail(`The key of '${subject}' has fewer than ${minKeyLength} characters: it can be guessed`)
+  }
+  const hash = key.startsWith("sha256:") ? key.replace("sha256:", "") : hashApiKey(key)
+  return Result.succeed({ subject, hash, grants: memberGrants, expiresAt: undefined })
+}
+
+/**
+ * Reads keys in their simple form, `NAME=KEY,NAME=KEY`: keys of Agents and Computers for every office, in plain or as
+ * `sha256:…`.
+ */
+export const parseSimpleKeys = (text: string): Result.Result<ReadonlyArray<ApiKeyEntry>, string> => {
+  const entries = Result.all(
+    text
+      .split(",")
+      .filter((pair) => pair.trim() !== "")
+      .map(parseSimpleKey)
+  )
+  return Result.flatMap(entries, (all) =>
+    findDuplicates(all).length > 0 ? Result.fail("Two of them are the same key") : Result.succeed(all)
+  )
+}
+
+/** A new key, and what a file of keys holds for it. The key itself is nowhere else. */
+export const generateApiKey = (
+  subject: string,
+  { names, offices, rights }: Grants,
+  expires: string | undefined
+): Effect.Effect<{ readonly key: string; readonly entry: EncodedKeyEntry }> =>
+  Effect.sync(() => {
+    const key = `a2c_${randomBytes(keyBytes).toString("base64url")}`
+    const entry = { subject, hash: `sha256:${hashApiKey(key)}`, rights, offices, names }
+    return { key, entry: expires === undefined ? entry : { ...entry, expires } }
+  })

@@ -1,0 +1,69 @@
+import { constants } from "node:fs"
+import { type FileHandle, open, realpath } from "node:fs/promises"
+import { isAbsolute, relative } from "node:path"
+import { fileURLToPath } from "node:url"
+import { Effect, Layer } from "effect"
+import {
+  type DocumentContent,
+  DocumentReader,
+  DocumentUnreadable
+} from "../../application/ports/DocumentReader.ts"
+import { isHttpUrl, fetchHttpDocument, unsupportedScheme, parseDocumentUri } from "./HttpDocumentReader.ts"
+
+const unreadable = (message: string) => new DocumentUnreadable({ message })
+
+const isInside = (folder: string, path: string): boolean => {
+  const relativePath = relative(folder, path)
+  return relativePath !== "" && !relativePath.startsWith("..") && !isAbsolute(relativePath)
+}
+
+const readContent = async (file: FileHandle, path: string, maxBytes: number): Promise<Uint8Array> => {
+  const found = await file.stat()
+  if (!found.isFile()) throw unreadable(`${path} is no file`)
+  if (found.size > maxBytes) {
+    throw unreadable(`${path} has ${found.size} bytes, more than the ${maxBytes} allowed`)
+  }
+  const bytes = new Uint8Array(found.size)
+  const { bytesRead } = await file.read(bytes, 0, bytes.byteLength, 0)
+  return bytes.subarray(0, bytesRead)
+}
+
+const readFile = async (
+  url: URL,
+  folders: ReadonlyArray<string>,
+  maxBytes: number
+): Promise<DocumentContent> => {
+  const path = await realpath(fileURLToPath(url))
+  const allowed = await Promise.all(folders.map((folder) => realpath(folder)))
+  if (!allowed.some((folder) => isInside(folder, path))) {
+    throw unreadable("The document is a file outside the folders that this Agent may read")
+  }
+  // Whatever else has a name there, a pipe for one, must not hold the reader up.
+  await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
+  return { bytes: await readContent(file, path, maxBytes), mimeType: undefined }
+}
+
+/**
+ * Reads documents over HTTP, and files in these folders and below. Computers name the files: without folders no file of
+ * this machine is read, whoever asks for it.
+ */
+export const layer = (folders: ReadonlyArray<string>): Layer.Layer<DocumentReader> =>
+  Layer.succeed(
+    DocumentReader,
+    DocumentReader.of({
+      read: (uri, maxBytes) =>
+        Effect.flatMap(parseDocumentUri(uri), (url) => {
+          if (isHttpUrl(url)) return fetchHttpDocument(url, maxBytes)
+          if (url.protocol !== "file:") return unsupportedScheme(url)
+          return Effect.tryPromise({
+            try: () => readFile(url, folders, maxBytes),
+            catch: (error) =>
+              error instanceof DocumentUnreadable
+                ? error
+                : unreadable(
+                    `Cannot read the file: ${error instanceof Error ? error.message : String(error)}`
+                  )
+          })
+        })
+    })
+  )

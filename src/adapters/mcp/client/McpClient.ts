@@ -1,0 +1,114 @@
+import { Effect, Exit, Layer, Result, Scope } from "effect"
+import { ChildProcessSpawner } from "effect/process"
+import type { CredentialStore } from "../../../application/ports/CredentialStore.ts"
+import { McpConnector, McpSessionError, type McpSession } from "../../../application/ports/McpSession.ts"
+import type {
+  Endpoint,
+  SseParameters,
+  StdioParameters,
+  StreamableParameters
+} from "../../../domain/config/endpointParameters.ts"
+import {
+  type Authorizer,
+  type AuthorizerOptions,
+  makeAuthorizer,
+  type WrapFetch
+} from "../oauth/Authorizer.ts"
+import { makeSseTransport, makeStreamableHttpTransport } from "./http/httpTransports.ts"
+import { openLegacySession } from "./openLegacySession.ts"
+import { makeStdioTransport } from "./stdio/StdioTransport.ts"
+
+/** What a server answers that knows the handshake, but speaks only revisions of MCP without one (2026-07-28 and on). */
+const unsupportedProtocolVersion = -32022
+
+/** What one may answer that does not even know it: method not found, invalid parameters, or a header is missing. */
+const unknownHandshakeCodes = [-32601, -32602, -32020]
+
+const unavailable = (message: string) => new McpSessionError({ reason: "unavailable", message })
+
+/** Its URL, once it is certain that its headers can be sent: the platform would quote the value of one that cannot. */
+const parseEndpointUrl = Effect.fnUntraced(function* ({
+  headers,
+  url
+}: Pick<StreamableParameters, "headers" | "url">): Effect.fn.Return<URL, McpSessionError> {
+  for (const header of Object.entries(headers ?? {})) {
+    if (Result.isFailure(Result.try(() => new Headers([header])))) {
+      return yield* unavailable(
+        `its header ${JSON.stringify(header[0])} cannot be sent: check name and value`
+      )
+    }
+  }
+  return yield* Effect.try({ try: () => new URL(url), catch: () => unavailable("its url is no URL") })
+})
+
+const openStdio = Effect.fnUntraced(function* (server: string, parameters: StdioParameters) {
+  const { exitReason, transport } = yield* makeStdioTransport(server, parameters)
+  return yield* openLegacySession({ transport, exitReason })
+})
+
+/**
+ * Opens a session of the era the server speaks. The older one is tried first, since nearly all servers speak it; the
+ * client of the younger one is loaded only where it is needed.
+ */
+const openStreamableHttp = Effect.fnUntraced(function* (parameters: StreamableParameters, wrap: WrapFetch) {
+  const url = yield* parseEndpointUrl(parameters)
+  const legacyScope = yield* Scope.fork(yield* Effect.scope)
+  return yield* Effect.flatMap(makeStreamableHttpTransport(url, parameters, wrap), openLegacySession).pipe(
+    Scope.provide(legacyScope),
+    Effect.catchIf(
+      ({ code = 0 }) => code === unsupportedProtocolVersion || unknownHandshakeCodes.includes(code),
+      (legacyFailure) =>
+        Scope.close(legacyScope, Exit.void).pipe(
+          Effect.andThen(Effect.promise(() => import("./modern/openModernSession.ts"))),
+          Effect.flatMap(({ openModernSession }) => openModernSession(url, parameters, wrap)),
+          // Of a server that is of neither era, what it said first is what a person can use.
+          Effect.mapError((failure) =>
+            legacyFailure.code === unsupportedProtocolVersion ? failure : legacyFailure
+          )
+        )
+    )
+  )
+})
+
+const openSse = Effect.fnUntraced(function* (parameters: SseParameters, wrap: WrapFetch) {
+  return yield* openLegacySession(
+    yield* makeSseTransport(yield* parseEndpointUrl(parameters), parameters, wrap)
+  )
+})
+
+const makeConnector = (withAuthorization: Authorizer["withAuthorization"]) =>
+  Effect.gen(function* () {
+    const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
+    const connect = (
+      server: string,
+      endpoint: Endpoint
+    ): Effect.Effect<McpSession, McpSessionError, Scope.Scope> => {
+      switch (endpoint.type) {
+        case "stdio":
+          return Effect.provideService(
+            openStdio(server, endpoint),
+            ChildProcessSpawner.ChildProcessSpawner,
+            spawner
+          )
+        case "streamable":
+          return withAuthorization(server, endpoint, (wrap) => openStreamableHttp(endpoint, wrap))
+        case "sse":
+          return withAuthorization(server, endpoint, (wrap) => openSse(endpoint, wrap))
+      }
+    }
+    return McpConnector.of({ connect })
+  })
+/** Opens sessions with real MCP servers: child processes, Streamable HTTP, and the older HTTP with SSE. */
+export const layer: Layer.Layer<McpConnector, never, ChildProcessSpawner.ChildProcessSpawner> = Layer.effect(
+  McpConnector,
+  makeConnector((_server, _endpoint, open) => open((fetch) => fetch))
+)
+
+/** The same, for servers that ask for authorization, too. */
+export const layerWithOAuth = (
+  options: AuthorizerOptions = {}
+): Layer.Layer<McpConnector, never, ChildProcessSpawner.ChildProcessSpawner | CredentialStore> =>
+  Layer.effect(
+    McpConnector,
+    Effect.flatMap(makeAuthorizer(options), ({ withAuthorization }) => makeConnector(withAuthorization))
+  )

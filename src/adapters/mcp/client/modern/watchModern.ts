@@ -1,0 +1,131 @@
+import { Clock, Deferred, Effect, Exit, Queue, Result, type Scope, Stream } from "effect"
+import {
+  isWatched,
+  type McpChange,
+  McpSessionError,
+  type McpWatchOptions
+} from "../../../../application/ports/McpSession.ts"
+import type { JsonObject } from "../../../../domain/json.ts"
+import type { ModernClient } from "./ModernClient.ts"
+import { type PollableWatch, pollWhen, type PollSource, subscriptionsRejected } from "../resourcePolling.ts"
+import { maxPendingChanges, allChanges, methodNotFound } from "../mcpMessages.ts"
+
+/**
+ * How a subscription that ended is renewed: the pauses double from the first to the longest and begin anew after one
+ * that has lasted; after so many that the server did not even accept, it is taken for gone.
+ */
+const resubscribeBackoff = { initialDelay: 1000, maxDelay: 30_000, stableAfter: 60_000, maxFailures: 5 }
+
+const endedBeforeAccepted = new McpSessionError({
+  reason: "protocol",
+  message: "the MCP server ended the subscription before it began"
+})
+
+const subscriptionsUnsupported = new McpSessionError({
+  reason: "unsupported",
+  message: "the MCP server does not tell when contents change"
+})
+
+/** The names under which changes are asked for. */
+const toSubscriptionFilter = ({ resources, tools, uris }: McpWatchOptions): JsonObject => ({
+  ...(tools && { toolsListChanged: true }),
+  ...(resources && { resourcesListChanged: true }),
+  ...(uris.length > 0 && { resourceSubscriptions: uris })
+})
+
+/** What of this the server will not tell, though it could be looked at. */
+const unservedTargets = ({ resources, uris }: McpWatchOptions, honoured: JsonObject): PollableWatch => {
+  const honouredUris = honoured["resourceSubscriptions"]
+  return {
+    resources: resources && honoured["resourcesListChanged"] !== true,
+    uris: uris.filter((uri) => !Array.isArray(honouredUris) || !honouredUris.includes(uri))
+  }
+}
+
+const hasSubscriptions = ({
+  resourceSubscriptions,
+  resourcesListChanged,
+  toolsListChanged
+}: JsonObject): boolean =>
+  toolsListChanged === true ||
+  resourcesListChanged === true ||
+  (Array.isArray(resourceSubscriptions) && resourceSubscriptions.length > 0)
+
+/** Does it tell less of its listings than it did before? What is subscribed to may have gone with good reason. */
+const hasLostListChanged = (before: JsonObject, now: JsonObject): boolean =>
+  ["toolsListChanged", "resourcesListChanged"].some((kind) => before[kind] === true && now[kind] !== true)
+
+/** What a watch stands on. */
+export interface ModernWatchOptions {
+  readonly client: ModernClient
+  readonly source: PollSource
+  /** What the server has said it tells of resources. */
+  readonly advertised: { readonly subscribe: boolean; readonly listChanged: boolean }
+  /** Done when the server does not keep that. */
+  readonly degraded: Deferred.Deferred<string>
+}
+
+/**
+ * Hears of changes as long as the scope. A subscription that ends is renewed, and all counts as changed then, since
+ * nobody heard what happened in between; what the server does not tell though it promised to is polled.
+ */
+export const watchModern = Effect.fnUntraced(function* (
+  wanted: McpWatchOptions,
+  { degraded, client, advertised, source }: ModernWatchOptions
+): Effect.fn.Return<Stream.Stream<McpChange>, McpSessionError, Scope.Scope> {
+  const changes = yield* Queue.sliding<McpChange>(maxPendingChanges)
+  const first = yield* Deferred.make<JsonObject, McpSessionError>()
+  const filter = toSubscriptionFilter(wanted)
+
+  const subscribeLoop = Effect.gen(function* () {
+    let delay = resubscribeBackoff.initialDelay
+    let failures = 0
+    let before: JsonObject | undefined
+    while (failures < resubscribeBackoff.maxFailures) {
+      const began = yield* Clock.currentTimeMillis
+      let accepted = false
+      const end = yield* Effect.result(
+        client.listen(filter, {
+          onAccepted: (honoured) => {
+            accepted = true
+            if (before !== undefined && hasLostListChanged(before, honoured)) {
+              // Another session finds out what is to be polled.
+              return client.markLost("the MCP server tells less of its changes than before")
+            }
+            before ??= honoured
+            if (Deferred.doneUnsafe(first, Exit.succeed(honoured))) return
+            Queue.offerAllUnsafe(changes, allChanges(wanted))
+          },
+          onChange: (change) => void Queue.offerUnsafe(changes, change)
+        })
+      )
+      if (yield* Deferred.fail(first, Result.isFailure(end) ? end.failure : endedBeforeAccepted)) return
+      if (!hasSubscriptions(yield* Deferred.await(first))) return
+      failures = accepted ? 0 : failures + 1
+      if (accepted && (yield* Clock.currentTimeMillis) - began >= resubscribeBackoff.stableAfter)
+        delay = resubscribeBackoff.initialDelay
+      yield* Effect.sleep(delay)
+      delay = Math.min(2 * delay, resubscribeBackoff.maxDelay)
+    }
+    client.markLost("the MCP server does not take up its subscriptions again")
+  })
+
+  const lost = Deferred.await(client.lost)
+  if (Object.keys(filter).length === 0) return Stream.interruptWhen(Stream.never, lost)
+  yield* Effect.forkScoped(Effect.ignore(subscribeLoop))
+  const honoured = yield* Effect.catchIf(
+    Deferred.await(first),
+    ({ code }) => code === methodNotFound,
+    () => Effect.succeed({})
+  )
+  const { resources, uris } = unservedTargets(wanted, honoured)
+  const unserved = { resources: resources && advertised.listChanged, uris }
+  if (unserved.uris.length > 0 && !advertised.subscribe) return yield* subscriptionsUnsupported
+  if (unserved.resources || unserved.uris.length > 0) yield* Deferred.succeed(degraded, subscriptionsRejected)
+  const polled = yield* pollWhen(degraded, source, unserved)
+  return Stream.fromQueue(changes).pipe(
+    Stream.filter((change) => isWatched(wanted, change)),
+    Stream.merge(polled),
+    Stream.interruptWhen(lost)
+  )
+})

@@ -1,0 +1,55 @@
+import { UnauthorizedError } from "@modelcontextprotocol/sdk/client/auth.js"
+import { StreamableHTTPError } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
+import { ErrorCode, McpError } from "@modelcontextprotocol/sdk/types.js"
+import { z } from "zod"
+import { McpSessionError } from "../../../application/ports/McpSession.ts"
+import { syntheticErrorToSessionError, isConnectionReset } from "./http/HttpFetch.ts"
+import { httpStatusToSessionError } from "./mcpMessages.ts"
+
+/** What is said of a session whose peer closed it without a word. */
+export const closedByServer = new McpSessionError({
+  reason: "closed",
+  message: "the MCP server closed the connection"
+})
+
+const fromMcpError = (error: McpError): McpSessionError => {
+  const message = error.message.replace(/^(?:MCP error -?\d+: )+/, "")
+  // The words are the SDK's own; servers use the number for errors of theirs, too.
+  if (error.code === ErrorCode.ConnectionClosed && message === "Connection closed") return closedByServer
+  return (
+    syntheticErrorToSessionError(error, message) ??
+    new McpSessionError({ reason: "protocol", message, code: error.code })
+  )
+}
+
+const httpStatusOf = (error: Error): number | undefined => {
+  if ("code" in error && typeof error.code === "number" && error.code >= 100 && error.code < 600) {
+    return error.code
+  }
+  const status = /\bHTTP (\d{3})\b/.exec(error.message)?.[1]
+  return status === undefined ? undefined : Number(status)
+}
+
+/** The body of an HTTP answer that is no success, as the SDK quotes it. */
+const quotedBodyOf = (error: Error): string =>
+  error instanceof StreamableHTTPError ? error.message.slice(error.message.indexOf("{")) : ""
+
+/** What an error of the v1 SDK means; messages of upstream pages are left out, they may hold anything. */
+export const sdkErrorToSessionError = (error: unknown): McpSessionError => {
+  if (error instanceof McpError) return fromMcpError(error)
+  if (error instanceof UnauthorizedError) {
+    return new McpSessionError({ reason: "unauthorized", message: "the MCP server asks for authorization" })
+  }
+  if (error instanceof z.ZodError) {
+    return new McpSessionError({ reason: "protocol", message: "the answer is no MCP result" })
+  }
+  if (!(error instanceof Error)) return new McpSessionError({ reason: "unavailable", message: String(error) })
+  if (error.message === "Not connected")
+    return new McpSessionError({ reason: "closed", message: "not connected" })
+  if (isConnectionReset(error))
+    return new McpSessionError({ reason: "closed", message: "no answer came: the connection was cut" })
+  const status = httpStatusOf(error)
+  if (status !== undefined) return httpStatusToSessionError(status, quotedBodyOf(error))
+  const cause = error.cause instanceof Error ? `: ${error.cause.message}` : ""
+  return new McpSessionError({ reason: "unavailable", message: `${error.message}${cause}` })
+}

@@ -1,0 +1,202 @@
+import { Result } from "effect"
+import type { StdioParameters } from "../../../../domain/config/endpointParameters.ts"
+
+type ErrorHandler = StdioParameters["encodingErrorHandler"]
+
+/** How lines are read from and written to a process that speaks some encoding. */
+export interface LineCodec {
+  /** Bytes of one code unit: a line ends only at a whole one. */
+  readonly codeUnitBytes: 1 | 2
+  /** The text of a line, or why it cannot be read. Lines are read in their order. */
+  readonly decode: (line: Uint8Array) => Result.Result<string, string>
+  /** The bytes of a line of JSON, for any text. Lines are written in their order. */
+  readonly encode: (json: string) => Uint8Array
+}
+
+/** Python's names, without their punctuation, for encodings that the Encoding Standard calls otherwise. */
+const pythonNames: ReadonlyMap<string, string> = new Map([
+  ["big5hkscs", "big5"],
+  ["cp65001", "utf-8"],
+  ["cp874", "windows-874"],
+  ["cp932", "shift_jis"],
+  ["cp936", "gbk"],
+  ["cp949", "euc-kr"],
+  ["cp950", "big5"],
+  ["eucjp", "euc-jp"],
+  ["euckr", "euc-kr"],
+  ["iso2022jp", "iso-2022-jp"],
+  ["koi8r", "koi8-r"],
+  ["koi8u", "koi8-u"],
+  ["maccyrillic", "x-mac-cyrillic"],
+  ["macroman", "macintosh"],
+  ["mskanji", "shift_jis"],
+  ["tis620", "windows-874"],
+  ["u8", "utf-8"],
+  ["uhc", "euc-kr"],
+  ["utf8sig", "utf-8"],
+  ["utf16be", "utf-16be"],
+  ["utf16le", "utf-16le"]
+])
+
+/** Names of encodings for which the Encoding Standard reads another, larger one. */
+const exactEncodings: ReadonlyMap<string, "ascii" | "latin1" | "utf-16"> = new Map([
+  ["646", "ascii"],
+  ["ascii", "ascii"],
+  ["usascii", "ascii"],
+  ["88591", "latin1"],
+  ["iso88591", "latin1"],
+  ["l1", "latin1"],
+  ["latin", "latin1"],
+  ["latin1", "latin1"],
+  ["u16", "utf-16"],
+  ["utf16", "utf-16"]
+])
+
+const encodingLabelOf = (name: string): string | undefined => {
+  const lower = name.trim().toLowerCase()
+  const bare = lower.replace(/[^a-z0-9]/g, "")
+  const known = exactEncodings.get(bare)
+  if (known !== undefined) return known
+  const names = [pythonNames.get(bare), lower, lower.replaceAll("_", "-"), bare]
+  const found = names.map((label) =>
+    label === undefined ? undefined : Result.getOrUndefined(Result.try(() => new TextDecoder(label).encoding))
+  )
+  return found.find((label) => label !== undefined)
+}
+
+const byteOrderMark = "\u{feff}"
+const replacement = "\u{fffd}"
+
+/** U+FFFD where an encoding has bytes for it and its characters can be told apart from anywhere in a text. */
+const replacementBytes: ReadonlyMap<string, Uint8Array> = new Map([
+  ["utf-8", Uint8Array.of(0xef, 0xbf, 0xbd)],
+  ["utf-16le", Uint8Array.of(0xfd, 0xff)],
+  ["utf-16be", Uint8Array.of(0xff, 0xfd)]
+])
+
+const codeUnitBytesOf = (label: string): LineCodec["codeUnitBytes"] => (label.startsWith("utf-16") ? 2 : 1)
+
+const asBuffer = ({ buffer, byteLength, byteOffset }: Uint8Array) =>
+  Buffer.from(buffer, byteOffset, byteLength)
+
+/** The pieces of a text between the places where `mark` stands, which takes whole units. */
+const splitAtMark = (
+  bytes: Uint8Array,
+  mark: Uint8Array,
+  codeUnitBytes: number
+): ReadonlyArray<Uint8Array> => {
+  const text = asBuffer(bytes)
+  const pieces: Array<Uint8Array> = []
+  let start = 0
+  for (let at = text.indexOf(mark); at >= 0; at = text.indexOf(mark, Math.max(start, at + 1))) {
+    if (at % codeUnitBytes !== 0) continue
+    pieces.push(text.subarray(start, at))
+    start = at + mark.length
+  }
+  return [...pieces, text.subarray(start)]
+}
+
+type Decode = LineCodec["decode"]
+
+/** Reads with the platform's decoder. Bytes that mean nothing are treated as told; all that mean something stay. */
+const makeStandardDecoder = (label: string, handler: ErrorHandler): Decode => {
+  const options = { ignoreBOM: true }
+  const strict = new TextDecoder(label, { ...options, fatal: true })
+  const lenient = new TextDecoder(label, options)
+  const mark = replacementBytes.get(label)
+  const codeUnitBytes = codeUnitBytesOf(label)
+  const decodeIgnoringInvalid = (bytes: Uint8Array) => lenient.decode(bytes).replaceAll(replacement, "")
+  return (bytes) => {
+    const sound = Result.try({ try: () => strict.decode(bytes), catch: () => `it is not valid ${label}` })
+    if (Result.isSuccess(sound) || handler === "strict") return sound
+    if (handler === "replace") return Result.succeed(lenient.decode(bytes))
+    const pieces = mark === undefined ? [bytes] : splitAtMark(bytes, mark, codeUnitBytes)
+    return Result.succeed(pieces.map(decodeIgnoringInvalid).join(replacement))
+  }
+}
+
+const decodeLatin1: Decode = (bytes) => Result.succeed(asBuffer(bytes).toString("latin1"))
+
+const makeAsciiDecoder =
+  (handler: ErrorHandler): Decode =>
+  (bytes) => {
+    const text = asBuffer(bytes).toString("latin1")
+    const sound = text.replace(/[\u{80}-\u{ff}]/gu, handler === "replace" ? replacement : "")
+    return handler === "strict" && sound !== text
+      ? Result.fail("it is not valid ascii")
+      : Result.succeed(sound)
+  }
+
+/** Reads UTF-16 in the order that a mark at the start of a line gave last; little-endian until there is one. */
+const makeBomDecoder = (handler: ErrorHandler): Decode => {
+  const little = makeStandardDecoder("utf-16le", handler)
+  const big = makeStandardDecoder("utf-16be", handler)
+  let decode = little
+  return (bytes) => {
+    if (bytes[0] === 0xff && bytes[1] === 0xfe) decode = little
+    if (bytes[0] === 0xfe && bytes[1] === 0xff) decode = big
+    return decode(bytes)
+  }
+}
+
+const makeDecoder = (label: string, handler: ErrorHandler): Decode => {
+  switch (label) {
+    case "ascii":
+      return makeAsciiDecoder(handler)
+    case "latin1":
+      return decodeLatin1
+    case "utf-16":
+      return makeBomDecoder(handler)
+    default:
+      return makeStandardDecoder(label, handler)
+  }
+}
+
+const escapeUnit = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`
+
+/** JSON in letters that all encodings but UTF-16 write as ASCII does. */
+const escapeNonAscii = (json: string): string => json.replace(/[\u0080-\uffff]/g, escapeUnit)
+
+const makeEncoder = (label: string): LineCodec["encode"] => {
+  switch (label) {
+    case "utf-8":
+      return (json) => Buffer.from(json, "utf8")
+    case "utf-16le":
+      return (json) => Buffer.from(json, "utf16le")
+    case "utf-16be":
+      return (json) => Buffer.from(json, "utf16le").swap16()
+    case "utf-16": {
+      // Without a mark some readers take it for big-endian; a second one would be a letter of the text.
+      let mark = byteOrderMark
+      return (json) => {
+        const bytes = Buffer.from(mark + json, "utf16le")
+        mark = ""
+        return bytes
+      }
+    }
+    default:
+      return (json) => Buffer.from(escapeNonAscii(json), "latin1")
+  }
+}
+
+/**
+ * The codec of an encoding, by any of its names in the Encoding Standard or in Python; fails with what is wrong with
+ * the name. What is written is readable in the encoding, whatever it can express.
+ */
+export const makeLineCodec = (name: string, handler: ErrorHandler): Result.Result<LineCodec, string> => {
+  const label = encodingLabelOf(name)
+  if (label === undefined) {
+    return Result.fail(
+      `unknown encoding "${name}": give a name such as utf-8, utf-16le, windows-1252 or shift_jis`
+    )
+  }
+  const decode = makeDecoder(label, handler)
+  return Result.succeed({
+    codeUnitBytes: codeUnitBytesOf(label),
+    decode: (line) =>
+      Result.map(decode(line), (text) =>
+        text.startsWith(byteOrderMark) ? text.slice(byteOrderMark.length) : text
+      ),
+    encode: makeEncoder(label)
+  })
+}

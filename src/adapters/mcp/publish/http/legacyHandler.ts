@@ -1,0 +1,110 @@
+import { randomUUID } from "node:crypto"
+import { isInitializeRequest, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server"
+import { Clock, Duration, Effect, Schedule, type Scope } from "effect"
+import { type WebHandler, jsonRpcErrorResponse } from "./webHandler.ts"
+import type { PublishedSession } from "../PublishedSession.ts"
+
+/** How much a server holds for its clients. */
+export interface SessionLimits {
+  /** How many clients may have a session at once; a new one takes the place of the one that was idle longest. */
+  readonly maxSessions: number
+  /** How long a session lasts of which nothing is heard and which listens to nothing. */
+  readonly idleTimeout: Duration.Input
+}
+
+interface ClientSession {
+  readonly transport: WebStandardStreamableHTTPServerTransport
+  /** Requests and streams that are open now. */
+  inFlight: number
+  /** When the last of them ended, in milliseconds. */
+  idleSince: number
+}
+
+/** How many looks at idle sessions an idle time has: one may last a quarter longer than it should. */
+const sweepsPerTimeout = 4
+
+/**
+ * Serves the revisions of MCP that have sessions (up to 2025-11-25) over HTTP. Their clients find out that a session is
+ * gone by the answer 404, and open a new one.
+ */
+export const makeLegacyHandler = Effect.fnUntraced(function* (
+  { makeClientServer, fork, run }: PublishedSession,
+  { idleTimeout, maxSessions }: SessionLimits
+): Effect.fn.Return<WebHandler, never, Scope.Scope> {
+  const clock = yield* Clock.Clock
+  const sessions = new Map<string, ClientSession>()
+
+  const close = (id: string, { transport }: ClientSession) => {
+    sessions.delete(id)
+    return Effect.ignore(Effect.tryPromise(() => transport.close()))
+  }
+  const idleSessions = () =>
+    [...sessions]
+      .filter(([, { inFlight }]) => inFlight === 0)
+      .sort(([, a], [, b]) => a.idleSince - b.idleSince)
+
+  const handle = (session: ClientSession, request: Request, body: unknown) => {
+    session.inFlight++
+    request.signal.addEventListener("abort", () => {
+      session.inFlight--
+      session.idleSince = clock.currentTimeMillisUnsafe()
+    })
+    return session.transport.handleRequest(request, body === undefined ? undefined : { parsedBody: body })
+  }
+
+  /** Makes room for one more; false when all sessions are in use. */
+  const ensureCapacity = Effect.gen(function* () {
+    if (sessions.size < maxSessions) return true
+    const [oldest] = idleSessions()
+    if (oldest === undefined) return false
+    yield* close(...oldest)
+    return true
+  })
+  const openSession = Effect.fnUntraced(function* (request: Request, body: unknown) {
+    if (!(yield* ensureCapacity)) {
+      return jsonRpcErrorResponse(503, -32000, "All sessions are in use; try again later", {
+        "Retry-After": "60"
+      })
+    }
+    const transport = new WebStandardStreamableHTTPServerTransport({
+      sessionIdGenerator: randomUUID,
+      onsessioninitialized: (id) => void sessions.set(id, session),
+      onsessionclosed: (id) => void sessions.delete(id)
+    })
+    const session: ClientSession = { transport, inFlight: 0, idleSince: 0 }
+    const server = yield* makeClientServer("legacy")
+    yield* Effect.promise(() => server.connect(transport))
+    const response = yield* Effect.promise(() => handle(session, request, body))
+    if (transport.sessionId === undefined) fork(Effect.ignore(Effect.tryPromise(() => transport.close())))
+    return response
+  })
+
+  const closeIdle = Effect.suspend(() => {
+    const cutoff = clock.currentTimeMillisUnsafe() - Duration.toMillis(idleTimeout)
+    const expired = idleSessions().filter(([, { idleSince }]) => idleSince <= cutoff)
+    return Effect.forEach(expired, ([id, session]) => close(id, session), { discard: true })
+  })
+  yield* Effect.forkScoped(
+    Effect.repeat(closeIdle, Schedule.spaced(Duration.toMillis(idleTimeout) / sweepsPerTimeout))
+  )
+  yield* Effect.addFinalizer(() =>
+    Effect.forEach([...sessions], ([id, session]) => close(id, session), { discard: true })
+  )
+
+  return async (request, body) => {
+    const id = request.headers.get("mcp-session-id")
+    if (id === null) {
+      return isInitializeRequest(body)
+        ? run(openSession(request, body))
+        : jsonRpcErrorResponse(
+            400,
+            -32000,
+            "A session begins with initialize; later requests name it in Mcp-Session-Id"
+          )
+    }
+    const session = sessions.get(id)
+    return session === undefined
+      ? jsonRpcErrorResponse(404, -32001, "Session not found")
+      : handle(session, request, body)
+  }
+})

@@ -1,0 +1,60 @@
+import { Effect, Exit, Scope, Semaphore } from "effect"
+import { isJsonObject } from "../../../domain/json.ts"
+import { JsonRpcError, toJsonRpcError, type ResourceSubscriptions } from "./methodHandler.ts"
+import type { ChangeFeed } from "./ChangeFeed.ts"
+
+/** How many resources one client may follow: more than any shows, and each is watched for it. */
+const maxSubscriptions = 1024
+
+const tooManySubscriptions = new JsonRpcError({
+  code: -32603,
+  message: `no more than ${maxSubscriptions} resources can be followed`
+})
+
+/** The subscriptions of one client of the revisions that have a session; they end with the scope. */
+export const makeResourceSubscriptions = Effect.fnUntraced(function* ({
+  watchResource
+}: Pick<ChangeFeed, "watchResource">) {
+  const parent = yield* Effect.scope
+  const lock = yield* Semaphore.make(1)
+  const scopes = new Map<string, Scope.Closeable>()
+
+  const add = Effect.fnUntraced(function* (uri: string) {
+    if (scopes.has(uri)) return
+    if (scopes.size >= maxSubscriptions) return yield* tooManySubscriptions
+    const scope = yield* Scope.fork(parent)
+    yield* watchResource(uri).pipe(
+      Scope.provide(scope),
+      Effect.onError(() => Scope.close(scope, Exit.void))
+    )
+    scopes.set(uri, scope)
+  })
+  const remove = Effect.fnUntraced(function* (uri: string) {
+    const scope = scopes.get(uri)
+    scopes.delete(uri)
+    if (scope !== undefined) yield* Scope.close(scope, Exit.void)
+  })
+  const subscriptions: ResourceSubscriptions = {
+    add: (uri) => lock.withPermit(add(uri)),
+    remove: (uri) => lock.withPermit(remove(uri))
+  }
+  return { ...subscriptions, has: (uri: string) => scopes.has(uri) }
+})
+
+/** The resources that a request to listen asks for, or undefined when the message is none. */
+export const decodeListenRequest = (message: unknown): ReadonlyArray<string> | undefined => {
+  if (!isJsonObject(message) || message["method"] !== "subscriptions/listen") return undefined
+  const params = isJsonObject(message["params"]) ? message["params"] : {}
+  const wanted = isJsonObject(params["notifications"]) ? params["notifications"] : {}
+  const uris: unknown = wanted["resourceSubscriptions"]
+  return Array.isArray(uris) ? [...new Set(uris)].filter((uri) => typeof uri === "string") : []
+}
+
+/** Follows what a request to listen asks for, until the scope closes. */
+export const watchResources = (
+  { watchResource }: Pick<ChangeFeed, "watchResource">,
+  uris: ReadonlyArray<string>
+): Effect.Effect<void, JsonRpcError, Scope.Scope> =>
+  uris.length > maxSubscriptions
+    ? Effect.fail(tooManySubscriptions)
+    : Effect.mapError(Effect.forEach(uris, watchResource, { discard: true }), toJsonRpcError)

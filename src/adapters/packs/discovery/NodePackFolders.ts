@@ -1,0 +1,111 @@
+import { readdir, readFile, stat } from "node:fs/promises"
+import { join } from "node:path"
+import { Effect, Layer, Predicate, Result } from "effect"
+import { parse } from "yaml"
+import {
+  FolderUnreadable,
+  type PackFolderEntry,
+  PackFolders
+} from "../../../application/ports/packs/PackFolders.ts"
+import { fingerprint, isExcluded } from "./fingerprint.ts"
+import { thrownMessage } from "../execution/thrown.ts"
+import { watchFolders } from "./watchFolders.ts"
+
+/** Names that a configuration may have; the first that is there counts. */
+const configFileNames = ["config.yaml", "config.yml"] as const
+
+/** So much of a configuration is read, in characters: more is no configuration. */
+const maxConfigLength = 256 * 1024
+
+/** So many things in one folder are looked at. */
+const maxEntries = 1000
+
+const isNotFound = (error: unknown): boolean =>
+  Predicate.hasProperty(error, "code") && error.code === "ENOENT"
+
+/** What a configuration says, or in one line why that cannot be read. */
+const parseConfig = (text: string): Result.Result<unknown, string> =>
+  Result.try({
+    // Aliases that refer to each other make much of little.
+    try: (): unknown => parse(text, { maxAliasCount: 100 }),
+    catch: (error) => thrownMessage(error).split("\n", 1)[0] ?? "it is no YAML"
+  })
+
+const readConfig = async (
+  folder: string,
+  files: ReadonlyArray<string>
+): Promise<PackFolderEntry["config"]> => {
+  const name = configFileNames.find((one) => files.includes(one))
+  if (name === undefined) return undefined
+  const text = await readFile(join(folder, name), "utf8")
+  return text.length > maxConfigLength
+    ? Result.fail(`it is longer than ${maxConfigLength} characters`)
+    : parseConfig(text)
+}
+
+/** Does a link lead to a file? It may lead nowhere: editors leave such links beside what they edit. */
+const isLinkToFile = async (path: string): Promise<boolean> => {
+  try {
+    return (await stat(path)).isFile()
+  } catch {
+    return false
+  }
+}
+
+/** Names of the files directly in a folder, of links to files, too. */
+const listFiles = async (folder: string): Promise<ReadonlyArray<string>> => {
+  const names: Array<string> = []
+  for (const entry of await readdir(folder, { withFileTypes: true })) {
+    const isFile = entry.isSymbolicLink() ? await isLinkToFile(join(folder, entry.name)) : entry.isFile()
+    if (isFile) names.push(entry.name)
+  }
+  return names.toSorted()
+}
+
+/** What lies there under this name, or nothing when it is just gone; a closed folder looks empty. */
+const findEntry = async (folder: string, name: string): Promise<PackFolderEntry | undefined> => {
+  const path = join(folder, name)
+  try {
+    const isDirectory = (await stat(path)).isDirectory()
+    // Taken first: what changes while we read has another version next time, and is read again.
+    const version = await fingerprint(path)
+    if (!isDirectory) return { name, path, files: undefined, config: undefined, version }
+    const files = await listFiles(path)
+    return { name, path, files, config: await readConfig(path, files), version }
+  } catch (error) {
+    return isNotFound(error) ? undefined : { name, path, files: [], config: undefined, version: "unreadable" }
+  }
+}
+
+const listNames = async (folder: string): Promise<ReadonlyArray<string>> => {
+  try {
+    return await readdir(folder)
+  } catch (error) {
+    if (isNotFound(error)) return []
+    throw error
+  }
+}
+
+const scan = async (folder: string): Promise<ReadonlyArray<PackFolderEntry>> => {
+  const found: Array<PackFolderEntry> = []
+  const names = (await listNames(folder)).filter((name) => !isExcluded(name)).toSorted()
+  for (const name of names.slice(0, maxEntries)) {
+    const entry = await findEntry(folder, name)
+    if (entry !== undefined) found.push(entry)
+  }
+  return found
+}
+
+/**
+ * Looks into folders of this machine. What is hidden is not looked at, nor is `node_modules`: packs that keep files of
+ * their own beside their code keep them hidden, or else are loaded again with each change.
+ */
+export const layer: Layer.Layer<PackFolders> = Layer.succeed(PackFolders, {
+  scan: (folder) =>
+    Effect.tryPromise({
+      try: () => scan(folder),
+      catch: (error) =>
+        new FolderUnreadable({ message: `the folder ${folder} cannot be read: ${thrownMessage(error)}` })
+    }),
+  watch: watchFolders
+})

@@ -1,0 +1,209 @@
+import { type Cause, Effect, Queue, Result, type Scope, Stream } from "effect"
+import type { McpProgress } from "../../../application/ports/McpSession.ts"
+import {
+  type LoadedPack,
+  type PackCall,
+  PackError,
+  type PackSource
+} from "../../../application/ports/packs/PackLoader.ts"
+import type { ParamsProblem } from "../../../domain/packs/PackManifest.ts"
+import { coerceForm } from "../../../domain/packs/params/coerceParams.ts"
+import type { LogFields, ToolContext, ToolLogger, ToolProgress } from "../author/BaseMcpTool.ts"
+import { writeEmbeddedFiles } from "./writeEmbeddedFiles.ts"
+import { checkFileParams, openToolFiles } from "./toolFiles.ts"
+import { locatePack, bindMethods, type PackMethods } from "../loading/locatePack.ts"
+import type { CompileSchema } from "../loading/ParamsValidator.ts"
+import { toCallToolResult } from "./callToolResult.ts"
+import { type EnterPackCode, runPackCode } from "./runPackCode.ts"
+import { decodeDeclaration, type ToolValidator } from "../loading/PackDeclaration.ts"
+import { toPackError, thrownMessage } from "./thrown.ts"
+
+/** Something that a pack logged. */
+export interface PackLogLine {
+  readonly level: "Debug" | "Info" | "Warn" | "Error"
+  readonly message: string
+  /** Plain data. */
+  readonly fields: LogFields
+}
+
+/** What runs the code of a pack. */
+export interface PackRuntime {
+  readonly enter: EnterPackCode
+  readonly compile: CompileSchema
+  readonly log: (line: PackLogLine) => void
+}
+
+/** So many reports of one call wait to be told; older ones are dropped, since only the last says how far it is. */
+export const maxPendingProgress = 64
+
+/** How long a pack may take to clean up. */
+const disposeTimeout = "5 seconds"
+
+/** How much of a logged message is kept, in characters. */
+const maxMessageLength = 16_384
+
+const unusablePack = (message: string): PackError => new PackError({ reason: "unusable", message })
+
+/** Fields as plain data; what cannot be that is left out. */
+const serializeFields = (fields: unknown): LogFields => {
+  const text = Result.try(() => JSON.stringify(fields ?? {}) ?? "{}")
+  const value: unknown = Result.isSuccess(text) ? JSON.parse(text.success) : {}
+  return typeof value === "object" && value !== null ? { ...value } : {}
+}
+
+const makeToolLogger = (log: PackRuntime["log"]): ToolLogger => {
+  const write = (level: PackLogLine["level"]) => (message: unknown, fields?: LogFields) =>
+    log({ level, message: String(message).slice(0, maxMessageLength), fields: serializeFields(fields) })
+  return { debug: write("Debug"), info: write("Info"), warn: write("Warn"), error: write("Error") }
+}
+
+const isFiniteNumber = (value: unknown): value is number => Number.isFinite(value)
+
+/** A report as MCP takes it, or nothing when it is none. */
+const toMcpProgress = ({ message, progress, total }: ToolProgress): McpProgress | undefined =>
+  isFiniteNumber(progress)
+    ? { progress, ...(isFiniteNumber(total) && { total }), ...(typeof message === "string" && { message }) }
+    : undefined
+
+const invalidParamsError = (problems: ReadonlyArray<ParamsProblem>): PackError => {
+  const messages = problems.map(({ loc, msg }) =>
+    loc.length < 2 ? msg : `${loc.slice(1).join(".")}: ${msg}`
+  )
+  return new PackError({
+    reason: "params",
+    message: messages.join("; ") || "the parameters are wrong",
+    problems
+  })
+}
+
+/** What a tool gets for what was sent. */
+const prepareArguments = Effect.fnUntraced(function* (tool: ToolValidator, { args, files, form }: PackCall) {
+  const misplaced = checkFileParams(tool.files, args, files)
+  if (misplaced.length > 0) return yield* invalidParamsError(misplaced)
+  const opened = yield* Effect.mapError(
+    openToolFiles(tool.files, files),
+    ({ message }) => new PackError({ reason: "failed", message })
+  )
+  const given = form ? coerceForm(tool.schema, args) : args
+  return yield* Effect.mapError(tool.check({ ...given, ...opened }), invalidParamsError)
+})
+
+/** What one call knows of its surroundings, and how to tell it that it is given up. */
+const makeToolContext = (
+  { config }: PackSource,
+  { enter, log }: PackRuntime,
+  progressQueue: Queue.Queue<McpProgress, Cause.Done>
+) => {
+  const controller = new AbortController()
+  const context: ToolContext = {
+    signal: controller.signal,
+    logger: makeToolLogger(log),
+    progress: (progress) => {
+      const report = toMcpProgress(progress)
+      if (report !== undefined) Queue.offerUnsafe(progressQueue, report)
+    },
+    config
+  }
+  return { context, abort: Effect.sync(() => enter(() => controller.abort())) }
+}
+
+/** Calls a pack: what it reports on the way is told in order, all of it before its result. */
+const runTool = Effect.fnUntraced(function* (
+  methods: PackMethods,
+  source: PackSource,
+  runtime: PackRuntime,
+  tool: string,
+  args: unknown,
+  onProgress: (progress: McpProgress) => Effect.Effect<void>
+) {
+  const progressQueue = yield* Queue.sliding<McpProgress, Cause.Done>(maxPendingProgress)
+  const { abort, context } = makeToolContext(source, runtime, progressQueue)
+  const progressPump = Stream.runForEach(Stream.fromQueue(progressQueue), onProgress)
+  const completion = runPackCode(runtime.enter, () => methods.callTool(tool, args, context)).pipe(
+    Effect.onInterrupt(() => abort),
+    Effect.ensuring(Queue.end(progressQueue)),
+    Effect.mapError(({ value }) => toPackError(value))
+  )
+  const [value] = yield* Effect.all([completion, progressPump], { concurrency: 2 })
+  return yield* Effect.mapError(
+    Effect.fromResult(toCallToolResult(value)),
+    (reason) => new PackError({ reason: "failed", message: `the result of ${tool} is not JSON: ${reason}` })
+  )
+})
+
+/** Asks a pack for something when it is loaded. */
+const callPackMethod = (
+  method: string,
+  enter: EnterPackCode,
+  code: () => unknown
+): Effect.Effect<unknown, PackError> =>
+  Effect.mapError(runPackCode(enter, code), ({ value }) =>
+    unusablePack(`${method} failed: ${thrownMessage(value)}`)
+  )
+
+/** Looks at what a pack has given: reading members of a stranger's object may throw. */
+const inspectPack = <A>(read: () => Result.Result<A, string>): Effect.Effect<A, PackError> =>
+  Effect.mapError(
+    Effect.flatMap(
+      Effect.try({ try: read, catch: (error) => `it cannot be read: ${thrownMessage(error)}` }),
+      (found) => Effect.fromResult(found)
+    ),
+    unusablePack
+  )
+
+/** The instance of a pack. Whatever becomes of it, it is disposed of with the scope. */
+const instantiatePack = Effect.fnUntraced(function* (
+  module: object,
+  { className }: PackSource,
+  { enter, log }: PackRuntime
+): Effect.fn.Return<PackMethods, PackError, Scope.Scope> {
+  const located = yield* inspectPack(() => locatePack(module, className))
+  // A constructor gives an instance, even when that has a method `then`.
+  const instance =
+    located._tag === "Instance"
+      ? located.instance
+      : yield* Effect.try({
+          try: () => enter(located.construct),
+          catch: (error) => unusablePack(`the constructor of ${located.name} failed: ${thrownMessage(error)}`)
+        })
+  const methods = yield* inspectPack(() => bindMethods(instance, located.name))
+  const { dispose } = methods
+  if (dispose === undefined) return methods
+  const logWarning = (message: string) => Effect.sync(() => log({ level: "Warn", message, fields: {} }))
+  yield* Effect.addFinalizer(() =>
+    Effect.interruptible(runPackCode(enter, dispose)).pipe(
+      Effect.timeoutOrElse({
+        duration: disposeTimeout,
+        orElse: () => logWarning(`dispose() is not done within ${disposeTimeout}`)
+      }),
+      Effect.catch(({ value }) => logWarning(`dispose() failed: ${thrownMessage(value)}`))
+    )
+  )
+  return methods
+})
+
+/**
+ * Starts a pack from its module. It is disposed of with the scope, which has to outlive its calls. What the pack throws
+ * becomes a failure; only code that never gives the thread back cannot be helped from here.
+ */
+export const startPack = Effect.fnUntraced(function* (
+  module: object,
+  source: PackSource,
+  runtime: PackRuntime
+): Effect.fn.Return<Pick<LoadedPack, "manifest" | "call">, PackError, Scope.Scope> {
+  const { compile, enter } = runtime
+  const methods = yield* instantiatePack(module, source, runtime)
+  const declaredRoutes = yield* callPackMethod("getRouteConfig()", enter, methods.getRouteConfig)
+  const declaredTools = yield* callPackMethod("listTools()", enter, methods.listTools)
+  const { manifest, tools } = yield* decodeDeclaration(source, declaredRoutes, declaredTools, compile)
+
+  const call: LoadedPack["call"] = Effect.fnUntraced(function* (request, onProgress) {
+    const tool = tools.get(request.tool)
+    if (tool === undefined) {
+      return yield* new PackError({ reason: "unknown", message: `there is no tool '${request.tool}'` })
+    }
+    const args = yield* prepareArguments(tool, yield* writeEmbeddedFiles(tool.files, request))
+    return yield* runTool(methods, source, runtime, request.tool, args, onProgress)
+  }, Effect.scoped)
+  return { manifest, call }
+})

@@ -1,0 +1,60 @@
+import { openAsBlob } from "node:fs"
+import { Data, Effect } from "effect"
+import type { UploadedFile } from "../../../application/ports/packs/PackLoader.ts"
+import type { JsonObject } from "../../../domain/json.ts"
+import type { ParamsProblem, PackRoute } from "../../../domain/packs/PackManifest.ts"
+import type { ToolFile } from "../author/ToolFile.ts"
+
+/** A file that came with a call is not there any more, or cannot be read. */
+export class FileUnavailable extends Data.TaggedError("FileGone")<{ readonly message: string }> {}
+
+/** A file on disk as code of a pack gets it. */
+const openToolFile = ({
+  contentType,
+  filename,
+  path
+}: UploadedFile): Effect.Effect<ToolFile, FileUnavailable> =>
+  Effect.tryPromise({
+    try: async () => {
+      const file = new File([await openAsBlob(path)], filename, { type: contentType })
+      return Object.assign(file, { filename, contentType, path, read: () => file.bytes() })
+    },
+    catch: () => new FileUnavailable({ message: `the file ${filename} is not there any more` })
+  })
+
+const fileProblem = (name: string, msg: string): ParamsProblem => ({
+  loc: ["body", name],
+  msg,
+  type: "value_error"
+})
+
+/** What is wrong with the files of a call by their number, or with texts in their place. */
+export const checkFileParams = (
+  fileParams: PackRoute["files"],
+  args: JsonObject,
+  files: { readonly [name: string]: ReadonlyArray<UploadedFile> }
+): ReadonlyArray<ParamsProblem> =>
+  Object.entries(fileParams).flatMap(([name, { multiple }]) => {
+    const count = files[name]?.length ?? 0
+    if (!multiple && count > 1) return [fileProblem(name, `one file is expected, and ${count} came`)]
+    return count === 0 && typeof args[name] === "string"
+      ? [fileProblem(name, "a file is expected, not a text")]
+      : []
+  })
+
+/** The files of a call by their parameters; those that no parameter wants are left out. */
+export const openToolFiles = (
+  fileParams: PackRoute["files"],
+  files: { readonly [name: string]: ReadonlyArray<UploadedFile> }
+): Effect.Effect<{ readonly [name: string]: unknown }, FileUnavailable> =>
+  Effect.map(
+    Effect.forEach(
+      Object.entries(fileParams).filter(([name]) => (files[name]?.length ?? 0) > 0),
+      ([name, { multiple }]) =>
+        Effect.map(
+          Effect.forEach(files[name] ?? [], openToolFile),
+          (opened) => [name, multiple ? opened : opened[0]] as const
+        )
+    ),
+    Object.fromEntries
+  )

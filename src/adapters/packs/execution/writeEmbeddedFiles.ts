@@ -1,0 +1,69 @@
+import { Buffer } from "node:buffer"
+import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { Effect, Result, type Scope } from "effect"
+import { type PackCall, PackError, type UploadedFile } from "../../../application/ports/packs/PackLoader.ts"
+import { type EmbeddedFile, parseEmbeddedFile } from "../../../domain/packs/params/embeddedFile.ts"
+import type { PackRoute, ParamsProblem } from "../../../domain/packs/PackManifest.ts"
+
+const decodeFileData = ({ data, encoding }: EmbeddedFile): Buffer =>
+  encoding === "base64"
+    ? Buffer.from(data, "base64")
+    : Buffer.from(
+        data.replaceAll(/%([0-9A-Fa-f]{2})/g, (_, hex: string) =>
+          String.fromCharCode(Number.parseInt(hex, 16))
+        ),
+        "latin1"
+      )
+
+const temporaryFolder = Effect.acquireRelease(
+  Effect.promise(() => mkdtemp(join(tmpdir(), "a2c-files-"))),
+  (path) => Effect.promise(() => rm(path, { recursive: true, force: true }))
+)
+
+const fileProblem = (name: string, msg: string): ParamsProblem => ({
+  loc: ["body", name],
+  msg,
+  type: "value_error"
+})
+
+/** The values of a parameter that shall be files; nothing where there is none. */
+const valuesOf = (value: unknown, multiple: boolean): ReadonlyArray<unknown> => {
+  if (value === undefined || value === null) return []
+  return multiple && Array.isArray(value) ? value : [value]
+}
+
+/** Puts files that stand in the arguments of a call on disk, where files of forms are, for as long as the scope. */
+export const writeEmbeddedFiles = Effect.fnUntraced(function* (
+  fileParams: PackRoute["files"],
+  call: PackCall
+): Effect.fn.Return<PackCall, PackError, Scope.Scope> {
+  const names = call.form ? [] : Object.keys(fileParams).filter((name) => Object.hasOwn(call.args, name))
+  if (names.length === 0) return call
+  const path = yield* temporaryFolder
+  const args = { ...call.args }
+  const files: { [name: string]: ReadonlyArray<UploadedFile> } = { ...call.files }
+  const problems: Array<ParamsProblem> = []
+  let count = 0
+  for (const name of names) {
+    const written: Array<UploadedFile> = []
+    for (const value of valuesOf(args[name], fileParams[name]?.multiple === true)) {
+      const parsed = parseEmbeddedFile(value)
+      if (Result.isFailure(parsed)) {
+        problems.push(fileProblem(name, parsed.failure))
+        continue
+      }
+      const { contentType, filename } = parsed.success
+      const bytes = decodeFileData(parsed.success)
+      const file = join(path, String(count++))
+      yield* Effect.promise(() => writeFile(file, bytes, { mode: 0o600 }))
+      written.push({ filename, contentType, size: bytes.length, path: file })
+    }
+    delete args[name]
+    if (written.length > 0) files[name] = written
+  }
+  if (problems.length === 0) return { ...call, args, files }
+  const message = problems.map(({ loc, msg }) => `${String(loc[1])}: ${msg}`).join("; ")
+  return yield* new PackError({ reason: "params", message, problems })
+})

@@ -1,0 +1,95 @@
+import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises"
+import { join } from "node:path"
+import { isJsonObject, type JsonObject } from "../../../domain/json.ts"
+import { generatedMarker, isGeneratedManifest } from "./generated.ts"
+import { hashPackages, isExactVersion, parseSpec } from "./specs.ts"
+
+/** Where it is noted what has been installed: among what is installed, and gone with it. */
+const markerPath = (folder: string): string => join(folder, "node_modules", ".a2c-packages.json")
+
+const readText = async (file: string): Promise<string | undefined> => {
+  try {
+    return await readFile(file, "utf8")
+  } catch {
+    return undefined // it is not there, or of no use
+  }
+}
+
+const readJsonObject = async (file: string): Promise<JsonObject> => {
+  try {
+    const value: unknown = JSON.parse((await readText(file)) ?? "{}")
+    return isJsonObject(value) ? value : {}
+  } catch {
+    return {} // cut off, or not ours
+  }
+}
+
+/** Have we installed exactly these? */
+export const isInstalled = async (folder: string, packages: ReadonlyArray<string>): Promise<boolean> =>
+  (await readJsonObject(markerPath(folder)))["packages"] === hashPackages(packages)
+
+/** Are these there, whoever installed them, as far as one can see? A range is taken to be met by what is there. */
+export const arePresent = async (folder: string, packages: ReadonlyArray<string>): Promise<boolean> => {
+  for (const { name, range } of packages.map(parseSpec)) {
+    const { version } = await readJsonObject(join(folder, "node_modules", name, "package.json"))
+    if (version === undefined || (isExactVersion(range) && version !== range)) return false
+  }
+  return true
+}
+
+/** Notes that these have been installed. */
+export const markInstalled = async (folder: string, packages: ReadonlyArray<string>): Promise<void> => {
+  await mkdir(join(folder, "node_modules"), { recursive: true })
+  await writeFile(markerPath(folder), JSON.stringify({ packages: hashPackages(packages), names: packages }))
+}
+
+/** Nothing can be said of what is installed any more: it is about to change. */
+export const clearInstalled = (folder: string): Promise<void> => rm(markerPath(folder), { force: true })
+
+/** Is there JavaScript of the older kind? A folder of modules is better called one, or Node warns of each. */
+const hasCommonJs = async (folder: string): Promise<boolean> => {
+  for (const name of await readdir(folder)) {
+    const text = name.endsWith(".js") ? await readText(join(folder, name)) : undefined
+    if (text !== undefined && !/^\s*(?:import|export)\b/m.test(text)) return true
+  }
+  return false
+}
+
+/** How the packages of a folder are installed. */
+export interface InstallTarget {
+  /** It has a `package.json` of its own, which is left alone. */
+  readonly hasOwnManifest: boolean
+  /** Something has been installed there before. */
+  readonly hasNodeModules: boolean
+}
+
+const exists = async (path: string): Promise<boolean> => {
+  try {
+    await stat(path)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Writes the `package.json` of a pack that has none of its own. */
+export const prepareManifest = async (
+  folder: string,
+  packages: ReadonlyArray<string>
+): Promise<InstallTarget> => {
+  const file = join(folder, "package.json")
+  const hasNodeModules = await exists(join(folder, "node_modules"))
+  const existing = await readText(file)
+  if (existing !== undefined && !isGeneratedManifest(existing))
+    return { hasOwnManifest: true, hasNodeModules }
+  const dependencies = Object.fromEntries(
+    packages
+      .map(parseSpec)
+      .map(({ name, range }) => [name, range === "" ? "*" : range] as const)
+      .toSorted(([one], [other]) => (one < other ? -1 : 1))
+  )
+  const type = (await hasCommonJs(folder)) ? {} : { type: "module" }
+  const content = { private: true, ...generatedMarker, ...type, dependencies }
+  await writeFile(file, `${JSON.stringify(content, undefined, 2)}\n`)
+  return { hasOwnManifest: false, hasNodeModules }
+}

@@ -1,0 +1,126 @@
+import { type Cause, Deferred, Effect, Queue, type Scope, Stream } from "effect"
+import type { McpProgress } from "../../../application/ports/McpSession.ts"
+import {
+  type LoadedPack,
+  type PackCall,
+  PackError,
+  type PackSource
+} from "../../../application/ports/packs/PackLoader.ts"
+import { isJsonObject, type JsonObject } from "../../../domain/json.ts"
+import type { PackManifest, PackRoute } from "../../../domain/packs/PackManifest.ts"
+import { fileParamsOf } from "../../../domain/packs/params/jsonSchema.ts"
+import { makePackLog } from "../loading/packLog.ts"
+import type { ChildMessage } from "./child.ts"
+import { writeEmbeddedFiles } from "../execution/writeEmbeddedFiles.ts"
+import { maxPendingProgress } from "../execution/PackRuntime.ts"
+import { spawnPackProcess } from "./PackProcess.ts"
+
+/** A call that waits for its result. */
+interface PendingCall {
+  readonly result: Deferred.Deferred<JsonObject, PackError>
+  readonly progressQueue: Queue.Queue<McpProgress, Cause.Done>
+}
+
+/** What the process may say about one call. */
+type CallMessage = Extract<ChildMessage, { readonly id: number }>
+
+const dispatchToCall = ({ result, progressQueue }: PendingCall, report: CallMessage): void => {
+  switch (report.type) {
+    case "progress":
+      Queue.offerUnsafe(progressQueue, report.progress)
+      return
+    case "done":
+      Deferred.doneUnsafe(result, Effect.succeed(report.result))
+      return
+    case "failed":
+      Deferred.doneUnsafe(result, Effect.fail(new PackError(report.failure)))
+  }
+}
+
+/**
+ * Loads a pack into a process of its own, which ends with the scope. Code that never gives its thread back ends the
+ * process as soon as one of its calls is given up; too much memory and `process.exit` end it, too, and nothing else.
+ */
+export const loadIsolated = Effect.fnUntraced(function* (
+  source: PackSource
+): Effect.fn.Return<LoadedPack, PackError, Scope.Scope> {
+  const scope = yield* Effect.scope
+  const log = yield* makePackLog(source.name)
+  const ready = yield* Deferred.make<PackManifest, PackError>()
+  const exited = yield* Deferred.make<string>()
+  const pendingCalls = new Map<number, PendingCall>()
+  let lastId = 0
+
+  const crashed = (message: string) => Effect.fail(new PackError({ reason: "crashed", message }))
+  const unusable = (message: string) => Effect.fail(new PackError({ reason: "unusable", message }))
+
+  const failCalls = (reason: string) => {
+    for (const { result } of pendingCalls.values()) Deferred.doneUnsafe(result, crashed(reason))
+  }
+  yield* Effect.addFinalizer(() => Effect.sync(() => failCalls("it was unloaded")))
+
+  const child = yield* spawnPackProcess(source, {
+    onLogLine: log,
+    onMessage: (report) => {
+      switch (report.type) {
+        case "ready":
+          Deferred.doneUnsafe(ready, Effect.succeed(report.manifest))
+          return
+        case "unusable":
+          Deferred.doneUnsafe(ready, unusable(report.message))
+          return
+        case "log":
+          return log(report.line)
+        case "progress":
+        case "done":
+        case "failed": {
+          const waiting = pendingCalls.get(report.id)
+          if (waiting !== undefined) dispatchToCall(waiting, report)
+        }
+      }
+    },
+    onExit: (reason) => {
+      Deferred.doneUnsafe(ready, unusable(reason))
+      Deferred.doneUnsafe(exited, Effect.succeed(reason))
+      failCalls(reason)
+    }
+  })
+
+  /** Tells the process, and waits in the background whether it hears. */
+  const abortCall = (id: number) => Effect.forkIn(child.sendAcknowledged({ type: "abort", id }), scope)
+
+  const runCall = Effect.fnUntraced(function* (
+    request: PackCall,
+    onProgress: (progress: McpProgress) => Effect.Effect<void>
+  ) {
+    if (Deferred.isDoneUnsafe(exited)) return yield* Effect.flatMap(Deferred.await(exited), crashed)
+    const id = ++lastId
+    const result = yield* Deferred.make<JsonObject, PackError>()
+    const progressQueue = yield* Queue.sliding<McpProgress, Cause.Done>(maxPendingProgress)
+    pendingCalls.set(id, { result, progressQueue })
+    const progressPump = Stream.runForEach(Stream.fromQueue(progressQueue), onProgress)
+    const completion = Deferred.await(result).pipe(
+      Effect.onInterrupt(() => abortCall(id)),
+      Effect.ensuring(Queue.end(progressQueue)),
+      Effect.ensuring(Effect.sync(() => pendingCalls.delete(id)))
+    )
+    child.send({ type: "call", id, call: request })
+    const [value] = yield* Effect.all([completion, progressPump], { concurrency: 2 })
+    return value
+  })
+
+  const manifest = yield* Deferred.await(ready)
+  /** The parameters of a tool that are files: by its first route, or by its listing where it has none. */
+  const filesOfTool = (tool: string): PackRoute["files"] => {
+    const route = manifest.routes.find((one) => one.tool === tool)
+    const schema = manifest.tools.find(({ name }) => name === tool)?.["inputSchema"]
+    return route?.files ?? (isJsonObject(schema) ? fileParamsOf(schema) : {})
+  }
+  // Put on disk here, since a process that is killed takes none of its files along.
+  const call: LoadedPack["call"] = (request, onProgress) =>
+    writeEmbeddedFiles(filesOfTool(request.tool), request).pipe(
+      Effect.flatMap((placed) => runCall(placed, onProgress)),
+      Effect.scoped
+    )
+  return { manifest, call, exited: Deferred.await(exited) }
+})

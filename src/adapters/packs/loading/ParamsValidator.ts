@@ -1,0 +1,191 @@
+import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec"
+import { Effect, Predicate, Result, Schema, SchemaIssue } from "effect"
+import { InvalidSchema } from "../../../application/ports/SchemaValidator.ts"
+import { isJsonObject, type JsonObject } from "../../../domain/json.ts"
+import type { ParamsProblem } from "../../../domain/packs/PackManifest.ts"
+import { fillDefaults } from "../../../domain/packs/params/coerceParams.ts"
+import {
+  problemsFromKeywordIssues,
+  type StandardIssue,
+  problemsFromStandardIssues
+} from "../../../domain/packs/params/paramsProblems.ts"
+import type { CompiledSchema } from "../../ajv/schemaCompiler.ts"
+import { fileParamSchema, isToolFile } from "../author/ToolFile.ts"
+import { runPackCode } from "../execution/runPackCode.ts"
+import { thrownMessage } from "../execution/thrown.ts"
+
+/** The parameters of a tool: how others see them, and what checks them. */
+export interface ParamsValidator {
+  /** JSON Schema, an object. */
+  readonly schema: JsonObject
+  /** What the schema makes of arguments, files among them; fails with everything that is wrong. */
+  readonly check: (args: JsonObject) => Effect.Effect<unknown, ReadonlyArray<ParamsProblem>>
+  /** What is odd about them. */
+  readonly warnings: ReadonlyArray<string>
+}
+
+/** Compiles a JSON Schema. */
+export type CompileSchema = (schema: JsonObject) => CompiledSchema
+
+const formatIssues = SchemaIssue.makeFormatterStandardSchemaV1()
+
+/** Something is wrong with the parameters, but not with a certain one. */
+const generalProblem = (msg: string): ReadonlyArray<ParamsProblem> => [
+  { loc: ["body"], msg, type: "value_error" }
+]
+
+/** Adds what some libraries leave out of a file: that it would be a text. */
+const addFileTypes = (node: unknown): unknown => {
+  if (Array.isArray(node)) return node.map(addFileTypes)
+  if (!isJsonObject(node)) return node
+  const marked = Object.fromEntries(Object.entries(node).map(([key, value]) => [key, addFileTypes(value)]))
+  return marked["format"] === fileParamSchema.format && marked["type"] === undefined
+    ? { type: fileParamSchema.type, ...marked }
+    : marked
+}
+
+/** What a reference at the very top stands for: MCP wants to see an object there. */
+const resolveTopLevelRef = (schema: JsonObject): JsonObject => {
+  const { $ref, ...rest } = schema
+  const name = typeof $ref === "string" ? /^#\/\$defs\/([^/]+)$/.exec($ref)?.[1] : undefined
+  const definitions = schema["$defs"]
+  const target =
+    name === undefined || !isJsonObject(definitions)
+      ? undefined
+      : definitions[decodeURIComponent(name).replaceAll("~1", "/").replaceAll("~0", "~")]
+  return isJsonObject(target) ? { ...target, ...rest } : schema
+}
+
+/** The schema as everybody sees it, or why it is none of an object. */
+const normalizeSchema = (declared: JsonObject): Result.Result<JsonObject, string> => {
+  const { $schema: _draft, ...top } = resolveTopLevelRef(declared)
+  const marked = addFileTypes(top)
+  const schema = isJsonObject(marked) ? marked : top
+  const type = schema["type"] ?? "object"
+  return type === "object"
+    ? Result.succeed({ ...schema, type })
+    : Result.fail(`the parameters have to be an object, not ${JSON.stringify(type)}`)
+}
+
+/** What it needs besides to be decoded cannot be seen, and would not be there. */
+const isEffectSchema = (value: unknown): value is Schema.ConstraintDecoder<unknown> => Schema.isSchema(value)
+
+const validatorFromEffectSchema = (
+  params: Schema.ConstraintDecoder<unknown>
+): Result.Result<ParamsValidator, string> =>
+  Result.gen(function* () {
+    const { decode, document } = yield* Result.try({
+      try: () => ({
+        document: Schema.toJsonSchemaDocument(params),
+        decode: Schema.decodeUnknownEffect(Schema.toCodecJson(params), { errors: "all" })
+      }),
+      catch: thrownMessage
+    })
+    const { definitions, schema } = document
+    const $defs = Object.keys(definitions).length === 0 ? {} : { $defs: definitions }
+    return {
+      schema: yield* normalizeSchema({ ...schema, ...$defs }),
+      check: (args) =>
+        decode(args).pipe(
+          Effect.mapError(({ issue }) => problemsFromStandardIssues(formatIssues(issue).issues, args)),
+          // Transformations of a stranger's schema may throw.
+          Effect.catchDefect((defect) => Effect.fail(generalProblem(thrownMessage(defect))))
+        ),
+      warnings: []
+    }
+  })
+
+const isStandardSchema = (value: unknown): value is StandardSchemaV1 & Partial<StandardJSONSchemaV1> =>
+  Predicate.hasProperty(value, "~standard") &&
+  Predicate.hasProperty(value["~standard"], "validate") &&
+  typeof value["~standard"].validate === "function"
+
+const isIssue = (value: unknown): value is StandardIssue =>
+  Predicate.hasProperty(value, "message") && typeof value.message === "string"
+
+/** What a validator gave, which is a stranger's. */
+const validationOutcome = (
+  outcome: unknown,
+  args: JsonObject
+): Effect.Effect<unknown, ReadonlyArray<ParamsProblem>> => {
+  const issues = Predicate.hasProperty(outcome, "issues") ? outcome.issues : undefined
+  if (Array.isArray(issues)) {
+    return Effect.fail(problemsFromStandardIssues(issues.filter(isIssue), args))
+  }
+  return Effect.succeed(Predicate.hasProperty(outcome, "value") ? outcome.value : undefined)
+}
+
+const validatorFromStandardSchema = (
+  params: StandardSchemaV1 & Partial<StandardJSONSchemaV1>,
+  listedSchema: JsonObject | undefined
+): Result.Result<ParamsValidator, string> =>
+  Result.gen(function* () {
+    const { jsonSchema, validate, vendor } = params["~standard"]
+    const noSchemaWarning = [
+      `the schemas of ${vendor} do not say what they are in JSON Schema: give the tool an inputSchema in listTools()`
+    ]
+    const options = { target: "draft-2020-12", libraryOptions: { unrepresentable: "any" } } as const
+    const declared = yield* jsonSchema === undefined
+      ? Result.succeed(listedSchema ?? {})
+      : Result.try({ try: (): JsonObject => jsonSchema.input(options), catch: thrownMessage })
+    return {
+      schema: yield* normalizeSchema(declared),
+      check: (args) =>
+        runPackCode(
+          (code) => code(),
+          () => validate(args)
+        ).pipe(
+          Effect.mapError(({ value }) => generalProblem(thrownMessage(value))),
+          Effect.flatMap((outcome) => validationOutcome(outcome, args))
+        ),
+      warnings: jsonSchema === undefined && listedSchema === undefined ? noSchemaWarning : []
+    }
+  })
+
+/** Files stand as their names where JSON is judged: a name is a text, and there is one for each. */
+const replaceFilesByName = (value: unknown): unknown => {
+  if (isToolFile(value)) return value.filename
+  return Array.isArray(value) ? value.map(replaceFilesByName) : value
+}
+
+const validatorFromJsonSchema = (
+  declared: JsonObject,
+  compile: CompileSchema
+): Result.Result<ParamsValidator, string> =>
+  Result.gen(function* () {
+    const schema = yield* normalizeSchema(declared)
+    // What is checked is what was declared: the draft that it names counts.
+    const validate = compile({ ...declared, type: "object" })
+    if (validate instanceof InvalidSchema) return yield* Result.fail(validate.message)
+    return {
+      schema,
+      check: (args) =>
+        Effect.suspend(() => {
+          const filled = fillDefaults(schema, args)
+          const jsonArgs = Object.fromEntries(
+            Object.entries(filled).map(([name, value]) => [name, replaceFilesByName(value)])
+          )
+          const problems = Result.try({
+            try: () => problemsFromKeywordIssues(validate(jsonArgs), jsonArgs),
+            catch: (error) => generalProblem(thrownMessage(error))
+          }).pipe(Result.merge)
+          return problems.length === 0 ? Effect.succeed<unknown>(filled) : Effect.fail(problems)
+        }),
+      warnings: []
+    }
+  })
+
+/**
+ * Understands parameters in any form that packs may give them in, or says in words why it cannot. `listed` is the JSON
+ * Schema of the tool that uses them, which counts for libraries that have none to give.
+ */
+export const makeParamsValidator = (
+  params: unknown,
+  compile: CompileSchema,
+  listedSchema?: JsonObject
+): Result.Result<ParamsValidator, string> => {
+  if (isEffectSchema(params)) return validatorFromEffectSchema(params)
+  if (isStandardSchema(params)) return validatorFromStandardSchema(params, listedSchema)
+  if (isJsonObject(params)) return validatorFromJsonSchema(params, compile)
+  return Result.fail("the parameters are no Effect Schema, no Standard Schema (as of zod) and no JSON Schema")
+}

@@ -1,0 +1,68 @@
+import { monitorEventLoopDelay } from "node:perf_hooks"
+import { Effect, Layer } from "effect"
+import { ServerMetrics } from "../../application/server/observability/ServerMetrics.ts"
+
+/** How often the event loop's delay is sampled, in milliseconds: fine enough to see what people feel. */
+const resolution = 20
+
+/** The delays shown are those of the last so long. */
+const samplingPeriod = "15 seconds"
+
+const nanosPerSecond = 1e9
+const microsPerSecond = 1e6
+
+/** Shows how this process is: memory, processor time, and how late its event loop runs. */
+export const layer: Layer.Layer<never> = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const { gauge } = yield* ServerMetrics
+    const delayHistogram = yield* Effect.acquireRelease(
+      Effect.sync(() => {
+        const histogram = monitorEventLoopDelay({ resolution })
+        histogram.enable()
+        return histogram
+      }),
+      (histogram) => Effect.sync(() => histogram.disable())
+    )
+    const lastSample = { p50: 0, p99: 0, max: 0 }
+    const sample = Effect.sync(() => {
+      if (delayHistogram.count > 0) {
+        lastSample.p50 = delayHistogram.percentile(50)
+        lastSample.p99 = delayHistogram.percentile(99)
+        lastSample.max = delayHistogram.max
+      }
+      delayHistogram.reset()
+    })
+    yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(samplingPeriod), sample)))
+
+    const registerLagGauge = (quantile: keyof typeof lastSample) =>
+      gauge({
+        name: "event_loop_lag_seconds",
+        labels: { quantile },
+        help: "How late the event loop ran in the last 15 seconds or so",
+        // What is sampled is the whole time between two looks.
+        read: () => Math.max(0, lastSample[quantile] / nanosPerSecond - resolution / 1000)
+      })
+    yield* registerLagGauge("p50")
+    yield* registerLagGauge("p99")
+    yield* registerLagGauge("max")
+    yield* gauge({
+      name: "process_resident_memory_bytes",
+      help: "Memory of the process",
+      read: () => process.memoryUsage.rss()
+    })
+    yield* gauge({
+      name: "process_heap_used_bytes",
+      help: "Memory of JavaScript objects",
+      read: () => process.memoryUsage().heapUsed
+    })
+    yield* gauge({
+      name: "process_cpu_seconds_total",
+      help: "Processor time of the process",
+      monotonic: true,
+      read: () => {
+        const { system, user } = process.cpuUsage()
+        return (system + user) / microsPerSecond
+      }
+    })
+  })
+)

@@ -1,0 +1,335 @@
+import { Exit, Result, type Duration } from "effect"
+import type { Body } from "../../../application/ports/Body.ts"
+import {
+  type RequestTarget,
+  NodeUnreachable,
+  type NodeReplyExit,
+  type NodeLoad,
+  type NodeMessageHandler
+} from "../../../application/ports/NodeLink.ts"
+import { SendFailed } from "../../../application/ports/Transport.ts"
+import {
+  badRequest,
+  type ProtocolError,
+  payloadTooLarge,
+  unavailable
+} from "../../../domain/model/ProtocolError.ts"
+import { ByteBudget } from "./ByteBudget.ts"
+import { LinkDiagnostics, type LinkDiagnosticsOptions } from "./LinkDiagnostics.ts"
+import {
+  MessageReader,
+  MessageWriter,
+  type MessageHeader,
+  frameKinds,
+  decodeHeader
+} from "./messageFormat.ts"
+import { maxReassemblyBytes } from "./FrameReassembler.ts"
+import { BufferPool, type SendQueueOptions, type SendQueue } from "./SendQueue.ts"
+import { Peer } from "./Peer.ts"
+import { isEventTooLong, sendNotification } from "./sendFrames.ts"
+import { serializeBody, decodeNotification } from "./frameContents.ts"
+
+/** Most bytes of bodies that wait for one node: some of the largest messages, and no whole memory. */
+const maxQueuedBytes = 64 * 1024 * 1024
+
+/** Nodes that are remembered at most: clusters are smaller, strangers may claim any name. */
+const maxPeers = 1024
+
+/** Nodes whose bodies may fill the memory that unfinished ones of all nodes share: half a gigabyte. */
+const fullReassemblyShares = 8
+
+/** What an exchange needs of the world. */
+export interface NodeMessengerOptions extends LinkDiagnosticsOptions {
+  readonly node: string
+  /** Milliseconds between two calls of {@link NodeMessenger.tick}. */
+  readonly tickMillis: number
+  /** Publishes to one node; `done` hears how many have got it, or why Redis refused, or nothing when all is lost. */
+  readonly publish: (node: string, message: Buffer, onPublished: (outcome: number | string) => void) => void
+}
+
+const noop = () => {}
+
+/** Why another node's request comes to nothing of which it has sent only the beginning. */
+const reassemblyBudgetExceeded = unavailable("The other node holds too much that has not come whole")
+
+/** Who asks hears an end that is known already only after it has what it needs to forget it. */
+const replyLater = (onReply: (exit: NodeReplyExit) => void, exit: NodeReplyExit): (() => void) => {
+  let isAwaited = true
+  queueMicrotask(() => {
+    if (isAwaited) onReply(exit)
+  })
+  return () => {
+    isAwaited = false
+  }
+}
+
+/**
+ * Everything between this node and the others but the connection itself: which others there are, and whose message is
+ * whose. It never waits; its owner tells it what happens.
+ */
+export class NodeMessenger {
+  readonly #options: NodeMessengerOptions
+  readonly #diagnostics: LinkDiagnostics
+  readonly #peers = new Map<string, Peer>()
+  readonly #bufferPool = new BufferPool()
+  readonly #reassemblyBudget = new ByteBudget(fullReassemblyShares * maxReassemblyBytes(maxQueuedBytes))
+  #dirtyQueues: Array<SendQueue> = []
+  #handler: NodeMessageHandler | undefined
+  #generation = 0
+  #disconnectReason: string | undefined = "not connected yet"
+  #lastId = 0
+
+  constructor(options: NodeMessengerOptions) {
+    this.#options = options
+    this.#diagnostics = new LinkDiagnostics(options)
+  }
+
+  /** There is a way to the others: a new one, so nothing from before holds. Returns what they are to be told. */
+  onConnected(): Buffer {
+    this.#generation++
+    this.#disconnectReason = undefined
+    return this.#controlMessage(frameKinds.connected)
+  }
+
+  /** The way to the others is gone, and with it everything under way. */
+  onDisconnected(reason: string): void {
+    this.#disconnectReason = reason
+    for (const peer of this.#peers.values()) this.#failPeer(peer, reason)
+  }
+
+  /** What the others are to be told when this node ends. */
+  leavingNotice(): Buffer {
+    return this.#controlMessage(frameKinds.leaving)
+  }
+
+  /** Who serves the others from now on, or nobody. */
+  setHandler(handler: NodeMessageHandler | undefined): void {
+    this.#handler = handler
+    if (handler !== undefined) return
+    for (const { inbound } of this.#peers.values()) inbound.rejectAll()
+  }
+
+  startRequest(
+    node: string,
+    to: RequestTarget,
+    event: string,
+    body: Body,
+    timeout: Duration.Duration,
+    onReply: (exit: NodeReplyExit) => void
+  ): () => void {
+    const rejectWith = (error: ProtocolError) => replyLater(onReply, Exit.fail(new SendFailed({ error })))
+    const serialized = serializeBody(body)
+    if (Result.isFailure(serialized)) return rejectWith(serialized.failure)
+    const content = serialized.success
+    if (content.length > maxQueuedBytes) return rejectWith(payloadTooLarge(maxQueuedBytes))
+    if (this.#disconnectReason !== undefined)
+      return replyLater(onReply, Exit.fail(new NodeUnreachable({ node, reason: this.#disconnectReason })))
+    if (isEventTooLong(to, event)) return rejectWith(badRequest("The name of the event is too long"))
+    const sent = this.#activePeer(node).outbound.startRequest({ to, event, content, timeout }, onReply)
+    return Result.isSuccess(sent) ? sent.success : rejectWith(sent.failure)
+  }
+
+  notify(node: string, sids: ReadonlyArray<string>, event: string, body: Body): void {
+    const content = serializeBody(body)
+    if (this.#disconnectReason !== undefined || Result.isFailure(content))
+      this.#diagnostics.unsent += sids.length
+    else if (sids.length > 0) {
+      this.#diagnostics.unsent += sendNotification(
+        this.#activePeer(node).sendQueue,
+        sids,
+        event,
+        content.success
+      )
+    }
+  }
+
+  /** The cluster has lost a node. It is told, in case it still lives: it must not wait for us. */
+  onNodeLost(node: string): void {
+    const peer = this.#peers.get(node)
+    if (peer === undefined) return
+    this.#failPeer(peer, "the cluster has lost it")
+    if (this.#disconnectReason === undefined)
+      this.#options.publish(node, this.#controlMessage(frameKinds.reset), noop)
+  }
+
+  /** Another node says something to everybody. */
+  onBroadcast(message: Buffer): void {
+    const reader = new MessageReader(message)
+    const header = decodeHeader(reader)
+    const kind = reader.nextFrame()?.u8()
+    if (header === undefined || (kind !== frameKinds.connected && kind !== frameKinds.leaving))
+      return this.#diagnostics.onInvalidMessage("not readable")
+    const peer = this.#peers.get(header.node)
+    if (peer === undefined || header.node === this.#options.node) return
+    if (kind === frameKinds.leaving) this.#failPeer(peer, "it has ended")
+    // What went to its first connection cannot have been lost with another one.
+    else if (header.senderGeneration > 1 && peer.sendQueue.receiverGeneration !== header.senderGeneration)
+      this.#failPeer(peer, "it has lost its connection meanwhile")
+  }
+
+  /** A message for this node. */
+  onMessage(message: Buffer): void {
+    const reader = new MessageReader(message)
+    const header = decodeHeader(reader)
+    if (header === undefined) return this.#diagnostics.onInvalidMessage("not readable")
+    // Sent before we knew of each other's latest connection: what it belongs to has ended.
+    if (header.receiverGeneration !== 0 && header.receiverGeneration !== this.#generation) return
+    const peer = this.#senderOf(header)
+    if (peer === undefined) return
+    peer.sendQueue.onAcknowledged(header.acknowledgedBytes)
+    if (reader.remaining > 0) peer.sendQueue.onReceived(message.length)
+    while (reader.remaining > 0 && !peer.isClosed) {
+      const frame = reader.nextFrame()
+      if (frame === undefined) return this.#diagnostics.onInvalidMessage("cut short")
+      this.#onFrame(peer, frame.u8(), frame, undefined)
+    }
+  }
+
+  /** To be called again and again: ends what has been open for too long. */
+  tick(): void {
+    for (const peer of this.#peers.values()) if (peer.tick()) this.#removePeer(peer)
+  }
+
+  outboundCount(): number {
+    let size = 0
+    for (const { outbound } of this.#peers.values()) size += outbound.size
+    return size
+  }
+
+  load(): NodeLoad {
+    const load = { outboundRequests: 0, inboundRequests: 0, queuedBytes: 0, incompleteBodies: 0 }
+    for (const { inbound, outbound, reassembler, sendQueue } of this.#peers.values()) {
+      load.outboundRequests += outbound.size
+      load.inboundRequests += inbound.size
+      load.queuedBytes += sendQueue.queuedBytes
+      load.incompleteBodies += reassembler.size
+    }
+    const { ignored, unsent } = this.#diagnostics
+    return { ...load, ignored, unsent }
+  }
+
+  #controlMessage(kind: number): Buffer {
+    const writer = new MessageWriter(Buffer.allocUnsafe(512)).beginMessage(this.#options.node)
+    writer.beginFrame(kind).endFrame()
+    return writer.finishMessage(this.#generation, 0, 0)
+  }
+
+  #activePeer(node: string): Peer {
+    const peer = this.#peers.get(node) ?? this.#addPeer(node)
+    peer.markActive()
+    return peer
+  }
+
+  #addPeer(node: string): Peer {
+    const queueOptions: SendQueueOptions = {
+      node: this.#options.node,
+      bufferPool: this.#bufferPool,
+      maxQueuedBytes,
+      generation: () => this.#generation,
+      scheduleFlush: (queue) => {
+        if (this.#dirtyQueues.push(queue) === 1) setImmediate(() => this.#flushDirty())
+      },
+      publish: (_, message) =>
+        this.#options.publish(node, message, (outcome) => {
+          this.#bufferPool.release(message)
+          if (peer.isClosed || (typeof outcome === "number" && outcome > 0)) return
+          if (typeof outcome === "string") this.#diagnostics.onPublishRejected(this.#generation, outcome)
+          this.#failPeer(peer, typeof outcome === "string" ? outcome : "it does not listen")
+        })
+    }
+    const peer = new Peer({
+      node,
+      queueOptions,
+      diagnostics: this.#diagnostics,
+      reassemblyBudget: this.#reassemblyBudget,
+      nextId: () => (this.#lastId = (this.#lastId + 1) >>> 0),
+      tickMillis: this.#options.tickMillis
+    })
+    this.#peers.set(node, peer)
+    return peer
+  }
+
+  /** The node that a message comes from; `undefined` when the message is to be ignored. */
+  #senderOf({ senderGeneration, node }: MessageHeader): Peer | undefined {
+    const known = this.#peers.get(node)
+    if (known === undefined) {
+      if (this.#peers.size >= maxPeers) {
+        this.#diagnostics.onInvalidMessage("from one node too many")
+        return undefined
+      }
+    } else if (known.sendQueue.receiverGeneration > senderGeneration) {
+      // from a connection that it has given up
+      return undefined
+    } else if (
+      known.sendQueue.receiverGeneration !== 0 &&
+      known.sendQueue.receiverGeneration < senderGeneration
+    ) {
+      this.#failPeer(known, "it has lost its connection meanwhile")
+    }
+    const peer = this.#activePeer(node)
+    peer.sendQueue.receiverGeneration = senderGeneration
+    return peer
+  }
+
+  #onFrame(peer: Peer, kind: number, fields: MessageReader, reassembled: Buffer | undefined): void {
+    switch (kind) {
+      case frameKinds.request:
+        return peer.inbound.onRequest(fields, reassembled, this.#handler)
+      case frameKinds.notify:
+        return this.#onNotification(fields, reassembled)
+      case frameKinds.cancel:
+        return peer.inbound.onCancel(fields.u32())
+      case frameKinds.reply:
+      case frameKinds.linkClosed:
+      case frameKinds.timedOut:
+      case frameKinds.rejected:
+        return peer.outbound.onReplyFrame(kind, fields, reassembled)
+      case frameKinds.fragment: {
+        const arrived = reassembled === undefined ? peer.reassembler.onFragment(fields) : undefined
+        if (arrived === undefined) return undefined
+        const { kind: own, tail } = arrived
+        if (tail === undefined) return this.#onOverflow(peer, own, arrived.fields)
+        return this.#onFrame(peer, own, arrived.fields, tail)
+      }
+      case frameKinds.discard:
+        return peer.reassembler.discard(fields.u32())
+      case frameKinds.reset:
+        return this.#failPeer(peer, "it has given us up")
+      default:
+        return this.#diagnostics.onInvalidMessage("of an unknown kind")
+    }
+  }
+
+  /** A frame begins for which there is no room: what waits for it ends. */
+  #onOverflow(peer: Peer, kind: number, fields: MessageReader): void {
+    this.#diagnostics.onOverflow(peer.node)
+    if (kind === frameKinds.request) peer.inbound.rejectRequest(fields.u32(), reassemblyBudgetExceeded)
+    else if (kind !== frameKinds.notify)
+      peer.outbound.failRequest(fields.u32(), "its answer is too much to hold")
+  }
+
+  #onNotification(fields: MessageReader, reassembled: Buffer | undefined): void {
+    const notification = decodeNotification(fields, reassembled)
+    if (notification === undefined) return this.#diagnostics.onInvalidMessage("no tell")
+    this.#diagnostics.runGuarded(() =>
+      this.#handler?.notify(notification.sids, notification.event, notification.body)
+    )
+  }
+
+  /** Nothing between a node and us holds any more, at this end. */
+  #failPeer(peer: Peer, reason: string): void {
+    this.#removePeer(peer)
+    peer.failAll(reason)
+  }
+
+  #removePeer(peer: Peer): void {
+    peer.close()
+    if (this.#peers.get(peer.node) === peer) this.#peers.delete(peer.node)
+  }
+
+  #flushDirty(): void {
+    const queues = this.#dirtyQueues
+    this.#dirtyQueues = []
+    for (const queue of queues) queue.flush()
+  }
+}

@@ -1,0 +1,100 @@
+import { createHash } from "node:crypto"
+import { Duration, Effect, type Schema } from "effect"
+import type { Capacity, Membership, Session } from "../../../domain/office/membership.ts"
+import {
+  memberField,
+  encodeMember,
+  decodeJoined,
+  decodeReconciled,
+  decodeRenewed,
+  decodeSnapshot
+} from "./registryMessages.ts"
+import { type RedisUnavailable, type ScriptRunner, scriptTimeout } from "./ScriptRunner.ts"
+import { RedisClock } from "./RedisClock.ts"
+
+/** Redis has not answered, or nothing that can be read. */
+export type RegistryCallError = RedisUnavailable | Schema.SchemaError
+
+/** Why, in words. */
+export const formatCallError = (error: RegistryCallError): string =>
+  error._tag === "RedisAway" ? error.reason : error.message
+
+/** All members of a node in one script: 10 000 take a fifth of a second. */
+const reconcileTimeout = Duration.seconds(5)
+
+/** What a limit that is none is for Redis. */
+const formatLimit = (limit: number): string => String(Math.min(limit, Number.MAX_SAFE_INTEGER))
+
+/** What Redis knows a holder by: who can read it there cannot take anybody's place. */
+const hashReconnectKey = (reconnectKey: string): string =>
+  reconnectKey === "" ? "" : createHash("sha256").update(reconnectKey).digest("hex")
+
+const formatMillis = (duration: Duration.Duration): string => String(Duration.toMillis(duration))
+
+/** What a node compares with Redis: see the script `reconcile`. */
+export interface ReconcileState {
+  readonly lease: Duration.Duration
+  readonly gracePeriod: Duration.Duration
+  /** The greatest revision it has seen. */
+  readonly highestRevision: number
+  readonly joined: ReadonlyArray<readonly [Session, Membership]>
+  readonly pendingJoins: ReadonlyArray<string>
+}
+
+/** The scripts as a node calls them; what they do and give stands in `scripts.ts`. */
+export const makeRegistryScripts = (node: string, { run }: ScriptRunner) => {
+  const clock = new RedisClock()
+  /** When nobody waits any more for a script that is run now. */
+  const expiresAt = Effect.map(clock.now, (now) => String(now + Duration.toMillis(scriptTimeout)))
+  const encodedMember = ({ sid, version }: Session, membership: Membership): string =>
+    encodeMember({ sid, node, version, membership })
+  return {
+    reconcile: ({ pendingJoins, highestRevision, lease, joined, gracePeriod }: ReconcileState) => {
+      const members = joined.flatMap(([session, membership]) => [
+        session.sid,
+        membership.office,
+        memberField(membership),
+        encodedMember(session, membership),
+        hashReconnectKey(session.reconnectKey)
+      ])
+      const numbers = [
+        formatMillis(lease),
+        String(highestRevision),
+        formatMillis(gracePeriod),
+        String(joined.length)
+      ]
+      const reconciled = Effect.flatMap(
+        run("reconcile", [node, ...numbers, ...members, ...pendingJoins], reconcileTimeout),
+        decodeReconciled
+      )
+      return clock.syncFrom(reconciled, ([, , , now]) => now)
+    },
+    renew: (lease: Duration.Duration) => {
+      const renewed = Effect.flatMap(run("renew", [node, formatMillis(lease)]), decodeRenewed)
+      return clock.syncFrom(renewed, ([, , now]) => now)
+    },
+    join: Effect.fnUntraced(function* (session: Session, membership: Membership, capacity: Capacity) {
+      const joined = yield* run("join", [
+        node,
+        session.sid,
+        membership.office,
+        memberField(membership),
+        membership.name,
+        encodedMember(session, membership),
+        hashReconnectKey(session.reconnectKey),
+        formatLimit(capacity.offices),
+        formatLimit(capacity.membersPerOffice),
+        yield* expiresAt
+      ])
+      return yield* decodeJoined(joined)
+    }),
+    leave: (sid: string) => run("leave", [node, sid]),
+    leaveCluster: run("depart", [node]),
+    snapshot: (office: string) => Effect.flatMap(run("snapshot", [node, office]), decodeSnapshot),
+    isComputerElsewhere: (office: string, name: string) =>
+      Effect.map(run("elsewhere", [office, name]), (found) => found === 1)
+  }
+}
+
+/** The scripts as a node calls them. */
+export type RegistryScripts = ReturnType<typeof makeRegistryScripts>

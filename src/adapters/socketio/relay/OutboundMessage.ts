@@ -1,0 +1,110 @@
+import { Result } from "effect"
+import type { Body } from "../../../application/ports/Body.ts"
+import type { ProtocolError } from "../../../domain/model/ProtocolError.ts"
+import { namespace } from "../limits.ts"
+import { RawBody } from "../../bytes/RawBody.ts"
+
+/** A text frame of a WebSocket as the bytes it came in, the digit of Engine.IO left out. */
+export class TextFrame {
+  readonly bytes: Buffer
+  constructor(bytes: Buffer) {
+    this.bytes = bytes
+  }
+}
+
+/** Bodies up to this size are copied behind their head: one write costs less than two. */
+const maxInlineBytes = 16 * 1024
+
+/** Room for the longest head of a frame that a server sends. */
+const maxFrameHeaderBytes = 10
+
+/** Writes the head of an unmasked text frame before `at`; where it begins. */
+const writeFrameHeader = (bytes: Buffer, at: number, length: number): number => {
+  if (length < 126) {
+    bytes[at - 2] = 0x81
+    bytes[at - 1] = length
+    return at - 2
+  }
+  if (length < 65_536) {
+    bytes[at - 4] = 0x81
+    bytes[at - 3] = 126
+    bytes.writeUInt16BE(length, at - 2)
+    return at - 4
+  }
+  bytes[at - 10] = 0x81
+  bytes[at - 9] = 127
+  bytes.writeUInt32BE(0, at - 8)
+  bytes.writeUInt32BE(length, at - 4)
+  return at - 10
+}
+
+/**
+ * A message on its way out: the text of its head and, when a body goes out as it came in, that body with the bracket
+ * that ends the packet. Engine.IO keeps it until the transport of the moment takes it.
+ */
+export class OutboundMessage {
+  readonly #prefix: string
+  readonly #tail: Buffer | undefined
+  readonly size: number
+  /** Runs when the transport has taken it. */
+  readonly onDequeued: (size: number) => void
+  constructor(prefix: string, tail: Buffer | undefined, onDequeued: (size: number) => void) {
+    this.#prefix = prefix
+    this.#tail = tail
+    this.size = prefix.length + (tail?.length ?? 0)
+    this.onDequeued = onDequeued
+  }
+  /** For polling, whose payloads are text. */
+  text(): string {
+    return this.#tail === undefined ? this.#prefix : this.#prefix + this.#tail.toString("utf8")
+  }
+  /** For WebSocket: the whole frame in one piece or two. */
+  frame(): ReadonlyArray<Buffer> {
+    const tail = this.#tail
+    const prefixLength = 1 + Buffer.byteLength(this.#prefix)
+    const length = prefixLength + (tail?.length ?? 0)
+    const isInlined = tail !== undefined && tail.length <= maxInlineBytes
+    const bytes = Buffer.allocUnsafe(maxFrameHeaderBytes + (isInlined ? length : prefixLength))
+    bytes[maxFrameHeaderBytes] = 0x34
+    bytes.write(this.#prefix, maxFrameHeaderBytes + 1)
+    if (isInlined) tail.copy(bytes, maxFrameHeaderBytes + prefixLength)
+    const frame = bytes.subarray(writeFrameHeader(bytes, maxFrameHeaderBytes, length))
+    return tail === undefined || isInlined ? [frame] : [frame, tail]
+  }
+}
+
+/** Why a body cannot go out, or `undefined` when it can. */
+export const serializationError = (body: Body): ProtocolError | undefined => {
+  if (body instanceof RawBody) return undefined
+  const text = body.text()
+  return Result.isFailure(text) ? text.failure : undefined
+}
+
+const bodyText = (body: Body): string => Result.getOrElse(body.text(), () => "null")
+
+/** A packet of the namespace with some bodies: everything before them, and they. */
+const makePacket = (
+  prefix: string,
+  bodies: ReadonlyArray<Body>,
+  onDequeued: (size: number) => void
+): OutboundMessage => {
+  const [only] = bodies
+  return bodies.length === 1 && only instanceof RawBody
+    ? new OutboundMessage(prefix, only.tail, onDequeued)
+    : new OutboundMessage(`${prefix}${bodies.map(bodyText).join(",")}]`, undefined, onDequeued)
+}
+
+/** An event, with the id of the acknowledgement when one is wanted. */
+export const makeEventPacket = (
+  id: number | undefined,
+  event: string,
+  body: Body,
+  onDequeued: (size: number) => void
+): OutboundMessage => makePacket(`2${namespace},${id ?? ""}[${JSON.stringify(event)},`, [body], onDequeued)
+
+/** An acknowledgement. */
+export const makeAckPacket = (
+  id: number,
+  values: ReadonlyArray<Body>,
+  onDequeued: (size: number) => void
+): OutboundMessage => makePacket(`3${namespace},${id}[`, values, onDequeued)

@@ -1,0 +1,221 @@
+import { type Body, invalidBody, receivedBody } from "../../../application/ports/Body.ts"
+import { checkJsonBody } from "../../../domain/json.ts"
+import { badRequest, payloadTooLarge } from "../../../domain/model/ProtocolError.ts"
+import { maxEnvelopeBytes, namespace, maxUnauthenticatedBytes } from "../limits.ts"
+import { RawBody } from "../../bytes/RawBody.ts"
+import { isJsonWhitespace, scanJsonObject, skipWhitespace, findStringEnd } from "../../bytes/jsonScanner.ts"
+
+/** What a packet reader must know. */
+export interface PacketLimits {
+  /** Largest body that is accepted. */
+  readonly maxMessageBytes: number
+  /** Bodies up to this size are read in full; of larger ones no more than routing needs. */
+  readonly validateBytes: number
+}
+
+/** One packet of a client. `attachments` tells how many binary frames follow it, which nobody wants. */
+export type InboundPacket =
+  | { readonly type: "connect"; readonly namespace: string; readonly auth: unknown }
+  | { readonly type: "disconnect"; readonly namespace: string }
+  | {
+      readonly type: "event"
+      readonly namespace: string
+      readonly id: number | undefined
+      readonly event: string
+      readonly body: Body
+      readonly attachments: number
+    }
+  | {
+      readonly type: "ack"
+      readonly namespace: string
+      readonly id: number
+      readonly values: ReadonlyArray<Body>
+      readonly attachments: number
+    }
+
+const slash = 0x2f
+const comma = 0x2c
+const dash = 0x2d
+const quote = 0x22
+const zero = 0x30
+const openBracket = 0x5b
+const closeBracket = 0x5d
+const openBrace = 0x7b
+const closeBrace = 0x7d
+const recordSeparator = 0x1e
+
+/** Binary parts that one packet may announce: more than any honest peer sends by mistake. */
+const maxAttachments = 16
+
+const namespacePrefix = Buffer.from(`${namespace},`)
+
+const isDigit = (byte: number | undefined): byte is number =>
+  byte !== undefined && byte >= zero && byte <= zero + 9
+
+/** Reads a whole number of at most 15 digits at a place; the place after it, and `undefined` when there is none. */
+const parseNumber = (
+  bytes: Buffer,
+  at: number
+): { readonly value: number | undefined; readonly end: number } => {
+  let value: number | undefined
+  let place = at
+  for (let byte = bytes[place]; isDigit(byte) && place < at + 15; byte = bytes[place]) {
+    value = (value ?? 0) * 10 + byte - zero
+    place += 1
+  }
+  return { value, end: place }
+}
+
+/** A body of a packet whose attachments, had they been wanted, would have stood in it. */
+const binaryBody = invalidBody(badRequest("Bad message: binary data where JSON is expected"))
+
+/** Bodies that routing cannot be read from are read in full up to this size, to find out what is wrong with them. */
+const maxFullParseBytes = 64 * 1024
+
+/** What stands for larger ones: reading millions of values only to refuse them keeps everybody else waiting. */
+const unparsedBody = invalidBody(
+  badRequest("Bad message: a large body must be one text or JSON object, of not too many members and levels")
+)
+
+const parseJson = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** The place before the bracket that ends a packet, white space after it left out; -1 when there is none. */
+const closingBracketIndex = (bytes: Buffer): number => {
+  let end = bytes.length - 1
+  while (end > 0 && bytes[end] !== closeBracket && isJsonWhitespace(bytes[end])) end -= 1
+  return bytes[end] === closeBracket ? end : -1
+}
+
+/** A value that was read, as the bytes it came in when it is all that stands between `from` and `to`. */
+const toBody = (bytes: Buffer, from: number, to: number, value: unknown, isOnly: boolean): Body => {
+  if (value === undefined) return receivedBody(undefined)
+  const problem = checkJsonBody(value)
+  if (problem !== undefined) return invalidBody(badRequest(`Bad message: ${problem}`))
+  return isOnly ? RawBody.parsed(bytes.subarray(from, to + 1), value) : receivedBody(value)
+}
+
+/** The arguments of a packet, read in full; `undefined` when they are no JSON array. */
+const parseArguments = (bytes: Buffer, at: number, end: number): ReadonlyArray<unknown> | undefined => {
+  const values = parseJson(bytes.toString("utf8", at, end + 1))
+  return Array.isArray(values) ? values : undefined
+}
+
+/** Would reading these arguments in full take long? One text is soon read, whatever its length. */
+const isExpensiveToParse = (bytes: Buffer, from: number, end: number): boolean =>
+  end - from > maxFullParseBytes &&
+  !(bytes[from] === quote && skipWhitespace(bytes, findStringEnd(bytes, from)) === end)
+
+type ParseResult<A> = A | "malformed"
+
+/** The name of an event and the only body we take, from the array that begins at `at`. */
+const parseEvent = (
+  bytes: Buffer,
+  at: number,
+  limits: PacketLimits
+): ParseResult<{ readonly event: string; readonly body: Body }> => {
+  const end = closingBracketIndex(bytes)
+  const nameAt = skipWhitespace(bytes, at + 1)
+  if (end === -1 || bytes[nameAt] !== quote) return "malformed"
+  const nameEnd = findStringEnd(bytes, nameAt)
+  if (nameEnd === -1 || nameEnd - nameAt > maxEnvelopeBytes) return "malformed"
+  const separator = skipWhitespace(bytes, nameEnd)
+  const from = skipWhitespace(bytes, separator + 1)
+  if (end - from > limits.validateBytes) {
+    const event = parseJson(bytes.toString("utf8", nameAt, nameEnd))
+    if (typeof event !== "string" || bytes[separator] !== comma) return "malformed"
+    if (end - from > limits.maxMessageBytes) {
+      return { event, body: invalidBody(payloadTooLarge(limits.maxMessageBytes)) }
+    }
+    if (bytes.includes(recordSeparator, from)) return "malformed"
+    const scanned = scanJsonObject(bytes, from)
+    if (scanned !== undefined && skipWhitespace(bytes, scanned.end) === end) {
+      return { event, body: RawBody.scanned(bytes.subarray(from, end + 1), scanned.head) }
+    }
+    if (isExpensiveToParse(bytes, from, end)) return { event, body: unparsedBody }
+  }
+  const values = parseArguments(bytes, at, end)
+  const event = values?.[0]
+  if (values === undefined || typeof event !== "string") return "malformed"
+  return { event, body: toBody(bytes, from, end, values[1], values.length === 2) }
+}
+
+/** The values of an acknowledgement, from the array that begins at `at`. */
+const parseAck = (bytes: Buffer, at: number, limits: PacketLimits): ParseResult<ReadonlyArray<Body>> => {
+  const end = closingBracketIndex(bytes)
+  if (end === -1) return "malformed"
+  const from = skipWhitespace(bytes, at + 1)
+  if (end - from > limits.maxMessageBytes) return [invalidBody(payloadTooLarge(limits.maxMessageBytes))]
+  if (end - from > limits.validateBytes) {
+    if (bytes.includes(recordSeparator, from)) return "malformed"
+    if (bytes[from] === openBrace && bytes[end - 1] === closeBrace) {
+      return [RawBody.unparsed(bytes.subarray(from, end + 1))]
+    }
+    if (isExpensiveToParse(bytes, from, end)) return [unparsedBody]
+  }
+  const values = parseArguments(bytes, at, end)
+  if (values === undefined) return "malformed"
+  return values.map((value) => toBody(bytes, from, end, value, values.length === 1))
+}
+
+/** The namespace of a packet and the place after it. */
+const parseNamespace = (bytes: Buffer, at: number): { readonly name: string; readonly end: number } => {
+  if (bytes[at] !== slash) return { name: "/", end: at }
+  if (
+    bytes.length >= at + namespacePrefix.length &&
+    bytes.compare(namespacePrefix, 0, namespacePrefix.length, at, at + namespacePrefix.length) === 0
+  ) {
+    return { name: namespace, end: at + namespacePrefix.length }
+  }
+  const stop = bytes.indexOf(comma, at)
+  const end = stop === -1 ? bytes.length : stop
+  return { name: bytes.toString("utf8", at, end), end: end + 1 }
+}
+
+/**
+ * Reads one packet in the standard format of Socket.IO. `undefined` for what is none: the sender does not speak the
+ * protocol, and there is nobody to tell.
+ */
+export const parsePacket = (bytes: Buffer, limits: PacketLimits): InboundPacket | undefined => {
+  const kind = (bytes[0] ?? 0) - zero
+  const isBinary = kind === 5 || kind === 6
+  const announced = isBinary ? parseNumber(bytes, 1) : undefined
+  const attachments = announced?.value ?? 0
+  if (announced !== undefined && (bytes[announced.end] !== dash || attachments > maxAttachments))
+    return undefined
+  const { end, name } = parseNamespace(bytes, announced === undefined ? 1 : announced.end + 1)
+  switch (kind) {
+    case 0: {
+      if (bytes.length > maxUnauthenticatedBytes) return undefined
+      const text = bytes.toString("utf8", end)
+      const auth = text === "" ? undefined : parseJson(text)
+      return text !== "" && auth === undefined ? undefined : { type: "connect", namespace: name, auth }
+    }
+    case 1:
+      return { type: "disconnect", namespace: name }
+    case 2:
+    case 5: {
+      const { end: at, value: id } = parseNumber(bytes, end)
+      if (bytes[at] !== openBracket) return undefined
+      const read = parseEvent(bytes, at, limits)
+      if (read === "malformed") return undefined
+      const body = attachments > 0 ? binaryBody : read.body
+      return { type: "event", namespace: name, id, event: read.event, body, attachments }
+    }
+    case 3:
+    case 6: {
+      const { end: at, value: id } = parseNumber(bytes, end)
+      if (bytes[at] !== openBracket || id === undefined) return undefined
+      const read = parseAck(bytes, at, limits)
+      if (read === "malformed") return undefined
+      return { type: "ack", namespace: name, id, values: attachments > 0 ? [binaryBody] : read, attachments }
+    }
+    default:
+      return undefined
+  }
+}

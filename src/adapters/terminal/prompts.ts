@@ -1,0 +1,107 @@
+import { Effect, Option } from "effect"
+import type { ConfirmRequest } from "../../application/computer/ComputerSettings.ts"
+import type { ConsentDecision } from "../../application/computer/calls/Consent.ts"
+import type { InputSources } from "../../application/computer/inputs/Inputs.ts"
+import { defaultInputValue } from "../../domain/config/inputValues.ts"
+import type { Input } from "../../domain/config/computerConfig.ts"
+import type { Dialogue, Prompter } from "./Dialogue.ts"
+import { escapeForTerminal, formatJsonForTerminal } from "./escapeForTerminal.ts"
+
+/** How many lines of arguments are shown: more would push the question's beginning out of sight. */
+const maxArgumentLines = 40
+
+/** Columns of the gutter that marks what the Agent wrote. */
+const gutter = "  | "
+
+/** How often a person may mistype a choice; a terminal that is fed by a program must not loop for ever. */
+const maxAttempts = 3
+
+type StringInput = Extract<Input, { readonly type: "promptString" }>
+type PickInput = Extract<Input, { readonly type: "pickString" }>
+
+const formatTitle = ({ description, id }: Input): string =>
+  `Value of "${escapeForTerminal(id)}"${description === "" ? "" : ` (${escapeForTerminal(description)})`}`
+
+/** An empty line is no answer: the default counts then, or nothing. */
+const nonEmpty = Option.filter((text: string) => text !== "")
+
+const promptForString = (input: StringInput, { readLine }: Prompter) => {
+  const hidden = input.password === true
+  const hint = hidden
+    ? input.default === undefined
+      ? " [hidden]"
+      : " [hidden, has a default]"
+    : input.default === undefined
+      ? ""
+      : ` [${escapeForTerminal(input.default)}]`
+  return Effect.map(readLine({ prompt: `${formatTitle(input)}${hint}: `, hidden }), nonEmpty)
+}
+
+/** What was picked: an option as it is spelled, else the one of that number. */
+const parsePick = ({ options }: PickInput, entered: string): string | undefined => {
+  const text = entered.trim()
+  const option = options.find((candidate) => candidate.trim() === text)
+  if (option !== undefined) return option
+  return /^\d{1,9}$/.test(text) ? options[Number(text) - 1] : undefined
+}
+
+const promptForPick = Effect.fnUntraced(function* (input: PickInput, { readLine, print }: Prompter) {
+  const defaultValue = defaultInputValue(input)
+  const hint = defaultValue === undefined ? "" : ` [${escapeForTerminal(String(defaultValue))}]`
+  yield* print(
+    formatTitle(input),
+    ...input.options.map((option, index) => `  ${index + 1}) ${escapeForTerminal(option)}`)
+  )
+  for (let left = maxAttempts; left > 0; left--) {
+    const entered = nonEmpty(yield* readLine({ prompt: `Number or text${hint}: ` }))
+    if (Option.isNone(entered)) return Option.none<string>()
+    const option = parsePick(input, entered.value)
+    if (option !== undefined) return Option.some(option)
+    yield* print(`That is none of the ${input.options.length} options.`)
+  }
+  return Option.none<string>()
+})
+
+/** Asks the person at a terminal for the values of inputs; an empty line and a closed terminal are no answer. */
+export const makeInputPrompt =
+  ({ interact }: Dialogue): NonNullable<InputSources["prompt"]> =>
+  (input) =>
+    interact((prompter) =>
+      input.type === "promptString" ? promptForString(input, prompter) : promptForPick(input, prompter)
+    )
+
+const parseVerdict = (answer: string): ConsentDecision => {
+  switch (answer.trim().toLowerCase()) {
+    case "y":
+    case "yes":
+      return "yes"
+    case "a":
+    case "always":
+      return "always"
+    default:
+      return "no"
+  }
+}
+
+/**
+ * Shows the person at a terminal who wants to call which tool with what, and asks; whatever is no clear yes is a no.
+ * What the Agent wrote stands behind a gutter, and nothing in it can reach the terminal.
+ */
+export const makeConsentPrompt =
+  ({ interact }: Dialogue) =>
+  ({ agent, params, server, tool }: ConfirmRequest): Effect.Effect<ConsentDecision> =>
+    interact(
+      Effect.fnUntraced(function* ({ columns, readLine, print }) {
+        const shown = formatJsonForTerminal(params, columns - gutter.length, maxArgumentLines)
+        yield* print(
+          `Agent "${escapeForTerminal(agent)}" wants to call "${escapeForTerminal(tool)}" of server "${escapeForTerminal(server)}" with`,
+          ...shown.map((text) => `${gutter}${text}`)
+        )
+        const answer = yield* readLine({
+          prompt: "Run it? y(es), N(o), a(lways this tool, until I stop): ",
+          discardTypeahead: true
+        })
+        return Option.match(answer, { onNone: (): ConsentDecision => "no", onSome: parseVerdict })
+      }),
+      "the question is withdrawn: the call was cancelled or its time is up"
+    )

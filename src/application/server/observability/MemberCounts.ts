@@ -1,0 +1,52 @@
+import type { MembershipEvent } from "./MembershipObservers.ts"
+
+/** How many sit in one office. */
+export interface OfficeCount {
+  readonly office: string
+  readonly agents: number
+  readonly computers: number
+}
+
+/** Counts who sits here, from what is told of coming and going. */
+export interface MemberCounts {
+  readonly observe: (event: MembershipEvent) => void
+  readonly agents: () => number
+  readonly computers: () => number
+  readonly offices: () => number
+  /** The offices by name, at most so many; never who sits in them. */
+  readonly list: (max: number) => ReadonlyArray<OfficeCount>
+}
+
+/** A census that begins with nobody. */
+export const makeMemberCounts = (): MemberCounts => {
+  const offices = new Map<string, { agent: number; computer: number }>()
+  const total = { agent: 0, computer: 0 }
+
+  const observe = (event: MembershipEvent) => {
+    if (event._tag !== "Entered" && event._tag !== "Left") return
+    const { office, role } = event.membership
+    const step = event._tag === "Entered" ? 1 : -1
+    const counts = offices.get(office) ?? { agent: 0, computer: 0 }
+    counts[role] += step
+    total[role] += step
+    if (counts.agent + counts.computer > 0) offices.set(office, counts)
+    else offices.delete(office)
+  }
+
+  const list = (max: number): ReadonlyArray<OfficeCount> => {
+    const counted: Array<OfficeCount> = []
+    for (const [office, { agent, computer }] of offices) {
+      if (counted.length === max) break
+      counted.push({ office, agents: agent, computers: computer })
+    }
+    return counted
+  }
+
+  return {
+    observe,
+    agents: () => total.agent,
+    computers: () => total.computer,
+    offices: () => offices.size,
+    list
+  }
+}

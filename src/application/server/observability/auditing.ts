@@ -1,0 +1,63 @@
+import { type Clock, Result } from "effect"
+import { isJsonObject } from "../../../domain/json.ts"
+import type { AuditEvent } from "../../ports/AuditLog.ts"
+import type { CompletedCall } from "./observers.ts"
+import type { MembershipEvent } from "./MembershipObservers.ts"
+import { callOutcome } from "./callOutcome.ts"
+
+type RecordAuditEvent = (event: AuditEvent) => void
+
+/** A text that a peer chose, as long as a line of the audit has room for. */
+const truncate = (text: string): string => (text.length <= 256 ? text : `${text.slice(0, 255)}…`)
+
+const toolOf = ({ request }: CompletedCall): string | undefined => {
+  const head = Result.getOrElse(request.head, () => undefined)
+  const name = isJsonObject(head) ? head["tool_name"] : undefined
+  return typeof name === "string" ? truncate(name) : undefined
+}
+
+/** Notes every call: who asked what of whom, and how it ended; of its arguments no more than a digest. */
+export const auditCall =
+  (record: RecordAuditEvent) =>
+  (call: CompletedCall): void => {
+    const { agent, computer, endedAt, event, reqId, request, startedAt, subject } = call
+    record({
+      time: endedAt,
+      fields: {
+        type: "call",
+        office: agent.office,
+        agent: agent.name,
+        subject,
+        computer: truncate(computer),
+        event,
+        tool: toolOf(call),
+        req_id: truncate(reqId),
+        outcome: callOutcome(call),
+        ms: Math.round((endedAt - startedAt) * 1000) / 1000
+      },
+      request
+    })
+  }
+
+const membershipFields = (event: MembershipEvent) => {
+  switch (event._tag) {
+    case "Entered":
+    case "Left": {
+      const { name, office, role } = event.membership
+      const type = event._tag === "Entered" ? "join" : "leave"
+      return { type, office, role, name, subject: event.subject, sid: event.sid }
+    }
+    case "ConnectionRefused": {
+      const { code, reason, remoteAddress, sid } = event
+      return { type: "connection_refused", remote: remoteAddress, code, reason: truncate(reason), sid }
+    }
+    case "JoinRefused":
+      return { type: "join_refused", subject: event.subject, reason: truncate(event.reason), sid: event.sid }
+  }
+}
+
+/** Notes who comes, who goes, and who was not let in. */
+export const auditMembership =
+  (record: RecordAuditEvent, clock: Clock.Clock) =>
+  (event: MembershipEvent): void =>
+    record({ time: clock.currentTimeMillisUnsafe(), fields: membershipFields(event) })

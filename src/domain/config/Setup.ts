@@ -1,0 +1,123 @@
+import { Equal, type Redacted, Schema } from "effect"
+import { ComputerConfig, type ServerConfig } from "./computerConfig.ts"
+import { parsePlaceholder, findPlaceholders } from "./placeholders.ts"
+
+/**
+ * What a host puts in place of `${name}` in the parameters of a server, by server and name: `userHome` and the like.
+ * Redacted values are kept out of everything the Computer says.
+ */
+export interface Variables {
+  readonly [server: string]: { readonly [name: string]: string | Redacted.Redacted<string> }
+}
+
+/** What a Computer is to run. */
+export interface Setup {
+  readonly config: ComputerConfig
+  readonly variables: Variables
+}
+
+/** How one setup differs from another, by names of servers. */
+export interface SetupDiff {
+  readonly added: ReadonlyArray<string>
+  readonly removed: ReadonlyArray<string>
+  /** Those that must start anew: how they are reached has changed. */
+  readonly restarted: ReadonlyArray<string>
+  /** Those that run on with other settings of their tools. */
+  readonly reconfigured: ReadonlyArray<string>
+  readonly unchanged: ReadonlyArray<string>
+  /** Does `client:get_config` answer something else? */
+  readonly isReportedConfigChanged: boolean
+}
+
+/** The value a host gave to a variable of a server. */
+export const findVariable = (
+  variables: Variables,
+  server: string,
+  name: string
+): string | Redacted.Redacted<string> | undefined => {
+  const own = Object.hasOwn(variables, server) ? (variables[server] ?? {}) : {}
+  return Object.hasOwn(own, name) ? own[name] : undefined
+}
+
+/** The ids of the inputs that the parameters of a server refer to. */
+export const inputIdsOf = ({ parameters }: ServerConfig): ReadonlyArray<string> =>
+  findPlaceholders(parameters)
+    .map(parsePlaceholder)
+    .flatMap((reference) => (reference._tag === "Input" ? [reference.id] : []))
+
+/** The names of the servers that refer to an input. */
+export const serversUsingInput = ({ servers }: ComputerConfig, id: string): ReadonlyArray<string> =>
+  Object.values(servers)
+    .filter((server) => inputIdsOf(server).includes(id))
+    .map(({ name }) => name)
+
+/** Everything a running session of a server depends on. */
+const sessionDependencies = (
+  { disabled, name, parameters, type, vrl }: ServerConfig,
+  { config, variables }: Setup
+) => {
+  const references = findPlaceholders(parameters).map((text) => {
+    const reference = parsePlaceholder(text)
+    switch (reference._tag) {
+      case "Input":
+        return config.inputs.find(({ id }) => id === reference.id)
+      case "Environment":
+        return reference
+      case "Variable":
+        return findVariable(variables, name, reference.name)
+    }
+  })
+  return { type, parameters, disabled, vrl, references }
+}
+
+const encodeComputerConfig = Schema.encodeSync(ComputerConfig)
+
+/** What has to happen to get from one setup to another; whoever did not change is left alone. */
+export const diffSetups = (before: Setup, after: Setup): SetupDiff => {
+  const previousServers = before.config.servers
+  const names = Object.keys(after.config.servers)
+  const kept = Object.values(after.config.servers).flatMap((server) => {
+    const previous = Object.hasOwn(previousServers, server.name) ? previousServers[server.name] : undefined
+    if (previous === undefined) return []
+    const restarts = !Equal.equals(sessionDependencies(previous, before), sessionDependencies(server, after))
+    return [{ name: server.name, restarts, differs: !Equal.equals(previous, server) }]
+  })
+  const namesOf = (servers: typeof kept) => servers.map(({ name }) => name)
+  return {
+    added: names.filter((name) => !Object.hasOwn(previousServers, name)),
+    removed: Object.keys(previousServers).filter((name) => !Object.hasOwn(after.config.servers, name)),
+    restarted: namesOf(kept.filter(({ restarts }) => restarts)),
+    reconfigured: namesOf(kept.filter(({ differs, restarts }) => differs && !restarts)),
+    unchanged: namesOf(kept.filter(({ differs, restarts }) => !differs && !restarts)),
+    // As text: the order of servers decides whose tool is offered under a name.
+    isReportedConfigChanged:
+      JSON.stringify(encodeComputerConfig(before.config)) !==
+      JSON.stringify(encodeComputerConfig(after.config))
+  }
+}
+
+/**
+ * What a configuration that has changed from `before` to `after` makes of the `current` setup: servers and inputs that
+ * were added or removed at run time stay so.
+ */
+export const keepRuntimeChanges = (current: Setup, before: Setup, after: Setup): Setup => {
+  const isMissing = (setup: Setup, name: string) => !Object.hasOwn(setup.config.servers, name)
+  const kept = Object.entries(after.config.servers).filter(
+    ([name]) => isMissing(before, name) || !isMissing(current, name)
+  )
+  const added = Object.entries(current.config.servers).filter(
+    ([name]) => isMissing(before, name) && isMissing(after, name)
+  )
+  const idsOf = ({ config }: Setup) => new Set(config.inputs.map(({ id }) => id))
+  const [here, first, last] = [idsOf(current), idsOf(before), idsOf(after)]
+  return {
+    config: {
+      inputs: [
+        ...after.config.inputs.filter(({ id }) => !first.has(id) || here.has(id)),
+        ...current.config.inputs.filter(({ id }) => !first.has(id) && !last.has(id))
+      ],
+      servers: Object.fromEntries([...kept, ...added])
+    },
+    variables: { ...current.variables, ...after.variables }
+  }
+}

@@ -1,0 +1,108 @@
+import { Schema, SchemaGetter } from "effect"
+import type { ValidationIssue } from "../validation.ts"
+import { JsonObject } from "../json.ts"
+import { fieldWithDefault, Identifier, optionalField } from "../model/fields.ts"
+import { withParameterDefaults, checkParameters, type ServerType } from "./endpointParameters.ts"
+import { ToolMeta } from "../wire/v0_2/tools.ts"
+
+/** Rust peers write `http` for what the protocol calls `streamable`; it is read, never written (spec §8.2). */
+const WireServerType = Schema.Literals(["stdio", "streamable", "sse", "http"]).pipe(
+  Schema.decodeTo(Schema.Literals(["stdio", "streamable", "sse"]), {
+    decode: SchemaGetter.transform((type: ServerType | "http") => (type === "http" ? "streamable" : type)),
+    encode: SchemaGetter.passthroughSupertype()
+  })
+)
+
+const ServerConfigFields = Schema.Struct({
+  name: Identifier,
+  type: WireServerType,
+  disabled: fieldWithDefault(Schema.Boolean, () => false),
+  forbiddenTools: fieldWithDefault(Schema.Array(Schema.String), () => []),
+  toolMeta: fieldWithDefault(Schema.Record(Schema.String, ToolMeta), () => ({})),
+  defaultToolMeta: fieldWithDefault(Schema.NullOr(ToolMeta), () => null),
+  vrl: fieldWithDefault(Schema.NullOr(Schema.String), () => null),
+  parameters: JsonObject
+})
+type ServerConfigFields = typeof ServerConfigFields.Type
+
+const serverConfigIssues = ({
+  defaultToolMeta,
+  parameters,
+  type
+}: ServerConfigFields): ReadonlyArray<ValidationIssue> => [
+  ...(defaultToolMeta?.alias === undefined
+    ? []
+    : [{ path: ["default_tool_meta", "alias"], issue: "would give every tool the same name" }]),
+  ...checkParameters(type, parameters).map(({ issue, path }) => ({
+    path: ["server_parameters", ...path],
+    issue
+  }))
+]
+
+/**
+ * One MCP server as its owner configured it (seed 000, `MCPServerConfig`). `parameters` keep their wire names and
+ * their `${…}` placeholders; `readEndpoint` reads them once rendered.
+ */
+export const ServerConfig = ServerConfigFields.pipe(
+  Schema.encodeKeys({
+    forbiddenTools: "forbidden_tools",
+    toolMeta: "tool_meta",
+    defaultToolMeta: "default_tool_meta",
+    parameters: "server_parameters"
+  }),
+  Schema.decodeTo(Schema.toType(ServerConfigFields), {
+    decode: SchemaGetter.transform((config: ServerConfigFields) => ({
+      ...config,
+      parameters: withParameterDefaults(config.type, config.parameters)
+    })),
+    encode: SchemaGetter.passthrough()
+  }),
+  Schema.check(Schema.makeFilter(serverConfigIssues))
+)
+export type ServerConfig = typeof ServerConfig.Type
+
+const inputFields = { id: Identifier, description: fieldWithDefault(Schema.String, () => "") }
+
+/** A value a configuration asks for by `${input:id}` (seed 000, `MCPServerInput`). */
+export const Input = Schema.Union([
+  Schema.Struct({
+    type: Schema.Literal("promptString"),
+    ...inputFields,
+    default: optionalField(Schema.String),
+    password: optionalField(Schema.Boolean)
+  }),
+  Schema.Struct({
+    type: Schema.Literal("pickString"),
+    ...inputFields,
+    options: Schema.Array(Schema.String),
+    default: optionalField(Schema.String)
+  }),
+  Schema.Struct({
+    type: Schema.Literal("command"),
+    ...inputFields,
+    command: Schema.NonEmptyString,
+    args: optionalField(Schema.Record(Schema.String, Schema.String))
+  })
+])
+export type Input = typeof Input.Type
+
+const uniqueInputIds = Schema.makeFilter((inputs: ReadonlyArray<Input>) =>
+  inputs.flatMap(({ id }, index) =>
+    inputs.findIndex((other) => other.id === id) < index
+      ? [{ path: [index, "id"], issue: `the input "${id}" is defined twice` }]
+      : []
+  )
+)
+
+const namesMatchKeys = Schema.makeFilter((servers: { readonly [name: string]: ServerConfig }) =>
+  Object.entries(servers).flatMap(([key, { name }]) =>
+    key === name ? [] : [{ path: [key, "name"], issue: `must be "${key}", the key it stands under` }]
+  )
+)
+
+/** What a Computer runs, and what `client:get_config` answers (seed 000, `GetComputerConfigRet`). */
+export const ComputerConfig = Schema.Struct({
+  inputs: fieldWithDefault(Schema.Array(Input).check(uniqueInputIds), () => []),
+  servers: Schema.Record(Schema.String, ServerConfig).check(namesMatchKeys)
+})
+export type ComputerConfig = typeof ComputerConfig.Type

@@ -1,0 +1,174 @@
+import { Option, Result, Schema } from "effect"
+import { makeDecoder } from "../validation.ts"
+import { checkJsonBody, JsonObject } from "../json.ts"
+import type { DeviceService } from "./serviceDefinitions.ts"
+import { decodeUtf8 } from "../utf8.ts"
+
+/** What a service gave: data, or why there is none (seed 002 §5.2). */
+export type ServiceOutcome =
+  | { readonly success: true; readonly data: unknown }
+  | { readonly success: false; readonly error: string }
+
+/** What goes over the wire in frames of type MCP (seed 002 §3, §4). */
+export type DeviceMessage =
+  | {
+      readonly _tag: "Register"
+      /** Not read yet: each definition by the name of its service. */
+      readonly definitions: JsonObject
+      /** Names that stand there more than once; the last definition counts (seed 002 §6.1). */
+      readonly duplicates: ReadonlyArray<string>
+    }
+  | {
+      readonly _tag: "Call"
+      readonly callId: string
+      readonly method: string
+      readonly params: JsonObject
+    }
+  | { readonly _tag: "Result"; readonly callId: string; readonly outcome: ServiceOutcome }
+  /** What became of a registration: not of the seed, sent only where somebody has switched it on. */
+  | { readonly _tag: "Registered"; readonly services: number; readonly faults: ReadonlyArray<string> }
+  /** Of a type that nobody here knows. */
+  | { readonly _tag: "Unknown"; readonly type: string }
+
+/** Peers write numbers, too. */
+const CallIdSchema = Schema.Union([Schema.NonEmptyString, Schema.Finite])
+
+const decodeEnvelope = makeDecoder(
+  Schema.Struct({ type: Schema.String, data: Schema.optionalKey(JsonObject) })
+)
+const decodeRegister = makeDecoder(Schema.Struct({ services: JsonObject }))
+const decodeCall = makeDecoder(
+  Schema.Struct({
+    call_id: CallIdSchema,
+    method: Schema.NonEmptyString,
+    params: Schema.optionalKey(Schema.NullOr(JsonObject))
+  })
+)
+const decodeResult = makeDecoder(Schema.Struct({ call_id: CallIdSchema, result: JsonObject }))
+const decodeRegistered = makeDecoder(
+  Schema.Struct({ services: Schema.Int, faults: Schema.Array(Schema.String) })
+)
+
+const isNil = (value: unknown): boolean => value === undefined || value === null
+
+/** An error in whatever form a peer gave it, as a text. */
+const formatServiceError = (error: unknown): string => {
+  if (isNil(error) || error === "") return "the service failed and did not say why"
+  return typeof error === "string" ? error : JSON.stringify(error)
+}
+
+/** The result of a service; one that does not say whether it succeeded did so if it names no error. */
+const toOutcome = ({ data, error, success }: JsonObject): ServiceOutcome => {
+  const isSuccess = typeof success === "boolean" ? success : isNil(error) || error === ""
+  return isSuccess ? { success: true, data } : { success: false, error: formatServiceError(error) }
+}
+
+/**
+ * What ends a string of a JSON text, or could be taken for it, and the marks of its structure. Strings are not matched as
+ * a whole, since an expression that repeats an alternative runs out of stack on a long one.
+ */
+const jsonStructure = /\\.|["{}[\]:]/g
+
+/** The names that stand more than once in `data.services` of a registration, which must be good JSON. */
+const findDuplicateServices = (text: string): ReadonlyArray<string> => {
+  const path: Array<string> = []
+  const seen = new Set<string>()
+  const duplicates = new Set<string>()
+  let key = ""
+  let lastString = ""
+  /** Where the string that has begun begins. */
+  let stringStart: number | undefined
+  for (const { 0: found, index } of text.matchAll(jsonStructure)) {
+    if (found === '"') {
+      if (stringStart !== undefined) lastString = text.slice(stringStart, index + 1)
+      stringStart = stringStart === undefined ? index : undefined
+    } else if (stringStart !== undefined) continue
+    else if (found === "{" || found === "[") path.push(found === "[" ? "[" : key)
+    else if (found === "}" || found === "]") path.pop()
+    else {
+      key = String(JSON.parse(lastString))
+      // The outermost object has no name; the key before it is empty.
+      if (path.length === 3 && path[1] === "data" && path[2] === "services") {
+        if (seen.has(key)) duplicates.add(key)
+        seen.add(key)
+      }
+    }
+  }
+  return [...duplicates]
+}
+
+const decodeData = (type: string, data: JsonObject, text: string): Result.Result<DeviceMessage, string> => {
+  switch (type) {
+    case "register":
+      return Result.map(decodeRegister(data), ({ services }) => ({
+        _tag: "Register",
+        definitions: services,
+        duplicates: findDuplicateServices(text)
+      }))
+    case "call":
+      return Result.map(decodeCall(data), ({ call_id, method, params }) => ({
+        _tag: "Call",
+        callId: String(call_id),
+        method,
+        params: params ?? {}
+      }))
+    case "result":
+      return Result.map(decodeResult(data), ({ call_id, result }) => ({
+        _tag: "Result",
+        callId: String(call_id),
+        outcome: toOutcome(result)
+      }))
+    case "registered":
+      return Result.map(decodeRegistered(data), (fields) => ({ _tag: "Registered", ...fields }))
+    default:
+      return Result.succeed({ _tag: "Unknown", type })
+  }
+}
+
+const parseJson = (text: string): Result.Result<unknown, string> =>
+  Result.try({
+    try: (): unknown => JSON.parse(text),
+    catch: (error) => `not JSON: ${error instanceof Error ? error.message : String(error)}`
+  })
+
+const parseMessage = (text: string): Result.Result<DeviceMessage, string> =>
+  parseJson(text).pipe(
+    Result.flatMap((value) => {
+      const error = checkJsonBody(value)
+      return error === undefined ? decodeEnvelope(value) : Result.fail(error)
+    }),
+    Result.flatMap(({ data = {}, type }) =>
+      Result.mapError(decodeData(type, data, text), (reason) => `${type}: ${reason}`)
+    )
+  )
+
+/** Reads what an MCP frame carries, or says in one line what is wrong with it. */
+export const decodeDeviceMessage = (payload: Uint8Array): Result.Result<DeviceMessage, string> =>
+  Option.match(decodeUtf8(payload), { onNone: () => Result.fail("not UTF-8"), onSome: parseMessage })
+
+/** A message as it is written on the wire, in the order of the seed's examples. */
+export const makeDeviceMessage = {
+  register: (services: ReadonlyMap<string, DeviceService>): JsonObject => ({
+    type: "register",
+    data: {
+      services: Object.fromEntries(
+        [...services].map(([name, { description, parameters }]) => [name, { description, parameters }])
+      )
+    }
+  }),
+  call: (callId: string, method: string, params: JsonObject): JsonObject => ({
+    type: "call",
+    data: { call_id: callId, method, params }
+  }),
+  result: (callId: string, outcome: ServiceOutcome): JsonObject => ({
+    type: "result",
+    data: {
+      call_id: callId,
+      result: outcome.success ? { success: true, data: outcome.data ?? null } : { ...outcome }
+    }
+  }),
+  registered: (services: number, faults: ReadonlyArray<string>): JsonObject => ({
+    type: "registered",
+    data: { services, faults }
+  })
+}

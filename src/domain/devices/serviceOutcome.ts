@@ -1,0 +1,66 @@
+import { isJsonObject, type JsonObject } from "../json.ts"
+import type { ServiceOutcome } from "./deviceMessages.ts"
+
+const textBlock = (value: string): JsonObject => ({ type: "text", text: value })
+
+/** Blocks of MCP that hold binary data in base64, and their form inside the data of a result. */
+const binaryTypes = ["image", "audio"]
+
+/** A block of MCP in the data of a result: `{type, mimeType, base64}`. */
+const toContentBlock = (value: unknown): JsonObject | undefined => {
+  if (!isJsonObject(value)) return undefined
+  const { base64, mimeType, text, type } = value
+  if (type === "text" && typeof text === "string") return textBlock(text)
+  const isBinary = typeof type === "string" && binaryTypes.includes(type)
+  return isBinary && typeof mimeType === "string" && typeof base64 === "string"
+    ? { type, mimeType, data: base64 }
+    : undefined
+}
+
+/** Data that consists of nothing but blocks, one or many. */
+const toContentBlocks = (data: unknown): ReadonlyArray<JsonObject> | undefined => {
+  const parts: ReadonlyArray<unknown> = Array.isArray(data) ? data : [data]
+  const blocks = parts.map(toContentBlock).filter((block) => block !== undefined)
+  return parts.length > 0 && blocks.length === parts.length ? blocks : undefined
+}
+
+/** What a service gave, as MCP has it. Data that is no text is there for programs and, written out, for models. */
+export const outcomeToToolResult = (outcome: ServiceOutcome): JsonObject => {
+  if (!outcome.success) return { content: [textBlock(outcome.error)], isError: true }
+  const { data } = outcome
+  if (typeof data === "string") return { content: [textBlock(data)], isError: false }
+  if (data === undefined || data === null) return { content: [], isError: false }
+  const blocks = toContentBlocks(data)
+  if (blocks !== undefined) return { content: blocks, isError: false }
+  return {
+    content: [textBlock(JSON.stringify(data))],
+    ...(isJsonObject(data) && { structuredContent: data }),
+    isError: false
+  }
+}
+
+const isTextBlock = (block: JsonObject): block is JsonObject & { readonly text: string } =>
+  block["type"] === "text" && typeof block["text"] === "string"
+
+/** A block of MCP as it goes into data; what devices have no form for stays as it is. */
+const blockToData = (block: JsonObject): unknown => {
+  const { data, mimeType, type } = block
+  return typeof type === "string" && binaryTypes.includes(type) ? { type, mimeType, base64: data } : block
+}
+
+/** What an MCP tool gave, as a device tells it: texts joined, or its structured content, or its blocks. */
+export const toolResultToOutcome = ({ content, isError, structuredContent }: JsonObject): ServiceOutcome => {
+  const blocks = Array.isArray(content) ? content.filter(isJsonObject) : []
+  const texts = blocks.filter(isTextBlock).map((block) => block.text)
+  if (isError === true) {
+    return { success: false, error: texts.join("\n") || "the tool failed and did not say why" }
+  }
+  if (texts.length < blocks.length) {
+    return {
+      success: true,
+      data: blocks.length === 1 ? blockToData(blocks[0] ?? {}) : blocks.map(blockToData)
+    }
+  }
+  if (isJsonObject(structuredContent)) return { success: true, data: structuredContent }
+  return { success: true, data: texts.join("\n") }
+}

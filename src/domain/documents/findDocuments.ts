@@ -1,0 +1,123 @@
+import { Option, Order, Result } from "effect"
+import { isJsonObject, type JsonObject } from "../json.ts"
+import { orderServers } from "../desktop/orderServers.ts"
+import { type DocumentSummary, finderPageSizes } from "../wire/v0_2/calls.ts"
+import { type DpeUri, parseDpeUri } from "./DpeUri.ts"
+
+/** What an Agent looks for; an empty list of keywords is no filter (spec §11.4). */
+export interface FinderQuery {
+  readonly keywords?: ReadonlyArray<string>
+  readonly fileType?: string
+  readonly offset: number
+  readonly limit: number
+}
+
+/** One page of the catalogue; `totalCount` counts what the filters left. */
+export interface FinderPage {
+  readonly documents: ReadonlyArray<DocumentSummary>
+  readonly totalCount: number
+}
+
+/**
+ * The document a listed resource is, or `undefined` when it is none: another scheme, an invalid URI, or a page or an
+ * element of a document (spec §11.5, case 312).
+ */
+export const parseDocumentUri = (uri: string): DpeUri | undefined => {
+  const parsed = Result.getOrUndefined(parseDpeUri(uri))
+  if (parsed === undefined) return undefined
+  const [kind, id] = parsed.path.slice(-2)
+  const isPart =
+    parsed.path.length > 2 &&
+    ((kind === "pages" && /^\d+$/.test(id ?? "")) || (kind === "elements" && id !== ""))
+  return isPart ? undefined : parsed
+}
+
+const asString = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
+const asStrings = (value: unknown): ReadonlyArray<string> | undefined =>
+  Array.isArray(value) && value.every((item): item is string => typeof item === "string") ? value : undefined
+const asPageCount = (value: unknown): number | undefined =>
+  typeof value === "number" && Number.isInteger(value) && value >= 1 ? value : undefined
+const objectOrEmpty = (value: unknown): JsonObject => (isJsonObject(value) ? value : {})
+
+/** The page count a listed resource states; without one its body has to be read (spec §11.3). */
+export const listedPageCount = (resource: JsonObject): number | undefined =>
+  asPageCount(objectOrEmpty(resource["_meta"])["page_count"])
+
+/**
+ * The summary of a document: from the listed resource, and from its body where the resource is silent. `undefined`
+ * when neither states a page count (spec §11.3).
+ */
+export const summarizeDocument = (
+  server: string,
+  { docRef, uri }: DpeUri,
+  resource: JsonObject,
+  body: JsonObject = {}
+): DocumentSummary | undefined => {
+  const meta = objectOrEmpty(resource["_meta"])
+  const pageCount = listedPageCount(resource) ?? asPageCount(body["page_count"])
+  if (pageCount === undefined) return undefined
+  const keywords = asStrings(meta["keywords"]) ?? asStrings(body["keywords"])
+  const summary = asString(resource["description"]) ?? asString(body["summary"])
+  const lastModified =
+    asString(objectOrEmpty(resource["annotations"])["lastModified"]) ?? asString(body["last_modified"])
+  return {
+    docRef,
+    uri,
+    fileUri: asString(meta["file_uri"]) ?? asString(body["file_uri"]) ?? "",
+    fileType: asString(meta["file_type"]) ?? asString(body["file_type"]) ?? "",
+    title: asString(resource["name"]) ?? asString(body["title"]) ?? docRef,
+    pageCount,
+    ...(keywords !== undefined && { keywords }),
+    ...(summary !== undefined && { summary }),
+    server,
+    ...(lastModified !== undefined && { lastModified })
+  }
+}
+
+const makeDocumentFilter = ({ fileType, keywords = [] }: FinderQuery) => {
+  const wanted = keywords.map((keyword) => keyword.toLowerCase())
+  return (document: DocumentSummary): boolean => {
+    const texts = [document.title, ...(document.keywords ?? []), document.summary ?? ""]
+    return (
+      (fileType === undefined || document.fileType === fileType) &&
+      (wanted.length === 0 ||
+        texts.some((text) => wanted.some((keyword) => text.toLowerCase().includes(keyword))))
+    )
+  }
+}
+
+const modifiedAt = ({ lastModified }: DocumentSummary): number => {
+  const instant = lastModified === undefined ? Number.NaN : Date.parse(lastModified)
+  return Number.isNaN(instant) ? Number.NEGATIVE_INFINITY : instant
+}
+
+const newestFirst = Order.flip(Order.mapInput(Order.Number, modifiedAt))
+
+/**
+ * One page of the catalogue of all servers: filtered, servers in the desktop's order, within a server the newest
+ * first and ties as listed (spec §11.4, cases 313–327). `history` holds server names, oldest first.
+ */
+export const findDocuments = (
+  documents: ReadonlyArray<DocumentSummary>,
+  query: FinderQuery,
+  history: ReadonlyArray<string>
+): FinderPage => {
+  const found = documents.filter(makeDocumentFilter(query))
+  const byServer = Map.groupBy(found, ({ server }) => server)
+  const ordered = orderServers(byServer.keys(), history).flatMap((server) =>
+    (byServer.get(server) ?? []).toSorted(newestFirst)
+  )
+  const limit = Math.min(query.limit, finderPageSizes.max)
+  return { documents: ordered.slice(query.offset, query.offset + limit), totalCount: found.length }
+}
+
+/** The JSON object a document resource's text holds, if it holds one. */
+export const parseDocumentBody = (contents: ReadonlyArray<JsonObject>): Option.Option<JsonObject> =>
+  Option.firstSomeOf(
+    contents.map((content) => {
+      const parsed = Result.try((): unknown => JSON.parse(asString(content["text"]) ?? "null"))
+      return Result.isSuccess(parsed) && isJsonObject(parsed.success)
+        ? Option.some(parsed.success)
+        : Option.none()
+    })
+  )

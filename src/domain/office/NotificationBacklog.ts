@@ -1,0 +1,61 @@
+import { type Notification, type ComputerPart, computerParts } from "../model/Notification.ts"
+
+/**
+ * What a member has not been told, in as few notices as leave it with the same view: an update once, whoever came and
+ * went again not at all. Changed in place.
+ */
+export interface NotificationBacklog {
+  readonly entries: Map<string, ReadonlyArray<Notification>>
+  /** How many notices that are. */
+  size: number
+}
+
+/** Nothing was missed. */
+export const makeBacklog = (): NotificationBacklog => ({ entries: new Map(), size: 0 })
+
+const memberKey = (role: string, office: string, name: string) => JSON.stringify([role, office, name])
+const cancelledKey = (agent: string, reqId: string) => JSON.stringify(["cancelled", agent, reqId])
+const updateKey = (part: ComputerPart, computer: string) => JSON.stringify([part, computer])
+
+const setEntry = (
+  backlog: NotificationBacklog,
+  key: string,
+  notifications: ReadonlyArray<Notification>
+): void => {
+  backlog.size += notifications.length - (backlog.entries.get(key)?.length ?? 0)
+  // What has changed is told where it changed last: after whatever it may depend on.
+  backlog.entries.delete(key)
+  if (notifications.length > 0) backlog.entries.set(key, notifications)
+}
+
+/** Adds a notice to what was missed. */
+export const addToBacklog = (backlog: NotificationBacklog, notification: Notification): void => {
+  switch (notification._tag) {
+    case "Updated": {
+      const key = updateKey(notification.part, notification.computer)
+      if (!backlog.entries.has(key)) setEntry(backlog, key, [notification])
+      return
+    }
+    case "Cancelled":
+      return setEntry(backlog, cancelledKey(notification.agent, notification.reqId), [notification])
+    case "Entered":
+    case "Left": {
+      const { name, office, role } = notification.membership
+      const key = memberKey(role, office, name)
+      const before = backlog.entries.get(key) ?? []
+      if (role === "computer" && notification._tag === "Left") {
+        for (const part of computerParts) setEntry(backlog, updateKey(part, name), [])
+      }
+      if (before.at(-1)?._tag === notification._tag) return
+      return setEntry(
+        backlog,
+        key,
+        before.at(-1)?._tag === "Entered" ? before.slice(0, -1) : [...before, notification]
+      )
+    }
+  }
+}
+
+/** What is to be told to make up for what was missed, in order. */
+export const backlogNotifications = (backlog: NotificationBacklog): ReadonlyArray<Notification> =>
+  [...backlog.entries.values()].flat()

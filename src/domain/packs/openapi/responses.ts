@@ -1,0 +1,124 @@
+import type { JsonObject } from "../../json.ts"
+
+const stringSchema = { type: "string" }
+const anyObjectSchema = { type: "object" }
+
+const objectSchema = (
+  properties: JsonObject,
+  required: ReadonlyArray<string> = Object.keys(properties)
+): JsonObject => ({
+  type: "object",
+  properties,
+  ...(required.length > 0 && { required })
+})
+
+const contentBlockSchema = (
+  type: string,
+  properties: JsonObject,
+  required?: ReadonlyArray<string>
+): JsonObject => {
+  const { properties: own, ...rest } = objectSchema(properties, required)
+  return {
+    ...rest,
+    properties: { type: { const: type }, ...(typeof own === "object" && own) },
+    required: ["type", ...(required ?? Object.keys(properties))]
+  }
+}
+
+const binaryProperties = { data: { type: "string", contentEncoding: "base64" }, mimeType: stringSchema }
+
+/** A reference to a schema of the document. */
+export const schemaRef = (name: string): JsonObject => ({ $ref: `#/components/schemas/${name}` })
+
+/** What the host answers, as JSON Schemas by their names in the document. */
+export const responseSchemas: { readonly [name: string]: JsonObject } = {
+  TextContent: contentBlockSchema("text", { text: stringSchema }),
+  ImageContent: contentBlockSchema("image", binaryProperties),
+  AudioContent: contentBlockSchema("audio", binaryProperties),
+  EmbeddedResource: contentBlockSchema("resource", {
+    resource: objectSchema(
+      { uri: stringSchema, mimeType: stringSchema, text: stringSchema, blob: binaryProperties.data },
+      ["uri"]
+    )
+  }),
+  ResourceLink: contentBlockSchema(
+    "resource_link",
+    { uri: stringSchema, name: stringSchema, mimeType: stringSchema },
+    ["uri", "name"]
+  ),
+  ToolResult: objectSchema(
+    {
+      content: {
+        type: "array",
+        description: "What the tool said, block by block, as MCP has it",
+        items: {
+          oneOf: ["TextContent", "ImageContent", "AudioContent", "EmbeddedResource", "ResourceLink"].map(
+            schemaRef
+          )
+        }
+      },
+      structuredContent: { ...anyObjectSchema, description: "The same as data, where the tool gives any" },
+      isError: { type: "boolean", description: "True when the tool itself says that it failed" }
+    },
+    ["content"]
+  ),
+  Failure: objectSchema({ detail: stringSchema }),
+  ParamsProblems: objectSchema({
+    detail: {
+      type: "array",
+      items: objectSchema({
+        loc: { type: "array", items: { anyOf: [stringSchema, { type: "integer" }] } },
+        msg: stringSchema,
+        type: stringSchema
+      })
+    }
+  }),
+  Greeting: objectSchema({
+    message: stringSchema,
+    version: stringSchema,
+    tools_count: { type: "integer", minimum: 0 }
+  }),
+  Health: objectSchema({ status: { const: "healthy" } }),
+  ToolList: objectSchema(
+    {
+      tools: {
+        type: "array",
+        items: objectSchema({ name: stringSchema, description: stringSchema, inputSchema: anyObjectSchema }, [
+          "name"
+        ])
+      },
+      packs: { type: "array", items: objectSchema({ name: stringSchema, status: stringSchema }) }
+    },
+    ["tools"]
+  )
+}
+
+/** A response of JSON. */
+export const jsonResponse = (description: string, schema: string): JsonObject => ({
+  description,
+  content: { "application/json": { schema: schemaRef(schema) } }
+})
+
+const errorDescriptions: { readonly [status: string]: string } = {
+  401: "The key is missing or wrong",
+  404: "There is no such tool any more",
+  413: "The parameters are too large",
+  415: "The parameters are of another kind than this endpoint takes",
+  500: "The tool failed",
+  502: "What ran the tool is gone",
+  503: "Too much is going on, or the tool is not there at the moment",
+  504: "The tool took too long"
+}
+
+/** The responses that say by status what went wrong, for such statuses as can occur. */
+export const errorResponses = (...statuses: ReadonlyArray<number>): JsonObject =>
+  Object.fromEntries(
+    statuses.map((status) => [status, jsonResponse(errorDescriptions[status] ?? "", "Failure")])
+  )
+
+/** The responses of an endpoint that calls a tool. */
+export const toolCallResponses = (requiresKey: boolean): JsonObject => ({
+  200: jsonResponse("What the tool gave", "ToolResult"),
+  422: jsonResponse("The parameters are wrong", "ParamsProblems"),
+  ...errorResponses(...(requiresKey ? [401] : []), 404, 413, 415, 500, 502, 503, 504)
+})

@@ -1,0 +1,132 @@
+import { Result } from "effect"
+import { isJsonObject, type JsonObject } from "../../json.ts"
+import type { PackRoute } from "../PackManifest.ts"
+
+/** So many parts of one schema are looked at; more alternatives than that are no parameters any more. */
+const maxSubschemas = 64
+
+/** A part of a pointer as the name it stands for: pointers in URIs are escaped twice. */
+export const decodePointerSegment = (part: string): string =>
+  part
+    .replaceAll(/(?:%[0-9A-Fa-f]{2})+/g, (codes) =>
+      // What is no UTF-8 is a name that holds percent signs itself.
+      Result.getOrElse(
+        Result.try(() => decodeURIComponent(codes)),
+        () => codes
+      )
+    )
+    .replaceAll("~1", "/")
+    .replaceAll("~0", "~")
+
+/** Follows a pointer such as `#/$defs/Level` through a document; nothing when it leads nowhere, or elsewhere. */
+export const resolveRef = (root: unknown, reference: string): unknown => {
+  if (reference !== "#" && !reference.startsWith("#/")) return undefined
+  let node: unknown = root
+  for (const part of reference.split("/").slice(1)) {
+    const key = decodePointerSegment(part)
+    if (Array.isArray(node)) node = /^\d+$/.test(key) ? node[Number(key)] : undefined
+    else node = isJsonObject(node) && Object.hasOwn(node, key) ? node[key] : undefined
+  }
+  return node
+}
+
+const asArray = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
+
+/** The types that a schema names, or that it means without naming them. */
+export const declaredTypes = ({
+  items,
+  prefixItems,
+  properties,
+  type
+}: JsonObject): ReadonlyArray<unknown> => {
+  if (type !== undefined) return Array.isArray(type) ? type : [type]
+  if (properties !== undefined) return ["object"]
+  return items !== undefined || prefixItems !== undefined ? ["array"] : []
+}
+
+/** The values that a schema lists one by one. */
+export const literalValues = (schema: JsonObject): ReadonlyArray<unknown> => [
+  ...asArray(schema["enum"]),
+  ...(Object.hasOwn(schema, "const") ? [schema["const"]] : [])
+]
+
+const isNullSchema = (schema: unknown): boolean =>
+  isJsonObject(schema) && (schema["type"] === "null" || schema["const"] === null)
+
+/** The branches of `anyOf` and `oneOf` to look at: all of them, the only one beside null, or none. */
+export type BranchSelection = "all" | "sole" | "none"
+
+const selectBranches = (schema: JsonObject, branches: BranchSelection): ReadonlyArray<unknown> => {
+  const given = [...asArray(schema["anyOf"]), ...asArray(schema["oneOf"])]
+  if (branches === "all") return given
+  const real = given.filter((branch) => !isNullSchema(branch))
+  return branches === "sole" && real.length === 1 ? real : []
+}
+
+/**
+ * A schema and everything it says elsewhere: behind `$ref`, in `allOf`, and in branches. What stands nearest comes first;
+ * references that lead in circles end.
+ */
+export const collectSubschemas = (
+  root: JsonObject,
+  schema: unknown,
+  branches: BranchSelection
+): ReadonlyArray<JsonObject> => {
+  const parts = new Set<JsonObject>()
+  const pending = [schema]
+  for (let index = 0; index < pending.length && parts.size < maxSubschemas; index++) {
+    const part = pending[index]
+    if (!isJsonObject(part) || parts.has(part)) continue
+    parts.add(part)
+    const reference = part["$ref"]
+    if (typeof reference === "string") pending.push(resolveRef(root, reference))
+    pending.push(...[...asArray(part["allOf"]), ...selectBranches(part, branches)].slice(0, maxSubschemas))
+  }
+  return [...parts]
+}
+
+/** The schemas of the members of an object, by name; several for one name are alternatives. */
+export const propertySchemas = (parts: ReadonlyArray<JsonObject>): ReadonlyMap<string, unknown> => {
+  const members = new Map<string, unknown>()
+  for (const { properties } of parts) {
+    if (!isJsonObject(properties)) continue
+    for (const [name, schema] of Object.entries(properties)) {
+      members.set(name, members.has(name) ? { anyOf: [members.get(name), schema] } : schema)
+    }
+  }
+  return members
+}
+
+/** The schema of the item at a place of an array; nothing where any item will do. */
+export const itemSchema = (parts: ReadonlyArray<JsonObject>, index: number): unknown => {
+  for (const { items, prefixItems } of parts) {
+    const schema = asArray(prefixItems)[index] ?? items
+    if (isJsonObject(schema)) return schema
+  }
+  return undefined
+}
+
+/** Text in a file is text, but JSON in a text is a parameter like any other. */
+const isBinaryType = (type: unknown): boolean => typeof type === "string" && !/[/+]json$/.test(type)
+
+const isFileSchema = (schema: JsonObject): boolean => {
+  const { contentEncoding, contentMediaType, contentSchema, format } = schema
+  if (!declaredTypes(schema).includes("string")) return false
+  if (format === "binary" || contentEncoding === "binary") return true
+  return isBinaryType(contentMediaType) && contentEncoding === undefined && contentSchema === undefined
+}
+
+/**
+ * Which parameters are files, by name, and whether each takes many: texts with `format: "binary"` or a
+ * `contentMediaType`, as pydantic, zod and OpenAPI write them, and arrays of these.
+ */
+export const fileParamsOf = (schema: JsonObject): PackRoute["files"] => {
+  const subschemasOf = (given: unknown) => collectSubschemas(schema, given, "all")
+  return Object.fromEntries(
+    [...propertySchemas(subschemasOf(schema))].flatMap(([name, member]) => {
+      const parts = subschemasOf(member)
+      const multiple = subschemasOf(itemSchema(parts, 0)).some(isFileSchema)
+      return multiple || parts.some(isFileSchema) ? [[name, { multiple }]] : []
+    })
+  )
+}

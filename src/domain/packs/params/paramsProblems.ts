@@ -1,0 +1,148 @@
+import { Result } from "effect"
+import { isJsonObject, type JsonObject } from "../../json.ts"
+import type { ParamsProblem } from "../PackManifest.ts"
+
+/** What a Standard Schema found, of whatever library. */
+export interface StandardIssue {
+  readonly message: string
+  readonly path?: ReadonlyArray<PropertyKey | { readonly key: PropertyKey }> | undefined
+}
+
+/** What a JSON Schema validator of Ajv's kind found. */
+export interface KeywordIssue {
+  /** JSON pointer to what does not fit. */
+  readonly instancePath: string
+  readonly keyword: string
+  readonly params: JsonObject
+  readonly message?: string | undefined
+}
+
+/** So many problems are told at most: nobody reads more, and each item of a long list may have its own. */
+const maxProblems = 100
+
+/** A place as a path in the parameters: what counts items is a number. */
+const toLocation = (
+  keys: ReadonlyArray<string | number>,
+  params: unknown
+): ReadonlyArray<string | number> => {
+  let node = params
+  return keys.map((key) => {
+    const place = Array.isArray(node) && /^\d+$/.test(String(key)) ? Number(key) : key
+    node = Array.isArray(node) || isJsonObject(node) ? Reflect.get(node, place) : undefined
+    return place
+  })
+}
+
+/** Is there nothing where something should be? */
+const isMissingAt = (keys: ReadonlyArray<string | number>, params: unknown): boolean => {
+  if (keys.length === 0) return false
+  let node = params
+  for (const key of keys) {
+    if (typeof node !== "object" || node === null) return false
+    node = Object.hasOwn(node, key) ? Reflect.get(node, key) : undefined
+  }
+  return node === undefined
+}
+
+/** A parameter that has to be there and is not, by its path. */
+const missingParamProblem = (path: ReadonlyArray<string | number>): ParamsProblem => ({
+  loc: ["body", ...path],
+  msg: "Field required",
+  type: "missing"
+})
+
+/** Problems of parameters from what a Standard Schema says about them. */
+export const problemsFromStandardIssues = (
+  issues: ReadonlyArray<StandardIssue>,
+  params: unknown
+): ReadonlyArray<ParamsProblem> =>
+  issues.slice(0, maxProblems).map(({ message, path = [] }) => {
+    const keys = path.map((part) => {
+      const key = typeof part === "object" ? part.key : part
+      return typeof key === "symbol" ? String(key) : key
+    })
+    return isMissingAt(keys, params)
+      ? missingParamProblem(keys)
+      : { loc: ["body", ...toLocation(keys, params)], msg: message, type: "value_error" }
+  })
+
+/** Kinds of problems by the type that was wanted, in pydantic's words. */
+const typeErrorCodes: { readonly [type: string]: string } = {
+  string: "string_type",
+  integer: "int_type",
+  number: "float_type",
+  boolean: "bool_type",
+  array: "list_type",
+  object: "dict_type",
+  null: "none_required"
+}
+
+/** Kinds of problems by the keyword that was broken, in pydantic's words. */
+const keywordErrorCodes: { readonly [keyword: string]: string } = {
+  minimum: "greater_than_equal",
+  exclusiveMinimum: "greater_than",
+  maximum: "less_than_equal",
+  exclusiveMaximum: "less_than",
+  multipleOf: "multiple_of",
+  minLength: "string_too_short",
+  maxLength: "string_too_long",
+  pattern: "string_pattern_mismatch",
+  minItems: "too_short",
+  maxItems: "too_long",
+  enum: "literal_error",
+  const: "literal_error",
+  additionalProperties: "extra_forbidden",
+  unevaluatedProperties: "extra_forbidden"
+}
+
+const errorCodeOf = ({ keyword, params }: KeywordIssue): string => {
+  const codes = keyword === "type" ? typeErrorCodes : keywordErrorCodes
+  const key = keyword === "type" ? String(params["type"]) : keyword
+  return Object.hasOwn(codes, key) ? (codes[key] ?? "value_error") : "value_error"
+}
+
+/** Values that a schema allows, as JSON; a schema made by a program may hold what JSON cannot say. */
+const formatValues = (values: unknown): string =>
+  Result.getOrElse(
+    Result.try(() => JSON.stringify(values)),
+    () => "others"
+  )
+
+const formatMessage = ({ keyword, message = "does not fit", params }: KeywordIssue): string => {
+  switch (keyword) {
+    case "additionalProperties":
+    case "unevaluatedProperties":
+      return "there is no such parameter"
+    case "enum":
+      return `${message}: ${formatValues(params["allowedValues"])}`
+    case "const":
+      return `${message}: ${formatValues(params["allowedValue"])}`
+    default:
+      return message
+  }
+}
+
+/** The member that an issue is about, where its pointer leads to the object around it. */
+const memberNameOf = ({ params }: KeywordIssue): ReadonlyArray<string> => {
+  for (const name of ["missingProperty", "additionalProperty", "unevaluatedProperty"]) {
+    const member = params[name]
+    if (typeof member === "string") return [member]
+  }
+  return []
+}
+
+/** Problems of parameters from what a JSON Schema validator says about them. */
+export const problemsFromKeywordIssues = (
+  issues: ReadonlyArray<KeywordIssue>,
+  params: unknown
+): ReadonlyArray<ParamsProblem> =>
+  issues.slice(0, maxProblems).map((issue) => {
+    const keys = issue.instancePath
+      .split("/")
+      .slice(1)
+      .map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"))
+    const path = toLocation([...keys, ...memberNameOf(issue)], params)
+    return typeof issue.params["missingProperty"] === "string"
+      ? missingParamProblem(path)
+      : { loc: ["body", ...path], msg: formatMessage(issue), type: errorCodeOf(issue) }
+  })

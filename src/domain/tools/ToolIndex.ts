@@ -1,0 +1,87 @@
+import type { Tool } from "../wire/v0_2/tools.ts"
+import { isJsonObject } from "../json.ts"
+import { parseToolMeta } from "./toolMeta.ts"
+
+/** How much a word counts by where it stands: once in the name is worth as much as often in the description. */
+const fieldWeights = { name: 4, tags: 3, parameters: 2, description: 1 } as const
+
+/** The usual constants of BM25: how soon repetition stops to matter, and how much long texts are held back. */
+const bm25 = { k: 1.2, b: 0.75 }
+
+/** So many words of a query count: nobody looks for a tool by more, and each is looked for in every tool. */
+const maxQueryWords = 64
+
+/** Words and the parts of `camelCase`, `snake_case` and `kebab-case`; other scripts have no parts but their runs. */
+const tokenize = (text: string): ReadonlyArray<string> =>
+  text
+    .replaceAll(/(\p{Ll}|\p{N})(\p{Lu})/gu, "$1 $2")
+    .toLowerCase()
+    .split(/[^\p{L}\p{N}]+/u)
+    .filter((word) => word !== "")
+
+const parameterText = ({ paramsSchema: { properties } }: Tool): string =>
+  isJsonObject(properties) ? Object.keys(properties).join(" ") : ""
+
+const searchFields = (name: string, tool: Tool): { readonly [K in keyof typeof fieldWeights]: string } => ({
+  name,
+  description: tool.description,
+  parameters: parameterText(tool),
+  tags: (parseToolMeta(tool.meta)?.tags ?? []).join(" ")
+})
+
+/** Tools by name, ready to be searched. */
+export interface ToolIndex {
+  /** The names of the tools that fit best, the best first; those that have none of the words are left out. */
+  readonly search: (query: string, limit: number) => ReadonlyArray<string>
+}
+
+/** An index over tools, by BM25 over their names, descriptions, tags and parameters. */
+export const makeToolIndex = (tools: Iterable<readonly [name: string, tool: Tool]>): ToolIndex => {
+  const entries = [...tools].map(([name, tool]) => {
+    const counts = new Map<string, number>()
+    for (const [field, text] of Object.entries(searchFields(name, tool))) {
+      const weight = fieldWeights[field as keyof typeof fieldWeights]
+      for (const word of tokenize(text)) counts.set(word, (counts.get(word) ?? 0) + weight)
+    }
+    return { name, counts, length: [...counts.values()].reduce((sum, count) => sum + count, 0) }
+  })
+  const average = entries.reduce((sum, { length }) => sum + length, 0) / Math.max(1, entries.length)
+  const documentFrequency = new Map<string, number>()
+  for (const { counts } of entries) {
+    for (const word of counts.keys()) documentFrequency.set(word, (documentFrequency.get(word) ?? 0) + 1)
+  }
+
+  const inverseDocumentFrequency = (word: string): number => {
+    const count = documentFrequency.get(word) ?? 0
+    return Math.log(1 + (entries.length - count + 0.5) / (count + 0.5))
+  }
+  /** How often a word stands in a tool; the beginning of a longer word counts half. */
+  const termFrequency = (counts: ReadonlyMap<string, number>, word: string): number => {
+    const exact = counts.get(word)
+    if (exact !== undefined || word.length < 3) return exact ?? 0
+    let found = 0
+    for (const [known, count] of counts) if (known.startsWith(word)) found = Math.max(found, count / 2)
+    return found
+  }
+
+  return {
+    search: (query, limit) => {
+      const words = [...new Set(tokenize(query))].slice(0, maxQueryWords)
+      return entries
+        .map(({ counts, length, name }) => ({
+          name,
+          score: words.reduce((sum, word) => {
+            const frequency = termFrequency(counts, word)
+            const normalization = bm25.k * (1 - bm25.b + (bm25.b * length) / Math.max(1, average))
+            return (
+              sum + (inverseDocumentFrequency(word) * frequency * (bm25.k + 1)) / (frequency + normalization)
+            )
+          }, 0)
+        }))
+        .filter(({ score }) => score > 0)
+        .toSorted((one, other) => other.score - one.score || (one.name < other.name ? -1 : 1))
+        .slice(0, limit)
+        .map(({ name }) => name)
+    }
+  }
+}

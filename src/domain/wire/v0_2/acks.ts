@@ -1,0 +1,42 @@
+import { Result } from "effect"
+import { isJsonObject, type JsonObject } from "../../json.ts"
+import { ProtocolError } from "../../model/ProtocolError.ts"
+
+/** A refusal as an acknowledgement carries it: flat, no envelope (spec §4.2). */
+export const encodeProtocolError = ({ code, details, extra, message }: ProtocolError): JsonObject => ({
+  code,
+  message,
+  ...extra,
+  ...(details !== undefined && { details })
+})
+
+const isFlatError = (value: unknown): value is JsonObject & { code: number; message: string } =>
+  isJsonObject(value) && Number.isInteger(value["code"]) && typeof value["message"] === "string"
+
+/** The refusal an acknowledgement carries, flat or in the older nested envelope, or `undefined` when it is none. */
+export const decodeProtocolError = (value: unknown): ProtocolError | undefined => {
+  if (isJsonObject(value) && isFlatError(value["error"])) return decodeProtocolError(value["error"])
+  if (!isFlatError(value)) return undefined
+  const { code, details, message, ...extra } = value
+  return new ProtocolError({ code, message, extra, ...(isJsonObject(details) && { details }) })
+}
+
+/** The two values that acknowledge a join or a leave: `(true, null)` or `(false, reason)` (spec §3.2). */
+export const encodeMembershipAck = (
+  outcome: Result.Result<unknown, { readonly message: string }>
+): readonly [boolean, string | null] =>
+  Result.match(outcome, {
+    onSuccess: () => [true, null],
+    onFailure: ({ message }) => [false, message]
+  })
+
+/** Reads the acknowledgement of a join or a leave, given as two values or as one array of two. */
+export const decodeMembershipAck = (values: ReadonlyArray<unknown>): Result.Result<void, string> => {
+  const [first, second] = values
+  if (Array.isArray(first)) return decodeMembershipAck(first)
+  if (first === true) return Result.succeed(undefined)
+  if (first === false) return Result.fail(typeof second === "string" ? second : "refused without a reason")
+  return Result.fail(
+    decodeProtocolError(first)?.message ?? "the answer is neither an acceptance nor a refusal"
+  )
+}

@@ -1,0 +1,241 @@
+import { Result, Schema } from "effect"
+import { type Codec, makeCodec } from "../../validation.ts"
+import type { ComputerPart } from "../../model/Notification.ts"
+import { isJsonObject } from "../../json.ts"
+import * as C from "./calls.ts"
+import { ComputerConfig } from "../../config/computerConfig.ts"
+import { maxIdentifierLength, maxTimeoutSeconds } from "../../model/fields.ts"
+import * as O from "./office.ts"
+import { ToolResult } from "./tools.ts"
+
+/** What the Server needs of a request to a Computer; the rest of the body is none of its business. */
+interface RoutingInfo {
+  readonly computer: string
+  readonly reqId: string
+  /** How long the Computer may take by the request's own word, in seconds. */
+  readonly timeoutSeconds: number | undefined
+}
+
+/** The Server's side of a request to a Computer: where it goes, how long it may take, can it be cancelled. */
+export interface RoutedDefinition {
+  readonly kind: "call"
+  readonly constant: string
+  readonly event: string
+  /** Names by which other texts of the protocol know the same event. */
+  readonly aliases: ReadonlyArray<string>
+  readonly from: "agent"
+  readonly decodeRouting: (head: unknown) => Result.Result<RoutingInfo, string>
+  /** May the Agent cancel it by its request id? */
+  readonly cancellable: boolean
+}
+
+/** A request of the Agent to a Computer, with what its two ends need. */
+export interface CallDefinition<Request, Reply> extends RoutedDefinition {
+  readonly request: Codec<Request>
+  readonly reply: Codec<Reply>
+}
+
+type TargetedRequest = { readonly agent: string; readonly reqId: string; readonly computer: string }
+
+const defineCall = <Request extends TargetedRequest, RequestWire, Reply, ReplyWire>(definition: {
+  readonly constant: string
+  readonly event: string
+  readonly aliases?: ReadonlyArray<string>
+  readonly request: Schema.Codec<Request, RequestWire>
+  readonly reply: Schema.Codec<Reply, ReplyWire>
+  readonly timeoutSeconds?: (request: Request) => number
+  /** The routing of a request that the schema would take; `undefined` leaves it to the schema. */
+  readonly decodeRoutingFast?: (head: unknown) => RoutingInfo | undefined
+  readonly cancellable?: boolean
+}): CallDefinition<Request, Reply> => {
+  const request = makeCodec(definition.request)
+  return {
+    kind: "call",
+    constant: definition.constant,
+    event: definition.event,
+    aliases: definition.aliases ?? [],
+    from: "agent",
+    request,
+    reply: makeCodec(definition.reply),
+    decodeRouting: (head) => {
+      const fast = definition.decodeRoutingFast?.(head)
+      if (fast !== undefined) return Result.succeed(fast)
+      return Result.map(request.decode(head), (decoded) => ({
+        computer: decoded.computer,
+        reqId: decoded.reqId,
+        timeoutSeconds: definition.timeoutSeconds?.(decoded)
+      }))
+    },
+    cancellable: definition.cancellable ?? false
+  }
+}
+
+/** How long a Computer may take to resolve a document when the request does not say, in seconds. */
+const defaultDpeTimeoutSeconds = 60
+
+const isIdentifier = (value: unknown): value is string =>
+  typeof value === "string" && value.length > 0 && value.length <= maxIdentifierLength
+
+/**
+ * What {@link C.ToolCallReq} says, without a schema: every call of every tool comes by here, and the schema takes
+ * longer than all the rest of the routing. Whatever it does not know for good is left to the schema.
+ */
+const decodeToolCallRoutingFast = (head: unknown): RoutingInfo | undefined => {
+  if (!isJsonObject(head)) return undefined
+  const { agent, computer, params, req_id: reqId, timeout, tool_name: tool } = head
+  return isIdentifier(agent) &&
+    isIdentifier(reqId) &&
+    isIdentifier(computer) &&
+    isIdentifier(tool) &&
+    isJsonObject(params) &&
+    typeof timeout === "number" &&
+    Number.isInteger(timeout) &&
+    timeout >= 1 &&
+    timeout <= maxTimeoutSeconds
+    ? { computer, reqId, timeoutSeconds: timeout }
+    : undefined
+}
+
+/** Requests to a Computer (spec §5.1). The Server routes them; Agent and Computer take their codecs from here. */
+export const calls = {
+  toolCall: defineCall({
+    constant: "TOOL_CALL_EVENT",
+    event: "client:tool_call",
+    request: C.ToolCallReq,
+    reply: ToolResult,
+    timeoutSeconds: ({ timeout }) => timeout,
+    decodeRoutingFast: decodeToolCallRoutingFast,
+    cancellable: true
+  }),
+  getTools: defineCall({
+    constant: "GET_TOOLS_EVENT",
+    event: "client:get_tools",
+    request: C.TargetReq,
+    reply: C.GetToolsRet
+  }),
+  getConfig: defineCall({
+    constant: "GET_CONFIG_EVENT",
+    event: "client:get_config",
+    request: C.TargetReq,
+    reply: ComputerConfig
+  }),
+  getDesktop: defineCall({
+    constant: "GET_DESKTOP_EVENT",
+    event: "client:get_desktop",
+    request: C.GetDesktopReq,
+    reply: C.GetDesktopRet
+  }),
+  getDpe: defineCall({
+    constant: "GET_DPE_EVENT",
+    event: "client:get_dpe",
+    request: C.GetDpeReq,
+    reply: C.GetDpeRet,
+    timeoutSeconds: ({ timeout }) => timeout ?? defaultDpeTimeoutSeconds
+  }),
+  getResources: defineCall({
+    constant: "GET_RESOURCES_EVENT",
+    event: "client:get_resources",
+    request: C.GetResourcesReq,
+    reply: C.GetResourcesRet
+  }),
+  getFinder: defineCall({
+    constant: "GET_FINDER_EVENT",
+    event: "client:get_finder",
+    aliases: ["client:list_finder"],
+    request: C.GetFinderReq,
+    reply: C.GetFinderRet
+  })
+}
+
+/** How `client:*` events of newer peers are routed: by the Computer they name, nothing else is known (spec §4.1). */
+const fallbackCall: RoutedDefinition = defineCall({
+  constant: "",
+  event: "client:*",
+  request: C.TargetReq,
+  reply: Schema.Unknown
+})
+
+/** Requests that the Server answers itself (spec §5.2). */
+export const serverRequests = {
+  join: {
+    kind: "join",
+    constant: "JOIN_OFFICE_EVENT",
+    event: "server:join_office",
+    from: "member",
+    request: makeCodec(O.EnterOfficeReq)
+  },
+  leave: {
+    kind: "leave",
+    constant: "LEAVE_OFFICE_EVENT",
+    event: "server:leave_office",
+    from: "member",
+    request: makeCodec(O.LeaveOfficeReq)
+  },
+  list: {
+    kind: "list",
+    constant: "LIST_ROOM_EVENT",
+    event: "server:list_room",
+    from: "agent",
+    request: makeCodec(O.ListRoomReq),
+    reply: makeCodec(O.ListRoomRet)
+  }
+} as const
+
+/** A Computer's word that a part of it changed; the Server passes it on to the office. */
+export interface UpdateDefinition {
+  readonly kind: "report"
+  readonly constant: string
+  readonly event: string
+  readonly from: "computer"
+  readonly part: ComputerPart
+  readonly request: Codec<typeof O.ComputerRef.Type>
+}
+
+const defineUpdate = (part: ComputerPart, constant: string, event: string): UpdateDefinition => ({
+  kind: "report",
+  constant,
+  event,
+  from: "computer",
+  part,
+  request: makeCodec(O.ComputerRef)
+})
+
+/** Reports without an answer (spec §5.2); each becomes the notification of the same part. */
+export const updates: { readonly [P in ComputerPart]: UpdateDefinition } = {
+  config: defineUpdate("config", "UPDATE_CONFIG_EVENT", "server:update_config"),
+  toolList: defineUpdate("toolList", "UPDATE_TOOL_LIST_EVENT", "server:update_tool_list"),
+  desktop: defineUpdate("desktop", "UPDATE_DESKTOP_EVENT", "server:update_desktop"),
+  finder: defineUpdate("finder", "UPDATE_FINDER_EVENT", "server:update_finder")
+}
+
+/** The Agent gives up a call (spec §6.3). */
+export const cancel = {
+  kind: "cancel",
+  constant: "CANCEL_TOOL_CALL_EVENT",
+  event: "server:tool_call_cancel",
+  from: "agent",
+  request: makeCodec(O.AgentCallData)
+} as const
+
+/** What a member may send to the Server. */
+export type EventDefinition =
+  | RoutedDefinition
+  | (typeof serverRequests)[keyof typeof serverRequests]
+  | UpdateDefinition
+  | typeof cancel
+
+const definitionsByEvent: ReadonlyMap<string, EventDefinition> = new Map(
+  [...Object.values(calls), ...Object.values(serverRequests), ...Object.values(updates), cancel].flatMap(
+    (definition: EventDefinition) =>
+      [definition.event, ...("aliases" in definition ? definition.aliases : [])].map(
+        (name) => [name, definition] as const
+      )
+  )
+)
+
+/**
+ * The row of an event that a member sends, or `undefined` for one nobody may send. Unknown `client:*` events are
+ * routed like their kin: peers of the same line may know newer ones.
+ */
+export const findEventDefinition = (event: string): EventDefinition | undefined =>
+  definitionsByEvent.get(event) ?? (event.startsWith("client:") ? fallbackCall : undefined)

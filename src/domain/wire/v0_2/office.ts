@@ -1,0 +1,54 @@
+import { Schema } from "effect"
+import { Identifier, optionalField } from "../../model/fields.ts"
+
+/** The two sides of an office. */
+export const Role = Schema.Literals(["agent", "computer"])
+export type Role = typeof Role.Type
+
+/** `EnterOfficeReq`. */
+export const EnterOfficeReq = Schema.Struct({ role: Role, name: Identifier, officeId: Identifier }).pipe(
+  Schema.encodeKeys({ officeId: "office_id" })
+)
+
+/** `LeaveOfficeReq`. */
+export const LeaveOfficeReq = Schema.Struct({ officeId: Identifier }).pipe(
+  Schema.encodeKeys({ officeId: "office_id" })
+)
+
+/** `ListRoomReq`. */
+export const ListRoomReq = Schema.Struct({
+  agent: Identifier,
+  reqId: Identifier,
+  officeId: Identifier
+}).pipe(Schema.encodeKeys({ reqId: "req_id", officeId: "office_id" }))
+
+/** `SessionInfo`: one member as the Server knows it; the version is for display only. */
+export const SessionInfo = Schema.Struct({
+  sid: Schema.String,
+  name: Schema.String,
+  role: Role,
+  officeId: Schema.String,
+  version: optionalField(Schema.String)
+}).pipe(Schema.encodeKeys({ officeId: "office_id", version: "a2c_version" }))
+export type SessionInfo = typeof SessionInfo.Type
+
+/** `ListRoomRet`. */
+export const ListRoomRet = Schema.Struct({
+  sessions: Schema.Array(SessionInfo),
+  reqId: Schema.String
+}).pipe(Schema.encodeKeys({ reqId: "req_id" }))
+
+/** What all `server:update_*` and `notify:update_*` carry (seed 000, `UpdateComputerConfigReq`). */
+export const ComputerRef = Schema.Struct({ computer: Identifier })
+
+/** `AgentCallData`, as `server:tool_call_cancel` and its notification carry it. */
+export const AgentCallData = Schema.Struct({ agent: Identifier, reqId: Identifier }).pipe(
+  Schema.encodeKeys({ reqId: "req_id" })
+)
+
+/** `EnterOfficeNotification` and `LeaveOfficeNotification`: exactly one of the names is set. */
+export const OfficeNotification = Schema.Struct({
+  officeId: Schema.String,
+  computer: optionalField(Schema.String),
+  agent: optionalField(Schema.String)
+}).pipe(Schema.encodeKeys({ officeId: "office_id" }))

@@ -1,0 +1,43 @@
+import { Console, Effect, type Layer, Option, type Scope } from "effect"
+import * as Dialogue from "../../adapters/terminal/Dialogue.ts"
+import { type LineReader, makeLineReader } from "../../adapters/terminal/LineReader.ts"
+import * as TerminalLog from "../../adapters/terminal/TerminalLog.ts"
+
+/** How a command meets the person who has started it, if one is there. */
+export interface TerminalIO {
+  /** Questions for the person; missing when nobody is there. */
+  readonly dialogue: Dialogue.Dialogue | undefined
+  readonly log: Layer.Layer<never>
+  /** Says a result on stdout. */
+  readonly print: (text: string) => Effect.Effect<void>
+}
+
+/** For commands that only ask now and then: questions and the log share stderr, a question stays the last line. */
+export const makeTerminalIO: Effect.Effect<TerminalIO> = Effect.gen(function* () {
+  const terminal = yield* Dialogue.processTerminal
+  if (Option.isNone(terminal)) return { dialogue: undefined, log: TerminalLog.layer, print: Console.log }
+  const dialogue = yield* Dialogue.make(terminal.value)
+  const { printAbove } = dialogue
+  return {
+    dialogue,
+    log: TerminalLog.layerTo(printAbove),
+    // On a terminal stdout is the same screen, which a question must get back.
+    print: process.stdout.isTTY ? (text) => Effect.sync(() => printAbove(`${text}\n`)) : Console.log
+  }
+})
+
+/** For a shell: whoever types the commands answers the questions, too. */
+export const makeReplTerminalIO: Effect.Effect<
+  TerminalIO & { readonly reader: LineReader },
+  never,
+  Scope.Scope
+> = Effect.gen(function* () {
+  const { stderr: errors, stdin: input, stdout: output } = process
+  const reader = yield* makeLineReader({ input, output, errors })
+  return {
+    reader,
+    dialogue: reader.isTerminal ? yield* Dialogue.fromLineReader(reader, output.columns) : undefined,
+    log: TerminalLog.layerTo(reader.printLog),
+    print: reader.print
+  }
+})

@@ -1,0 +1,49 @@
+#!/usr/bin/env node
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { Console, Effect, Layer, Runtime } from "effect"
+import { Command } from "effect/cli"
+import * as TerminalLog from "../../adapters/terminal/TerminalLog.ts"
+import { packageVersion } from "../../domain/packageVersion.ts"
+import * as Presenter from "./presenter.ts"
+import { rootCommand } from "./root.ts"
+import * as DotEnv from "../config/dotEnv.ts"
+
+/** What kept the results from being written, unless nobody wants to read on: `a2c … | head -1` is no failure. */
+const stdoutErrorMessage = (failure: NodeJS.ErrnoException | null | undefined): string | undefined =>
+  failure === null || failure === undefined || failure.code === "EPIPE" ? undefined : failure.message
+
+/** Ends the process as soon as everything is closed and said; idle HTTP connections would hold it for seconds. */
+const exitAfterFlush: Runtime.Teardown = (exit) =>
+  Runtime.defaultTeardown(exit, (code) => {
+    const { stderr, stdout } = process
+    stdout.on("error", () => undefined)
+    stdout.write("", (failure) => {
+      const reason = stdoutErrorMessage(failure ?? stdout.errored)
+      if (reason === undefined || code !== 0) return process.exit(code)
+      stderr.write(`a2c: The results could not be written: ${reason}\n`, () => process.exit(1))
+    })
+  })
+
+/**
+ * Ends a command whose results nobody reads any more, like `a2c agent watch | head -1`, in order and without a word. A
+ * log that nobody reads is no reason to stop.
+ */
+const stdoutClosed = Effect.callback<void>((resume) => {
+  process.stderr.on("error", () => undefined)
+  process.stdout.on("error", (failure) => {
+    if (stdoutErrorMessage(failure) === undefined) resume(Effect.void)
+  })
+})
+
+rootCommand.pipe(
+  Command.run({ version: packageVersion }),
+  Effect.tapErrorTag("CommandFailed", ({ message }) => Console.error(`a2c: ${message}`)),
+  Effect.raceFirst(stdoutClosed),
+  Effect.provide(
+    Layer.mergeAll(TerminalLog.layer, Presenter.layer, DotEnv.layer).pipe(
+      Layer.provideMerge(NodeServices.layer)
+    )
+  ),
+  NodeRuntime.runMain({ teardown: exitAfterFlush })
+)

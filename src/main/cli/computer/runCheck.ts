@@ -1,0 +1,167 @@
+import { Console, Effect, Layer, Option, Result } from "effect"
+import * as VerelEngine from "../../../adapters/vrl/VerelEngine.ts"
+import { Inputs } from "../../../application/computer/inputs/Inputs.ts"
+import { VrlEngine } from "../../../application/ports/VrlEngine.ts"
+import { inputVariableName } from "../../../domain/config/inputValues.ts"
+import { parsePlaceholder, findPlaceholders } from "../../../domain/config/placeholders.ts"
+import { type Setup, serversUsingInput, findVariable } from "../../../domain/config/Setup.ts"
+import type { ComputerConfig, Input, ServerConfig } from "../../../domain/config/computerConfig.ts"
+import { vrlScript } from "../../../domain/tools/vrl.ts"
+import {
+  type ConfigFile,
+  type ConfigDiagnostic,
+  readConfigFiles,
+  formatDiagnostic
+} from "../../config/configFiles.ts"
+import { formatServerLocation } from "../../config/placeOf.ts"
+import { unknownInputWarnings } from "../../config/strayInputs.ts"
+import { CommandFailed } from "../CommandFailed.ts"
+
+/** What the command line says about the check. */
+export interface CheckCommandOptions {
+  readonly files: ReadonlyArray<string>
+  readonly inputs: { readonly [id: string]: string }
+  readonly json: boolean
+}
+
+/** One server, as far as everybody may see it. */
+interface ServerSummary {
+  readonly name: string
+  readonly type: ServerConfig["type"]
+  /** Its command, or where it is. */
+  readonly target: string
+  readonly disabled: boolean
+}
+
+/** One input, and where its value would come from. */
+interface InputSummary {
+  readonly id: string
+  readonly type: Input["type"]
+  readonly value: string
+}
+
+/** Is this an address that an MCP server can have? */
+const isHttpUrl = (url: string): boolean =>
+  URL.canParse(url) && ["http:", "https:"].includes(new URL(url).protocol)
+
+const serverSummary = (server: ServerConfig): ServerSummary => ({
+  name: server.name,
+  type: server.type,
+  target: formatServerLocation(server),
+  disabled: server.disabled
+})
+
+const sourceTexts = {
+  given: "given on the command line",
+  environment: "from the environment",
+  person: "asked for",
+  command: "from its command",
+  default: "its default"
+} as const
+
+const inputSummary = Effect.fnUntraced(function* (config: ComputerConfig, input: Input) {
+  const { id, type } = input
+  const users = serversUsingInput(config, id)
+  const line = (value: string): InputSummary => ({ id, type, value })
+  if (users.length === 0) return line("not used")
+  const found = yield* Effect.result(Inputs.use(({ peek }) => peek(input, users[0] ?? "")))
+  if (Result.isFailure(found)) return line(found.failure.message)
+  if (Option.isSome(found.success)) return line(sourceTexts[found.success.value.source])
+  if (type === "command") return line("from its command")
+  const preset = input.default === undefined ? "" : ", or its default"
+  return line(`from ${inputVariableName(id)}, or asked for at a terminal${preset}`)
+})
+
+/** Placeholders that nobody will fill in, and scripts that do not compile. */
+const checkReferencesAndScripts = Effect.fnUntraced(function* (
+  setup: Setup,
+  { config, dialect, file, locate }: ConfigFile
+) {
+  const root = dialect === "mcpServers" ? "mcpServers" : "servers"
+  const diagnostics: Array<ConfigDiagnostic> = []
+  for (const [name, server] of Object.entries(config?.servers ?? {})) {
+    const addDiagnostic = (
+      severity: ConfigDiagnostic["severity"],
+      issue: string,
+      ...below: ReadonlyArray<string>
+    ) => {
+      const path = [root, name, ...below]
+      diagnostics.push({ severity, file, path, issue, ...locate(path) })
+    }
+    for (const text of findPlaceholders(server.parameters)) {
+      const reference = parsePlaceholder(text)
+      const isKnown =
+        reference._tag === "Environment"
+          ? reference.fallback !== undefined || process.env[reference.name] !== undefined
+          : reference._tag === "Input"
+            ? setup.config.inputs.some(({ id }) => id === reference.id)
+            : findVariable(setup.variables, name, reference.name) !== undefined
+      if (isKnown) continue
+      addDiagnostic(
+        "warning",
+        reference._tag === "Environment"
+          ? `the environment variable ${reference.name} is not set`
+          : `nothing stands for \${${text}}: it is left as it is`
+      )
+    }
+    const url = String(server.parameters["url"])
+    if (server.type !== "stdio" && findPlaceholders(url).length === 0 && !isHttpUrl(url)) {
+      addDiagnostic(
+        "error",
+        "no http or https URL",
+        ...(dialect === "A2C" ? ["server_parameters"] : []),
+        "url"
+      )
+    }
+    const script = vrlScript(server.vrl)
+    if (script === undefined) continue
+    const errors = yield* Effect.match(
+      VrlEngine.use(({ check }) => check(script)),
+      { onFailure: ({ message }) => message, onSuccess: (errors) => errors }
+    )
+    if (errors !== undefined) addDiagnostic("error", errors, "vrl")
+  }
+  return diagnostics
+})
+
+const formatServer = ({ disabled, name, target, type }: ServerSummary) =>
+  `  server ${name}: ${type}, ${target}${disabled ? " (disabled)" : ""}`
+
+/** Explains the configuration of a Computer and everything that is wrong with it; fails when something is. */
+export const runCheck = Effect.fnUntraced(function* ({ files, inputs: values, json }: CheckCommandOptions) {
+  const loaded = yield* readConfigFiles(files)
+  const { setup } = loaded
+  const services = Layer.merge(Inputs.layer({ values }), VerelEngine.layer())
+  const { diagnostics, inputs } = yield* Effect.gen(function* () {
+    if (setup === undefined) return { diagnostics: loaded.diagnostics, inputs: [] }
+    const unknownInputs = unknownInputWarnings(setup.config, values).map(
+      (issue): ConfigDiagnostic => ({ severity: "warning", file: "command line", path: [], issue })
+    )
+    const deep = yield* Effect.forEach(loaded.files, (file) => checkReferencesAndScripts(setup, file))
+    return {
+      diagnostics: [...loaded.diagnostics, ...deep.flat(), ...unknownInputs],
+      inputs: yield* Effect.forEach(setup.config.inputs, (input) => inputSummary(setup.config, input))
+    }
+  }).pipe(Effect.provide(services))
+  const errors = diagnostics.filter(({ severity }) => severity === "error").length
+  const report = loaded.files.map(({ config, dialect, file }) => ({
+    file,
+    dialect: dialect ?? null,
+    servers: Object.values(config?.servers ?? {}).map(serverSummary)
+  }))
+  if (json) {
+    yield* Console.log(
+      JSON.stringify({ ok: errors === 0, files: report, inputs, findings: diagnostics }, null, 2)
+    )
+  } else {
+    for (const { dialect, file, servers } of report) {
+      yield* Console.log(`${file}: ${dialect === null ? "not usable" : `in the ${dialect} dialect`}`)
+      for (const server of servers) yield* Console.log(formatServer(server))
+    }
+    for (const { id, type, value } of inputs) yield* Console.log(`input ${id}: ${type}, ${value}`)
+    for (const diagnostic of diagnostics) yield* Console.log(formatDiagnostic(diagnostic))
+  }
+  if (errors > 0) {
+    return yield* new CommandFailed({ message: errors === 1 ? "1 error" : `${errors} errors` })
+  }
+})

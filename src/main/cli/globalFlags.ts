@@ -1,0 +1,109 @@
+import { Config, ConfigProvider, Effect, Layer, Option, References } from "effect"
+import { Command, Flag, GlobalFlag } from "effect/cli"
+import { LogFormat } from "../../adapters/terminal/TerminalLog.ts"
+import { CommandFailed } from "./CommandFailed.ts"
+
+const logFormatFlag = GlobalFlag.Setting("log-format")({
+  flag: Flag.Literals("log-format", ["human", "json"]).pipe(
+    Flag.withDescription("write the log for people, or as a JSON object per line [env A2C_LOG_FORMAT]"),
+    Flag.withFallbackConfig(Config.Literals(["human", "json"], "A2C_LOG_FORMAT")),
+    Flag.withDefault("human")
+  )
+})
+
+const otlpFlag = GlobalFlag.Setting("otlp")({
+  flag: Flag.String("otlp").pipe(
+    Flag.withMetavar("URL"),
+    Flag.withDescription(
+      "send traces and metrics to this OpenTelemetry collector, as http://127.0.0.1:4318 " +
+        "[env OTEL_EXPORTER_OTLP_ENDPOINT]"
+    ),
+    Flag.filter(
+      (text) => /^https?:$/.test(URL.parse(text)?.protocol ?? ""),
+      () => "a URL like http://127.0.0.1:4318"
+    ),
+    Flag.optional
+  )
+})
+
+/** Levels as the flag `--log-level` spells them. */
+const logLevels = {
+  all: "All",
+  trace: "Trace",
+  debug: "Debug",
+  info: "Info",
+  warn: "Warn",
+  warning: "Warn",
+  error: "Error",
+  fatal: "Fatal",
+  none: "None"
+} as const
+
+const isLogLevel = (text: string): text is keyof typeof logLevels => Object.hasOwn(logLevels, text)
+
+/** The level of the environment counts where the command line names none. */
+const logLevelLayer = Layer.unwrap(
+  Effect.gen(function* () {
+    const given = yield* GlobalFlag.LogLevel
+    const wanted = yield* Effect.orDie(Config.option(Config.String("A2C_LOG_LEVEL")))
+    if (Option.isSome(given) || Option.isNone(wanted)) return Layer.empty
+    const text = wanted.value.toLowerCase()
+    return isLogLevel(text)
+      ? Layer.succeed(References.MinimumLogLevel, logLevels[text])
+      : yield* new CommandFailed({
+          message: `A2C_LOG_LEVEL: expected ${Object.keys(logLevels).join("|")}, got ${JSON.stringify(wanted.value)}`
+        })
+  })
+)
+
+const logFormatLayer = Layer.effect(
+  LogFormat,
+  Effect.map(logFormatFlag, (wanted) => wanted)
+)
+
+/** The same commands with a log as `--log-format`, `--log-level` and the environment want it. */
+export const withLogging = <Name extends string, Input, E, R, Context>(
+  command: Command.Command<Name, Input, Context, E, R>
+) =>
+  command.pipe(
+    Command.provide(Layer.merge(logLevelLayer, logFormatLayer)),
+    Command.withGlobalFlags([logFormatFlag, GlobalFlag.LogLevel])
+  )
+
+/** Where a collector is, by the flag or by what the OpenTelemetry specification calls the variables. */
+const otlpEndpointVariables = [
+  "OTEL_EXPORTER_OTLP_ENDPOINT",
+  "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+  "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"
+]
+
+/** Traces and metrics of a program of this name, if anybody wants them. Its modules are loaded only then. */
+const telemetryLayer = (service: string) =>
+  Layer.unwrap(
+    Effect.gen(function* () {
+      const given = yield* otlpFlag
+      const set = yield* Effect.forEach(otlpEndpointVariables, (name) =>
+        Effect.orDie(Config.option(Config.String(name)))
+      )
+      if (Option.isNone(given) && set.every((one) => Option.isNone(one) || one.value === "")) {
+        return Layer.empty
+      }
+      const { otlpLayer } = yield* Effect.promise(() => import("../layers/otlpLayer.ts"))
+      const exporter = otlpLayer(service)
+      return Option.isNone(given)
+        ? exporter
+        : Layer.provide(
+            exporter,
+            ConfigProvider.layerAdd(
+              ConfigProvider.fromEnv({ env: { OTEL_EXPORTER_OTLP_ENDPOINT: given.value } }),
+              { asPrimary: true }
+            )
+          )
+    })
+  )
+
+/** The same command with `--otlp`: it exports traces and metrics as a program of this name. */
+export const withTelemetry =
+  (service: string) =>
+  <Name extends string, Input, E, R, Context>(command: Command.Command<Name, Input, Context, E, R>) =>
+    command.pipe(Command.provide(telemetryLayer(service)), Command.withGlobalFlags([otlpFlag]))

@@ -1,0 +1,46 @@
+import { isJsonObject, type JsonObject } from "../../domain/json.ts"
+import type { ToolResult } from "../../domain/wire/v0_2/tools.ts"
+
+const stringOrEmpty = (value: unknown): string => (typeof value === "string" ? value : "")
+
+/** Rows in columns of equal width, two spaces apart. */
+export const formatColumns = (rows: ReadonlyArray<ReadonlyArray<string>>): string => {
+  const widths = rows.reduce<ReadonlyArray<number>>(
+    (sizes, row) => row.map((cell, index) => Math.max(sizes[index] ?? 0, cell.length)),
+    []
+  )
+  return rows
+    .map((row) =>
+      row
+        .map((cell, index) => (index === row.length - 1 ? cell : cell.padEnd(widths[index] ?? 0)))
+        .join("  ")
+        .trimEnd()
+    )
+    .join("\n")
+}
+
+/** The first line of a text, cut to a length a terminal shows in one line. */
+export const truncateLine = (text: string, length = 72): string => {
+  const [line = ""] = text.trim().split("\n")
+  return line.length > length ? `${line.slice(0, length - 1)}…` : line
+}
+
+const formatContent = (content: JsonObject): string => {
+  const type = stringOrEmpty(content["type"])
+  if (type === "text") return stringOrEmpty(content["text"])
+  const mime = stringOrEmpty(content["mimeType"])
+  const { resource } = content
+  if (isJsonObject(resource))
+    return stringOrEmpty(resource["text"]) || `[resource ${stringOrEmpty(resource["uri"])}]`
+  const size = stringOrEmpty(content["data"]).length
+  return `[${[type, mime, size > 0 ? `${Math.ceil((size * 3) / 4)} bytes` : ""].filter(Boolean).join(" ")}]`
+}
+
+/** A tool's result as a person reads it. */
+export const formatToolResult = ({ content, structuredContent }: ToolResult): string => {
+  const text = content.map(formatContent).join("\n")
+  return text === "" && structuredContent !== undefined ? formatJson(structuredContent) : text
+}
+
+/** A value as JSON for machines and for people who want to see everything. */
+export const formatJson = (value: unknown): string => JSON.stringify(value, null, 2)

@@ -1,0 +1,85 @@
+import { Console, Effect, FileSystem, Path, Result } from "effect"
+import { parsePackName } from "../../../domain/packs/packNames.ts"
+import { toCommandFailed, failCommand } from "../CommandFailed.ts"
+
+/** What the command line says about a pack to be written. */
+export interface NewPackOptions {
+  readonly name: string
+  readonly dir: string
+}
+
+const toolTemplate = (
+  name: string,
+  className: string
+) => `/** A tool of its own: change it to what you need. Nothing has to be imported to be a pack. */
+export class ${className} {
+  getRouteConfig() {
+    return {
+      endpoint: "/tools/${name}",
+      params: {
+        type: "object",
+        properties: {
+          text: { type: "string", description: "The text" },
+          loud: { type: "boolean", description: "Say it in capitals", default: false }
+        },
+        required: ["text"]
+      }
+    }
+  }
+
+  listTools() {
+    return [{ name: "${name}", description: "Says how many characters and words a text has" }]
+  }
+
+  callTool(_name: string, { text, loud = false }: { text: string; loud?: boolean }) {
+    const words = text.split(/\\s+/u).filter((word) => word !== "").length
+    const said = \`\${[...text].length} characters, \${words} words\`
+    return loud ? said.toUpperCase() : said
+  }
+}
+`
+
+const testTemplate = (name: string, className: string) => `import assert from "node:assert/strict"
+import { test } from "node:test"
+import { ${className} } from "./${name}_tool.ts"
+
+test("counts what it is given", () => {
+  const tool = new ${className}()
+  assert.equal(tool.callTool("${name}", { text: "hello there" }), "11 characters, 2 words")
+})
+`
+
+const configTemplate = (name: string) => `enabled: true
+description: "Counts characters and words"
+usage: "${name}: text (the text), loud (say it in capitals, default false)"
+packages: []
+`
+
+/** Writes a pack that works into a folder of packs, and says what to do with it. Nothing is ever overwritten. */
+export const newPack = Effect.fnUntraced(function* ({ dir, name }: NewPackOptions) {
+  const { exists, makeDirectory, writeFileString } = yield* FileSystem.FileSystem
+  const { join } = yield* Path.Path
+  const read = parsePackName(name)
+  if (Result.isFailure(read)) return yield* failCommand(`A pack cannot be named '${name}': ${read.failure}`)
+  const { className, warnings } = read.success
+  const [warning] = warnings
+  if (warning !== undefined) return yield* failCommand(`A pack should not be named '${name}': ${warning}`)
+  const folder = join(dir, name)
+  const write = Effect.gen(function* () {
+    if (yield* exists(folder)) return yield* failCommand(`${folder} exists already`)
+    yield* makeDirectory(folder, { recursive: true })
+    yield* writeFileString(join(folder, `${name}_tool.ts`), toolTemplate(name, className))
+    yield* writeFileString(join(folder, `${name}_tool.test.ts`), testTemplate(name, className))
+    yield* writeFileString(join(folder, "config.yaml"), configTemplate(name))
+  })
+  yield* Effect.catchTag(write, "PlatformError", (error) => Effect.fail(toCommandFailed(error)))
+  yield* Console.log(
+    [
+      `wrote ${folder}`,
+      "",
+      `  node --test ${join(folder, `${name}_tool.test.ts`)}`,
+      `  a2c tools call ${name} --dir ${dir} --args '{"text": "hello there"}'`,
+      `  a2c tools serve ${dir}`
+    ].join("\n")
+  )
+})

@@ -1,0 +1,192 @@
+import { homedir } from "node:os"
+import { basename, dirname, resolve, sep } from "node:path"
+import { parseEnv } from "node:util"
+import { Effect, FileSystem, Redacted, Result } from "effect"
+import { mergeConfigs, parseConfig } from "../../domain/config/parseConfig.ts"
+import type { Dialect } from "../../domain/config/dialects.ts"
+import { renderPlaceholders } from "../../domain/config/placeholders.ts"
+import type { Setup, Variables } from "../../domain/config/Setup.ts"
+import { type ValidationIssue, formatPath } from "../../domain/validation.ts"
+import { isJsonObject } from "../../domain/json.ts"
+import type { ComputerConfig, ServerConfig } from "../../domain/config/computerConfig.ts"
+import { type Position, parseJsonc } from "./jsonc.ts"
+
+/** Something to say about a file. An error keeps all files together from being used. */
+export interface ConfigDiagnostic extends ValidationIssue, Partial<Position> {
+  readonly severity: "error" | "warning"
+  readonly file: string
+}
+
+/** What one file turned out to be. */
+export interface ConfigFile {
+  readonly file: string
+  readonly dialect: Dialect | undefined
+  readonly config: ComputerConfig | undefined
+  /** Where a value stands in the file, or the innermost one around it that exists. */
+  readonly locate: (path: ReadonlyArray<PropertyKey>) => Position
+}
+
+/** What all files of a Computer say together. */
+interface LoadedConfig {
+  readonly files: ReadonlyArray<ConfigFile>
+  readonly diagnostics: ReadonlyArray<ConfigDiagnostic>
+  /** Missing exactly when one of the findings is an error. */
+  readonly setup: Setup | undefined
+  /** Every file that was looked at, the ones with environment variables too, by absolute path. */
+  readonly sources: ReadonlyArray<string>
+}
+
+/** A finding as compilers write them: `mcp.json:12:5: error: servers.a.command: Missing key`. */
+export const formatDiagnostic = ({ column, file, issue, line, path, severity }: ConfigDiagnostic): string => {
+  const where = line === undefined ? file : `${file}:${line}:${column ?? 1}`
+  const what = path.length === 0 ? issue : `${formatPath(path)}: ${issue}`
+  return `${where}: ${severity}: ${what}`
+}
+
+/** Editors keep their configuration in a folder of this name inside the folder it is for. */
+const editorFolders = [".vscode", ".cursor"]
+
+const workspaceFolderOf = (file: string): string => {
+  const folder = dirname(resolve(file))
+  return editorFolders.includes(basename(folder)) ? dirname(folder) : folder
+}
+
+type HostVariables = { readonly [name: string]: string | Redacted.Redacted<string> }
+
+const hostVariablesOf = (workspaceFolder: string): { readonly [name: string]: string } => ({
+  userHome: homedir(),
+  workspaceFolder,
+  workspaceFolderBasename: basename(workspaceFolder),
+  pathSeparator: sep,
+  "/": sep
+})
+
+/** The server with the variables of its file in its environment, each as a placeholder: values stay unseen. */
+const withEnvFileVariables = (server: ServerConfig, names: ReadonlyArray<string>): ServerConfig => {
+  if (server.type !== "stdio") return server
+  const env = server.parameters["env"]
+  const own = isJsonObject(env) ? env : {}
+  const added = Object.fromEntries(names.map((name) => [name, `\${envFile:${name}}`]))
+  return { ...server, parameters: { ...server.parameters, env: { ...added, ...own } } }
+}
+
+/** An editor starts its servers in the folder it works on. */
+const withWorkspaceCwd = (server: ServerConfig): ServerConfig =>
+  server.type === "stdio" && server.parameters["cwd"] === null
+    ? { ...server, parameters: { ...server.parameters, cwd: "${workspaceFolder}" } }
+    : server
+
+/** What one file says, and everything there is to say about it. */
+interface LoadedConfigFile extends ConfigFile {
+  readonly variables: Variables
+  readonly diagnostics: ReadonlyArray<ConfigDiagnostic>
+  readonly sources: ReadonlyArray<string>
+}
+
+/** The text of a file, or why there is none, in words. */
+export const readTextFile = Effect.fnUntraced(function* (file: string) {
+  const fs = yield* FileSystem.FileSystem
+  return yield* Effect.result(
+    Effect.mapError(fs.readFileString(file), ({ message, reason }) => {
+      if (reason._tag === "NotFound") return "there is no such file"
+      const code = reason.cause instanceof Error && "code" in reason.cause ? reason.cause.code : undefined
+      return code === "EISDIR" ? "it is a folder" : `cannot be read: ${message}`
+    })
+  )
+})
+
+const readConfigFile = Effect.fnUntraced(function* (
+  file: string
+): Effect.fn.Return<LoadedConfigFile, never, FileSystem.FileSystem> {
+  const text = yield* readTextFile(file)
+  const source = resolve(file)
+  const unusable = { file, dialect: undefined, config: undefined, variables: {}, sources: [source] }
+  if (Result.isFailure(text)) {
+    const diagnostic = { severity: "error", file, path: [], issue: text.failure } as const
+    return { ...unusable, diagnostics: [diagnostic], locate: () => ({ line: 1, column: 1 }) }
+  }
+  const document = parseJsonc(text.success)
+  const { locate } = document
+  const makeDiagnostic = (
+    severity: ConfigDiagnostic["severity"],
+    { issue, path }: ValidationIssue
+  ): ConfigDiagnostic => ({
+    severity,
+    file,
+    path,
+    issue,
+    ...locate(path)
+  })
+  if (document.errors.length > 0) {
+    const diagnostics = document.errors.map(
+      (error): ConfigDiagnostic => ({ ...error, severity: "error", file })
+    )
+    return { ...unusable, diagnostics, locate }
+  }
+  const { config, dialect, envFiles, errors, warnings } = parseConfig(document.value)
+  const diagnostics = [
+    ...errors.map((error) => makeDiagnostic("error", error)),
+    ...warnings.map((warning) => makeDiagnostic("warning", warning))
+  ]
+  if (config === undefined) return { ...unusable, dialect, diagnostics, locate }
+
+  const hostVariables = hostVariablesOf(workspaceFolderOf(file))
+  const root = dialect === "mcpServers" ? "mcpServers" : "servers"
+  const servers: { [name: string]: ServerConfig } = {}
+  const variables: { [name: string]: HostVariables } = {}
+  const sources = [source]
+  for (const [name, server] of Object.entries(config.servers)) {
+    const placedServer = dialect === "VS Code" ? withWorkspaceCwd(server) : server
+    const given = envFiles.get(name)
+    servers[name] = placedServer
+    variables[name] = hostVariables
+    if (given === undefined) continue
+    const path = resolve(
+      hostVariables["workspaceFolder"] ?? "",
+      String(renderPlaceholders(given, (word) => hostVariables[word]).value)
+    )
+    sources.push(path)
+    const environment = yield* readTextFile(path)
+    if (Result.isFailure(environment)) {
+      diagnostics.push(
+        makeDiagnostic("error", { path: [root, name, "envFile"], issue: `${path}: ${environment.failure}` })
+      )
+      continue
+    }
+    const entries = Object.entries(parseEnv(environment.success))
+    const values = entries.map(([key, value]) => [`envFile:${key}`, Redacted.make(value ?? "")] as const)
+    servers[name] = withEnvFileVariables(
+      placedServer,
+      entries.map(([key]) => key)
+    )
+    variables[name] = { ...hostVariables, ...Object.fromEntries(values) }
+  }
+  return { file, dialect, config: { ...config, servers }, variables, diagnostics, sources, locate }
+})
+
+/** Reads the configuration of a Computer from one or several files, in whichever dialect each is written. */
+export const readConfigFiles = Effect.fnUntraced(function* (files: ReadonlyArray<string>) {
+  const loadedFiles = yield* Effect.forEach([...new Set(files)], readConfigFile)
+  const { conflicts, config } = mergeConfigs(
+    loadedFiles.flatMap(({ config: part, file }) => (part === undefined ? [] : [{ file, config: part }]))
+  )
+  const diagnostics = [
+    ...loadedFiles.flatMap((loaded) => loaded.diagnostics),
+    ...conflicts.map(({ files: [first, second], kind, name }): ConfigDiagnostic => {
+      const loaded = loadedFiles.find(({ file }) => file === second)
+      const root = loaded?.dialect === "mcpServers" ? "mcpServers" : "servers"
+      const index = loaded?.config?.inputs.findIndex(({ id }) => id === name) ?? 0
+      const path = kind === "server" ? [root, name] : ["inputs", index]
+      const issue = `${kind} "${name}" is defined in ${first} too`
+      return { severity: "error", file: second, path, issue, ...loaded?.locate(path) }
+    })
+  ]
+  const isUsable = diagnostics.every(({ severity }) => severity !== "error")
+  const variables: Variables = Object.assign({}, ...loadedFiles.map((loaded) => loaded.variables))
+  return {
+    files: loadedFiles,
+    diagnostics,
+    setup: isUsable ? { config, variables } : undefined,
+    sources: loadedFiles.flatMap(({ sources }) => sources)
+  } satisfies LoadedConfig
+})

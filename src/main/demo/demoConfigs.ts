@@ -1,0 +1,80 @@
+import { createRequire } from "node:module"
+import { createServer } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { Effect, FileSystem, Result, Schedule } from "effect"
+import { ChildProcess } from "effect/process"
+import { parseComputerConfig } from "../../domain/config/parseConfig.ts"
+import type { ComputerConfig } from "../../domain/config/computerConfig.ts"
+import { CommandFailed } from "../cli/CommandFailed.ts"
+
+const requiredPackages = [
+  "@modelcontextprotocol/server-everything",
+  "@modelcontextprotocol/server-memory"
+] as const
+
+/** Where the program of an npm package is, or how to get the package. */
+const packageEntryPoint = (name: (typeof requiredPackages)[number]) =>
+  Effect.try({
+    try: () => createRequire(import.meta.url).resolve(`${name}/dist/index.js`),
+    catch: () =>
+      new CommandFailed({
+        message: `The demo drives real MCP servers from npm. Install them first: npm install ${requiredPackages.join(" ")}`
+      })
+  })
+
+const freePort = Effect.callback<number>((resume) => {
+  const probe = createServer()
+  probe.listen(0, "127.0.0.1", () => {
+    const address = probe.address()
+    const port = typeof address === "object" && address !== null ? address.port : 0
+    probe.close(() => resume(Effect.succeed(port)))
+  })
+})
+
+const toConfig = (servers: object): ComputerConfig => Result.getOrThrow(parseComputerConfig({ servers }))
+const autoApproved = { default_tool_meta: { auto_apply: true } }
+const nodeProgram = (...args: ReadonlyArray<string>) => ({ command: process.execPath, args })
+
+/** A Computer with two MCP servers on stdio: the memory server from npm and the demo's own board of notes. */
+export const deskConfig = Effect.gen(function* () {
+  const memory = yield* packageEntryPoint("@modelcontextprotocol/server-memory")
+  const fs = yield* FileSystem.FileSystem
+  const folder = yield* fs.makeTempDirectoryScoped({ directory: tmpdir(), prefix: "a2c-demo-" })
+  const notes = fileURLToPath(new URL(`./notesServer${import.meta.url.slice(-3)}`, import.meta.url))
+  return toConfig({
+    memory: {
+      type: "stdio",
+      server_parameters: { ...nodeProgram(memory), env: { MEMORY_FILE_PATH: join(folder, "memory.jsonl") } },
+      ...autoApproved
+    },
+    notes: { type: "stdio", server_parameters: nodeProgram(notes), ...autoApproved }
+  })
+})
+
+/** A Computer with one MCP server over Streamable HTTP, started here: the reference server that does everything. */
+export const labConfig = Effect.gen(function* () {
+  const everything = yield* packageEntryPoint("@modelcontextprotocol/server-everything")
+  const port = yield* freePort
+  yield* ChildProcess.make(process.execPath, [everything, "streamableHttp"], {
+    env: { PORT: String(port) },
+    extendEnv: true,
+    stdout: "ignore",
+    stderr: "ignore",
+    forceKillAfter: "1 second"
+  })
+  const url = `http://127.0.0.1:${port}/mcp`
+  yield* Effect.tryPromise((signal) => fetch(url, { method: "DELETE", signal })).pipe(
+    Effect.retry(Schedule.spaced("50 millis").pipe(Schedule.upTo({ duration: "20 seconds" }))),
+    Effect.mapError(() => new CommandFailed({ message: "The demo's HTTP server does not start" }))
+  )
+  return toConfig({
+    everything: {
+      type: "streamable",
+      server_parameters: { url },
+      ...autoApproved,
+      tool_meta: { "get-sum": { alias: "add", tags: ["arithmetic"] } }
+    }
+  })
+})

@@ -1,0 +1,193 @@
+import {
+  Clock,
+  Console,
+  Context,
+  Deferred,
+  Duration,
+  Effect,
+  Fiber,
+  Layer,
+  References,
+  type Scope,
+  Stream
+} from "effect"
+import { Agent } from "../../application/agent/Agent.ts"
+import { Computer } from "../../application/computer/Computer.ts"
+import type { ProgressReport } from "../../application/computer/ComputerSettings.ts"
+import { Server } from "../../application/server/lifecycle/Server.ts"
+import type { ComputerConfig } from "../../domain/config/computerConfig.ts"
+import type { ToolResult } from "../../domain/wire/v0_2/tools.ts"
+import { formatToolResult } from "../cli/output.ts"
+import { CommandFailed, toCommandFailed } from "../cli/CommandFailed.ts"
+import { agentLayer, computerLayer } from "../layers/computerLayer.ts"
+import { serverLayer } from "../layers/serverLayer.ts"
+import { deskConfig, labConfig } from "./demoConfigs.ts"
+
+const office = "demo"
+
+const indent = (text: string): string => text.replaceAll(/^/gm, "     ")
+
+/** Breaks a long line between words. */
+const wrap = (text: string, width = 96): string =>
+  text.replaceAll(new RegExp(`(.{1,${width}})(?: |$)`, "g"), "$1\n").trimEnd()
+
+const seconds = (millis: number): string => `${(millis / 1000).toFixed(2)} s`
+
+/** A step of the story, told when it is done, with the time it took. */
+const step = Effect.fnUntraced(function* <A, E, R>(title: string, work: Effect.Effect<A, E, R>) {
+  const [took, value] = yield* Effect.timed(work)
+  yield* Console.log(`\n${title}  (${seconds(Duration.toMillis(took))})`)
+  return value
+})
+
+const printIndented = (text: string) => Console.log(indent(text))
+
+const assertDemo = (holds: boolean, what: string) =>
+  holds ? Effect.void : Effect.fail(new CommandFailed({ message: `The demo went wrong: ${what}` }))
+
+/** Builds a service in the demo's own scope, so that everything ends with the demo. */
+const buildService = <I, S, E>(
+  key: Context.Service<I, S>,
+  layer: Layer.Layer<I, E>
+): Effect.Effect<S, E, Scope.Scope> => Effect.map(Layer.build(Layer.fresh(layer)), Context.get(key))
+
+const startComputer = (
+  url: string,
+  name: string,
+  config: ComputerConfig,
+  onProgress: (report: ProgressReport) => Effect.Effect<void>
+) => buildService(Computer, computerLayer({ url, office, name, config, settings: { onProgress } }))
+
+const printComputer = Effect.fnUntraced(function* (name: string, computer: Computer["Service"]) {
+  const servers = yield* computer.servers
+  for (const [server, state] of servers) {
+    yield* assertDemo(state._tag === "Ready", `the MCP server '${server}' does not run`)
+    if (state._tag !== "Ready") continue
+    const { info } = state.session
+    yield* printIndented(
+      `${name}: ${server} is ${info.name} ${info.version}, ${state.tools.length} tools (${state.config.type})`
+    )
+  }
+})
+
+const printResult = (call: string, result: ToolResult) =>
+  printIndented(`${call}\n  → ${formatToolResult(result).replaceAll("\n", "\n    ")}`)
+
+/** Calls a long operation and gives it up half-way, as soon as it says that it is there. */
+const cancelHalfWay = Effect.fnUntraced(function* (
+  agent: Agent["Service"],
+  halfWay: Deferred.Deferred<void>
+) {
+  const calling = yield* Effect.forkChild(
+    agent.callTool({
+      computer: "lab",
+      tool: "trigger-long-running-operation",
+      params: { duration: 2, steps: 10 },
+      timeout: 30
+    })
+  )
+  yield* Deferred.await(halfWay)
+  yield* Fiber.interrupt(calling)
+})
+
+const runTour = Effect.gen(function* () {
+  const began = yield* Clock.currentTimeMillis
+  const halfWay = yield* Deferred.make<void>()
+  const onProgress = ({ message = "", progress, tool, total = 0 }: ProgressReport) =>
+    Effect.andThen(
+      printIndented(`${tool}: ${progress}/${total} ${message}`.trimEnd()),
+      total > 0 && progress * 2 >= total ? Deferred.succeed(halfWay, undefined) : Effect.void
+    )
+
+  const { url } = yield* step("1  A Server starts", buildService(Server, serverLayer()))
+  yield* printIndented(`listening on ${url}`)
+
+  const [desk, lab] = yield* step(
+    "2  Two Computers start their MCP servers and join the office",
+    Effect.all(
+      [
+        Effect.flatMap(deskConfig, (config) => startComputer(url, "desk", config, onProgress)),
+        Effect.flatMap(labConfig, (config) => startComputer(url, "lab", config, onProgress))
+      ],
+      { concurrency: 2 }
+    )
+  )
+  yield* printComputer("desk", desk)
+  yield* printComputer("lab", lab)
+
+  const agent = yield* step(
+    "3  An Agent joins and learns what is there",
+    buildService(Agent, agentLayer({ url, office, name: "demo-agent" }))
+  )
+  yield* agent.settled
+  const { computers } = yield* agent.view
+  for (const [name, { tools = [] }] of computers) {
+    yield* printIndented(wrap(`${name}: ${tools.map((tool) => tool.name).join(", ")}`))
+  }
+
+  const call = (computer: string, tool: string, params: object) =>
+    agent.callTool({ computer, tool, params: { ...params } })
+  const [echo, sum] = yield* step(
+    "4  It calls tools of both",
+    Effect.all([call("lab", "echo", { message: "Hello, office!" }), call("lab", "add", { a: 40, b: 2 })], {
+      concurrency: 2
+    })
+  )
+  yield* assertDemo(!echo.isError && !sum.isError, "a tool of the lab failed")
+  yield* printResult('lab.echo {"message": "Hello, office!"}', echo)
+  yield* printResult('lab.add {"a": 40, "b": 2}', sum)
+  const remembered = yield* call("desk", "create_entities", {
+    entities: [{ name: "office", entityType: "place", observations: ["has two Computers"] }]
+  })
+  yield* assertDemo(!remembered.isError, "the memory server failed")
+  yield* printResult("desk.create_entities", remembered)
+
+  yield* Console.log("\n5  A long call, given up half-way")
+  yield* step("   cancelled, and the MCP server was told", cancelHalfWay(agent, halfWay))
+
+  yield* step("6  The desktop, before", Effect.void)
+  yield* printIndented((yield* agent.getDesktop("desk")).join("\n\n"))
+  const changed = yield* Effect.forkChild(
+    Stream.runHead(
+      Stream.filter(agent.events, (event) => event._tag === "Updated" && event.part === "desktop")
+    ),
+    { startImmediately: true }
+  )
+  const noted = yield* step(
+    "7  A tool changes a window, and the office hears of it",
+    Effect.gen(function* () {
+      const result = yield* call("desk", "add_note", { text: "water the plants" })
+      yield* Fiber.join(changed)
+      return result
+    })
+  )
+  yield* printResult('desk.add_note {"text": "water the plants"}', noted)
+  yield* step("8  The desktop, after", Effect.void)
+  const after = (yield* agent.getDesktop("desk")).join("\n\n")
+  yield* assertDemo(after.includes("water the plants"), "the window does not show the note")
+  yield* printIndented(after)
+
+  const missing = yield* step("9  What goes wrong is said in words", call("desk", "make_coffee", {}))
+  yield* printResult("desk.make_coffee", missing)
+  const gone = yield* Effect.match(call("attic", "echo", {}), {
+    onSuccess: formatToolResult,
+    onFailure: ({ message }) => message
+  })
+  yield* printIndented(`attic.echo\n  → ${gone}`)
+
+  const calls = [...(yield* desk.history), ...(yield* lab.history)].length
+  return { began, calls }
+})
+
+/** The whole story in one process, on loopback, with real MCP servers; for people. */
+export const runDemo = Effect.gen(function* () {
+  const { began, calls } = yield* Effect.scoped(runTour)
+  const took = (yield* Clock.currentTimeMillis) - began
+  yield* Console.log(
+    `\nDone in ${seconds(took)}: 1 Server, 2 Computers, 3 MCP servers, ${calls} calls. ` +
+      "Everything is closed again.\n\nTry it yourself: npm run --silent a2c -- --help"
+  )
+}).pipe(
+  Effect.mapError((error) => (error._tag === "CommandFailed" ? error : toCommandFailed(error))),
+  Effect.provideService(References.MinimumLogLevel, "Warn")
+)

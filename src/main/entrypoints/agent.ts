@@ -1,0 +1,50 @@
+/**
+ * The Agent alone, for browsers and other runtimes without Node: as an Effect layer on Socket.IO, and with promises.
+ * A Server lets pages of other origins in only when it lists them.
+ */
+import { webAgentLayer } from "../layers/webAgentLayer.ts"
+import {
+  type AgentConnectOptions,
+  connectWithLayer,
+  type ConnectedAgent,
+  toClientOptions
+} from "../promise/ConnectedAgent.ts"
+import type { Cancellable } from "../promise/RunningService.ts"
+
+/** Joins an office as its Agent; stays, and comes back when the connection is lost, until it is closed. */
+export const connectAgent = (
+  options: AgentConnectOptions,
+  cancellable?: Cancellable
+): Promise<ConnectedAgent> => connectWithLayer(webAgentLayer(toClientOptions(options)), options, cancellable)
+
+export * as SocketIoClient from "../../adapters/socketio/client/SocketIoClient.ts"
+export { Agent, type AgentEvent, type AgentOptions, type ToolCall } from "../../application/agent/Agent.ts"
+export {
+  type AgentError,
+  type AgentRequests,
+  BadReply,
+  Disconnected,
+  type DocumentLocation,
+  type ResourcePage,
+  type ToolRequest,
+  ServerTimeout
+} from "../../application/agent/AgentRequests.ts"
+export type { ComputerView, OfficeView } from "../../application/agent/OfficeView.ts"
+export type { FetchedDocument, FetchOptions } from "../../application/agent/AgentQueries.ts"
+export { AmbiguousTool } from "../../application/agent/findToolOwner.ts"
+export { type JoinFailed, JoinRejected, type MemberStatus } from "../../application/member/OfficeMember.ts"
+export {
+  type DocumentContent,
+  DocumentReader,
+  DocumentUnreadable
+} from "../../application/ports/DocumentReader.ts"
+export { AdmissionRejected, Unreachable, VersionRejected } from "../../application/ports/Transport.ts"
+export type { JsonObject } from "../../domain/json.ts"
+export type { Tool, ToolResult } from "../../domain/wire/v0_2/tools.ts"
+export { PROTOCOL_VERSION } from "../../domain/wire/version.ts"
+export { errorCodes, ProtocolError } from "../../domain/model/ProtocolError.ts"
+export { webAgentLayer as agentLayer } from "../layers/webAgentLayer.ts"
+export { A2cError, type A2cErrorCode } from "../promise/A2cError.ts"
+export type { AgentConnectOptions, ConnectedAgent, ConnectionOptions } from "../promise/ConnectedAgent.ts"
+export type { Cancellable, Closeable } from "../promise/RunningService.ts"
+export type { Log, LogLine } from "../promise/Log.ts"

@@ -1,0 +1,151 @@
+/**
+ * The pure part of A2C-SMCP: parsers, rules and message schemas. No I/O, no clock, no Node: it runs in a browser, a
+ * worker or any other runtime.
+ */
+export {
+  type ConfigConflict,
+  type ConfigSource,
+  type ParsedConfig,
+  mergeConfigs,
+  parseComputerConfig,
+  parseConfig
+} from "../../domain/config/parseConfig.ts"
+export type { Dialect } from "../../domain/config/dialects.ts"
+export {
+  validateInputValue,
+  defaultInputValue,
+  inputEnvironmentNames,
+  type InputValue
+} from "../../domain/config/inputValues.ts"
+export {
+  parsePlaceholder,
+  findPlaceholders,
+  type PlaceholderReference,
+  renderPlaceholders,
+  type RenderedValue
+} from "../../domain/config/placeholders.ts"
+export { diffSetups, type Setup, type SetupDiff, type Variables } from "../../domain/config/Setup.ts"
+export {
+  type Desktop,
+  type DesktopWarning,
+  organizeDesktop,
+  type WindowResource
+} from "../../domain/desktop/organizeDesktop.ts"
+export {
+  buildWindowUri,
+  InvalidWindowUri,
+  parseWindowUri,
+  type WindowUri
+} from "../../domain/desktop/WindowUri.ts"
+export {
+  type InvalidFrameReason,
+  type DecoderEvent,
+  type DecoderOptions,
+  type DecoderState,
+  initialDecoderState,
+  hasPartialFrame,
+  dropPartialFrame,
+  decodeChunk
+} from "../../domain/devices/framing/decoder.ts"
+export { encodeFrame, encodeJson, FrameEncodeError } from "../../domain/devices/framing/encoder.ts"
+export { type Frame, type FrameType, frameTypes } from "../../domain/devices/framing/frame.ts"
+export { defaultFrameLimits, type FrameLimits } from "../../domain/devices/limits.ts"
+export {
+  type DeviceMessage,
+  makeDeviceMessage,
+  type ServiceOutcome,
+  decodeDeviceMessage
+} from "../../domain/devices/deviceMessages.ts"
+export type { DeviceService } from "../../domain/devices/serviceDefinitions.ts"
+export {
+  type DeviceCredentials,
+  parseCredentials,
+  parseStatus,
+  type StatusMessage,
+  tasks,
+  formatCredentials,
+  formatStatus
+} from "../../domain/devices/handshake.ts"
+export {
+  buildDpeUri,
+  parseStrictDpeUri,
+  type DpeUri,
+  InvalidDpeUri,
+  parseDpeUri
+} from "../../domain/documents/DpeUri.ts"
+export {
+  type FinderPage,
+  type FinderQuery,
+  findDocuments,
+  summarizeDocument
+} from "../../domain/documents/findDocuments.ts"
+export type { JsonObject } from "../../domain/json.ts"
+export { matchesPattern, checkConnectRights, checkJoinRights } from "../../domain/office/grants.ts"
+export { allGrants, type Grants, type Identity, type Right } from "../../domain/model/Identity.ts"
+export {
+  type Capacity,
+  type MembershipCommand,
+  findComputer,
+  decide,
+  type MembershipEvent,
+  evolve,
+  type Member,
+  membersOf,
+  emptyMembershipState,
+  type Office,
+  MembershipError,
+  type MembershipState,
+  type Membership,
+  type Session
+} from "../../domain/office/membership.ts"
+export type { Notification, ComputerPart } from "../../domain/model/Notification.ts"
+export { type PackConfig, decodePackConfig } from "../../domain/packs/packConfig.ts"
+export {
+  type PackCandidate,
+  type PackFiles,
+  type PackName,
+  detectPack,
+  parsePackName
+} from "../../domain/packs/packNames.ts"
+export type { PackManifest, PackRoute, ParamsProblem } from "../../domain/packs/PackManifest.ts"
+export {
+  type OpenApiHost,
+  type OpenApiPack,
+  makeOpenApiDocument
+} from "../../domain/packs/openapi/openApiDocument.ts"
+export { parsePackage, parsePackages } from "../../domain/packs/npmPackages.ts"
+export { type ProtocolLine, lineForVersion } from "../../domain/wire/lines.ts"
+export type { DocumentSummary, ToolCallReq } from "../../domain/wire/v0_2/calls.ts"
+export { ComputerConfig, Input, ServerConfig } from "../../domain/config/computerConfig.ts"
+export type { Role, SessionInfo } from "../../domain/wire/v0_2/office.ts"
+export type {
+  Endpoint,
+  SseParameters,
+  StdioParameters,
+  StreamableParameters
+} from "../../domain/config/endpointParameters.ts"
+export { Tool, ToolMeta, ToolResult } from "../../domain/wire/v0_2/tools.ts"
+export {
+  isCompatible,
+  formatVersion,
+  versionGate,
+  type VersionRejection,
+  parseVersion,
+  PROTOCOL_VERSION,
+  type Version,
+  type VersionMismatch
+} from "../../domain/wire/version.ts"
+export { errorCodes, ProtocolError } from "../../domain/model/ProtocolError.ts"
+export {
+  buildCatalogue,
+  type Catalogue,
+  type CatalogueEntry,
+  type HiddenTool
+} from "../../domain/tools/catalogue.ts"
+export {
+  mergeToolMeta,
+  parseAnnotations,
+  parseToolMeta,
+  formatToolMeta
+} from "../../domain/tools/toolMeta.ts"
+export { errorCodeOf } from "../../domain/tools/errorResults.ts"

@@ -1,0 +1,174 @@
+/**
+ * A2C-SMCP for host programs: Server, Agent, Computer and the gateway of devices as Effect layers, the ports they stand
+ * on, and the adapters for Socket.IO, MCP and TCP. The pure part alone is at `a2c-smcp/domain`, the peers in memory are at `a2c-smcp/testing`.
+ */
+export * as AjvValidator from "../../adapters/ajv/AjvValidator.ts"
+export * as ApiKeys from "../../adapters/auth/ApiKeys.ts"
+export * as Jwt from "../../adapters/auth/Jwt.ts"
+export { type JwtKeySource, InvalidJwtKey } from "../../adapters/auth/jwtKeys.ts"
+export {
+  type ApiKeyEntry,
+  generateApiKey,
+  decodeApiKeyEntries,
+  parseSimpleKeys
+} from "../../adapters/auth/apiKeyEntries.ts"
+export { makeSchemeAuthenticator, type CredentialScheme } from "../../adapters/auth/CredentialScheme.ts"
+export { type FileCacheOptions, makeFileCache } from "../../adapters/dpe/FileCache.ts"
+export {
+  type DocumentServer,
+  type DocumentServerOptions,
+  makeDocumentServer
+} from "../../adapters/dpe/DocumentServer.ts"
+export {
+  type AuthorizationRequest,
+  type AuthorizerOptions,
+  logAuthorizationRequest
+} from "../../adapters/mcp/oauth/Authorizer.ts"
+export * as McpClient from "../../adapters/mcp/client/McpClient.ts"
+export {
+  publishHttp,
+  type PublishHttpOptions,
+  PublishError
+} from "../../adapters/mcp/publish/http/publishHttp.ts"
+export { publishStdio, type PublishStdioOptions } from "../../adapters/mcp/publish/publishStdio.ts"
+export { authenticateByToken, authenticateByTokens } from "../../adapters/auth/deviceTokens.ts"
+export * as AuditFile from "../../adapters/audit/AuditFile.ts"
+export * as FileCredentialStore from "../../adapters/credentials/FileCredentialStore.ts"
+export { tuneGcForRelay } from "../../adapters/process/gcTuning.ts"
+export { readTokenFile, TokenUnreadable } from "../../adapters/credentials/readTokenFile.ts"
+export { serveTools, type ServeToolsOptions } from "../../adapters/packs/http/ToolServer.ts"
+export * as SocketIoClient from "../../adapters/socketio/client/SocketIoClient.ts"
+export * as SocketIoServer from "../../adapters/socketio/SocketIoServer.ts"
+export * as TcpConnector from "../../adapters/tcp/TcpConnector.ts"
+export * as TcpListener from "../../adapters/tcp/TcpListener.ts"
+export * as VerelEngine from "../../adapters/vrl/VerelEngine.ts"
+export { Agent, type AgentEvent, type AgentOptions, type ToolCall } from "../../application/agent/Agent.ts"
+export {
+  type AgentError,
+  type AgentRequests,
+  BadReply,
+  Disconnected,
+  type DocumentLocation,
+  type ResourcePage,
+  type ToolRequest,
+  ServerTimeout
+} from "../../application/agent/AgentRequests.ts"
+export type { ComputerView, OfficeView } from "../../application/agent/OfficeView.ts"
+export {
+  makeOfficeMcpSession,
+  type OfficeMcpSessionOptions
+} from "../../application/bridge/OfficeMcpSession.ts"
+export type { FetchedDocument, FetchOptions } from "../../application/agent/AgentQueries.ts"
+export { AmbiguousTool } from "../../application/agent/findToolOwner.ts"
+export { Computer, type ComputerOptions } from "../../application/computer/Computer.ts"
+export { makeComputerMcpSession } from "../../application/computer/ComputerMcpSession.ts"
+export {
+  ComputerSettings,
+  type Confirm,
+  type ConfirmRequest,
+  type DpeRequest,
+  type ProgressReport,
+  type ResolvedDpe,
+  type ResolveDpe
+} from "../../application/computer/ComputerSettings.ts"
+export { InputMissing, Inputs, type InputSources } from "../../application/computer/inputs/Inputs.ts"
+export type { ServerState, ServerStates } from "../../application/computer/servers/ServersSnapshot.ts"
+export {
+  AlreadyJoined,
+  type JoinOptions,
+  type OfficeStatus
+} from "../../application/computer/office/OfficeConnection.ts"
+export { UnknownServer } from "../../application/computer/servers/ServerSupervisor.ts"
+export type { LocalCall, ToolCallRecord } from "../../application/computer/calls/ToolCalls.ts"
+export { type AuthenticateDevice, DeviceRejected } from "../../application/devices/AuthenticateDevice.ts"
+export {
+  connectDevice,
+  type DeviceClientOptions,
+  type DeviceStatus
+} from "../../application/devices/client/DeviceClient.ts"
+export { DeviceGateway, type DeviceGatewayOptions } from "../../application/devices/gateway/DeviceGateway.ts"
+export type { DeviceLimits, GatewayLimits } from "../../application/devices/DeviceLimits.ts"
+export type { Device } from "../../application/devices/gateway/DeviceRegistry.ts"
+export {
+  type JoinFailed,
+  JoinRejected,
+  type MemberStatus,
+  NotPermitted,
+  type OfficeMember
+} from "../../application/member/OfficeMember.ts"
+export {
+  type HostedRoute,
+  PackHost,
+  type PackHostOptions,
+  type PackStatus,
+  type PackView
+} from "../../application/packs/PackHost.ts"
+export { AuditLog, type AuditEvent } from "../../application/ports/AuditLog.ts"
+export { allowAll, Authenticator, admissionRejected } from "../../application/ports/Authenticator.ts"
+export { type Body, decodeBody, jsonBody } from "../../application/ports/Body.ts"
+export {
+  ByteConnector,
+  type ByteLink,
+  ByteLinkClosed,
+  ByteListener,
+  type ByteListenOptions
+} from "../../application/ports/ByteLink.ts"
+export { CredentialStore } from "../../application/ports/CredentialStore.ts"
+export {
+  type DocumentContent,
+  DocumentReader,
+  DocumentUnreadable
+} from "../../application/ports/DocumentReader.ts"
+export {
+  type McpChange,
+  McpConnector,
+  McpSessionError,
+  type McpInfo,
+  type McpPage,
+  type McpProgress,
+  type McpSession,
+  type McpWatchOptions
+} from "../../application/ports/McpSession.ts"
+export { InvalidSchema, SchemaValidator } from "../../application/ports/SchemaValidator.ts"
+export {
+  type AdmissionReason,
+  AdmissionRejected,
+  type Reply,
+  type ConnectError,
+  type Handshake,
+  type Link,
+  LinkClosed,
+  ListenError,
+  RequestTimeout,
+  SendFailed,
+  type MessageHandler,
+  TransportClient,
+  TransportServer,
+  Unreachable,
+  VersionRejected
+} from "../../application/ports/Transport.ts"
+export { VrlEngine, VrlError } from "../../application/ports/VrlEngine.ts"
+export { CallObservers, type CompletedCall } from "../../application/server/observability/observers.ts"
+export {
+  MembershipObservers,
+  type MembershipEvent
+} from "../../application/server/observability/MembershipObservers.ts"
+export { Limits } from "../../application/server/connections/Limits.ts"
+export { Server } from "../../application/server/lifecycle/Server.ts"
+export { ServerSettings } from "../../application/server/lifecycle/ServerSettings.ts"
+export { parseComputerConfig } from "../../domain/config/parseConfig.ts"
+export type { Setup, SetupDiff, Variables } from "../../domain/config/Setup.ts"
+export type { JsonObject } from "../../domain/json.ts"
+export { allGrants, type Grants, type Identity, type Right } from "../../domain/model/Identity.ts"
+export type { ComputerConfig, ServerConfig } from "../../domain/config/computerConfig.ts"
+export type { Tool, ToolResult } from "../../domain/wire/v0_2/tools.ts"
+export { PROTOCOL_VERSION } from "../../domain/wire/version.ts"
+export { errorCodes, ProtocolError } from "../../domain/model/ProtocolError.ts"
+export {
+  agentLayer,
+  computerLayer,
+  gatewayLayer,
+  packHostLayer,
+  type PackHostLayerOptions
+} from "../layers/computerLayer.ts"
+export { type ServerStartFailed, serverLayer, type ServerLayerOptions } from "../layers/serverLayer.ts"

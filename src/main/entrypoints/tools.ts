@@ -1,0 +1,23 @@
+/** For authors of packs: what a tool is made of. It loads nothing but `effect`. */
+export {
+  type ArgsOf,
+  BaseMcpTool,
+  type ListedTool,
+  type LogFields,
+  type ToolReturn,
+  type RouteConfig,
+  type SnakeRouteConfig,
+  type ToolAnnotations,
+  type ToolContext,
+  type ToolLogger,
+  type ToolParams,
+  type ToolProgress
+} from "../../adapters/packs/author/BaseMcpTool.ts"
+export { type DefinedTool, defineTool, type ToolDefinition } from "../../adapters/packs/author/defineTool.ts"
+export { InvalidParams, ToolError, type InvalidParam } from "../../adapters/packs/author/toolErrors.ts"
+export {
+  FileField,
+  fileParamSchema,
+  isToolFile,
+  type ToolFile
+} from "../../adapters/packs/author/ToolFile.ts"

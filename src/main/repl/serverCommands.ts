@@ -1,0 +1,147 @@
+import { Effect, Result } from "effect"
+import { Computer } from "../../application/computer/Computer.ts"
+import type { UnknownServer } from "../../application/computer/servers/ServerSupervisor.ts"
+import { parseConfig } from "../../domain/config/parseConfig.ts"
+import { inputIdsOf } from "../../domain/config/Setup.ts"
+import { formatIssues, type ValidationIssue } from "../../domain/validation.ts"
+import { formatColumns } from "../cli/output.ts"
+import { formatServerLocation } from "../config/placeOf.ts"
+import { toCommandFailed, failCommand } from "../cli/CommandFailed.ts"
+import { parseJson } from "./readJson.ts"
+import { requireServer, serverNames } from "./requireServer.ts"
+import type { ReplCommand } from "./ReplCommand.ts"
+import { formatServerOffer, stateLabel, notRunningReason } from "./statusText.ts"
+
+const serversCommand: ReplCommand = {
+  name: "servers",
+  parameters: "",
+  arity: [0, 0],
+  help: "the servers as they are configured",
+  run: Effect.fnUntraced(function* () {
+    const computer = yield* Computer
+    const states = yield* computer.servers
+    const { config } = yield* computer.setup
+    const rows = Object.values(config.servers).map((server) => {
+      const state = states.get(server.name)
+      const inputs = inputIdsOf(server)
+      return [
+        server.name,
+        state === undefined ? "" : stateLabel(state),
+        server.type,
+        formatServerLocation(server),
+        [server.disabled ? "disabled" : "", inputs.length > 0 ? `inputs ${inputs.join(", ")}` : ""]
+          .filter(Boolean)
+          .join("; ")
+      ]
+    })
+    return rows.length === 0 ? "no servers are configured" : formatColumns(rows)
+  })
+}
+
+/** What is wrong with one server, in paths that begin with the server itself. */
+const formatServerErrors = (errors: ReadonlyArray<ValidationIssue>): string =>
+  formatIssues(errors.map(({ issue, path }) => ({ path: path.slice(2), issue })))
+
+/** One server in any dialect: `{command, args}`, `{url}` or as A2C writes it. */
+const parseServerConfig = (name: string, text: string) => {
+  const value = Result.mapError(parseJson(text), (reason) => `the configuration is no JSON: ${reason}`)
+  return Result.flatMap(value, (server) => {
+    const { config, envFiles, errors, warnings } = parseConfig({ mcpServers: { [name]: server } })
+    if (envFiles.size > 0) {
+      return Result.fail("envFile: is not read here; put the server into a configuration file, or use env")
+    }
+    const read = config?.servers[name]
+    return read === undefined
+      ? Result.fail(formatServerErrors(errors))
+      : Result.succeed({ server: read, warnings: warnings.length === 0 ? "" : formatServerErrors(warnings) })
+  })
+}
+
+/** What a server that was to be started offers now; fails with the reason when it does not run. */
+const startOutcome = Effect.fnUntraced(function* (name: string, message: string) {
+  const computer = yield* Computer
+  const state = (yield* computer.servers).get(name)
+  const reason = yield* notRunningReason(state)
+  if (reason !== undefined) return yield* failCommand(`${message}, but does not run: ${reason}`)
+  const offer = state === undefined ? "" : formatServerOffer(name, state, yield* computer.catalogue)
+  return `${message}: ${offer}`
+})
+
+const addCommand: ReplCommand = {
+  name: "server add",
+  parameters: "NAME {JSON}",
+  arity: [2, 2],
+  help: "add a server, {command, args} or {url} or as in a configuration file, and start it",
+  run: Effect.fnUntraced(function* ([name = "", text = ""]) {
+    const computer = yield* Computer
+    const { config, variables } = yield* computer.setup
+    if (Object.hasOwn(config.servers, name)) {
+      return yield* failCommand(`A server '${name}' is configured already: server remove ${name} first`)
+    }
+    const read = parseServerConfig(name, text)
+    if (Result.isFailure(read)) return yield* failCommand(`Cannot add ${name}: ${read.failure}`)
+    const { server, warnings } = read.success
+    yield* computer.reconfigure({
+      config: { ...config, servers: { ...config.servers, [name]: server } },
+      variables
+    })
+    const note = warnings === "" ? "" : `\nnote: ${warnings}`
+    if (server.disabled) return `added ${name}, which is disabled${note}`
+    yield* Effect.mapError(computer.start(name), toCommandFailed)
+    return `${yield* startOutcome(name, `added ${name}`)}${note}`
+  })
+}
+
+const removeCommand: ReplCommand = {
+  name: "server remove",
+  parameters: "NAME",
+  arity: [1, 1],
+  help: "stop a server and forget it, until the Computer starts anew",
+  run: Effect.fnUntraced(function* ([name = ""]) {
+    yield* requireServer(name)
+    const computer = yield* Computer
+    const { config, variables } = yield* computer.setup
+    const { [name]: _, ...others } = config.servers
+    yield* computer.reconfigure({ config: { ...config, servers: others }, variables })
+    return `removed ${name}`
+  }),
+  complete: (words) => (words.length === 0 ? serverNames : Effect.succeed([]))
+}
+
+/** A command that does something to one server that is configured. */
+const serverActionCommand = (
+  verb: "start" | "stop" | "restart",
+  help: string,
+  doneText: string,
+  action: (computer: Computer["Service"], name: string) => Effect.Effect<void, UnknownServer>
+): ReplCommand => ({
+  name: `server ${verb}`,
+  parameters: "NAME",
+  arity: [1, 1],
+  help,
+  run: Effect.fnUntraced(function* ([name = ""]) {
+    yield* requireServer(name)
+    yield* Effect.mapError(
+      Computer.use((computer) => action(computer, name)),
+      toCommandFailed
+    )
+    return verb === "stop" ? `${doneText} ${name}` : yield* startOutcome(name, `${doneText} ${name}`)
+  }),
+  complete: (words) => (words.length === 0 ? serverNames : Effect.succeed([]))
+})
+
+/** What can be done with the MCP servers. */
+export const serverCommands: ReadonlyArray<ReplCommand> = [
+  serversCommand,
+  addCommand,
+  removeCommand,
+  serverActionCommand("start", "start a server, even a disabled one", "started", ({ start }, name) =>
+    start(name)
+  ),
+  serverActionCommand("stop", "stop a server until it is started again", "stopped", ({ stop }, name) =>
+    stop(name)
+  ),
+  serverActionCommand("restart", "stop a server and start it again", "restarted", ({ restart }, name) =>
+    restart(name)
+  )
+]

@@ -1,0 +1,122 @@
+import { Effect, Result } from "effect"
+import { Computer } from "../../application/computer/Computer.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json.ts"
+import type { CatalogueEntry } from "../../domain/tools/catalogue.ts"
+import { truncateLine, formatColumns, formatJson, formatToolResult } from "../cli/output.ts"
+import { CommandFailed, failCommand } from "../cli/CommandFailed.ts"
+import { didYouMean } from "./didYouMean.ts"
+import { parseJson } from "./readJson.ts"
+import { requireServer, serverNames } from "./requireServer.ts"
+import type { ReplCommand } from "./ReplCommand.ts"
+
+const currentCatalogue = Computer.use(({ catalogue: offered }) => offered)
+const toolNames = Effect.map(currentCatalogue, ({ entries }) => [...entries.keys()])
+
+const requireTool = Effect.fnUntraced(function* (name: string) {
+  const { entries, hidden } = yield* currentCatalogue
+  const entry = entries.get(name)
+  if (entry !== undefined) return entry
+  const states = yield* Computer.use(({ servers }) => servers)
+  const starting = [...states].filter(([, { _tag }]) => _tag === "Starting").map(([server]) => server)
+  const later = starting.length === 0 ? "" : `; still starting: ${starting.join(", ")}`
+  const hiddenTool = hidden.find((tool) => tool.name === name || tool.originalName === name)
+  return yield* failCommand(
+    hiddenTool === undefined
+      ? `No tool '${name}' is here${didYouMean(name, [...entries.keys()]) || later}`
+      : `The tool '${name}' of ${hiddenTool.server} is hidden: ${hiddenTool.reason}`
+  )
+})
+
+const toolsCommand: ReplCommand = {
+  name: "tools",
+  parameters: "[SERVER]",
+  arity: [0, 1],
+  help: "the tools the office can call, of one server or of all",
+  run: Effect.fnUntraced(function* ([server]) {
+    if (server !== undefined) yield* requireServer(server)
+    const rows = [...(yield* currentCatalogue).entries.values()]
+      .filter((entry) => server === undefined || entry.server === server)
+      .map(({ server: owner, tool: { description, name } }) => [name, owner, truncateLine(description)])
+    return rows.length === 0 ? "no tools" : formatColumns(rows)
+  }),
+  complete: (words) => (words.length === 0 ? serverNames : Effect.succeed([]))
+}
+
+const describeTool = ({ autoApply, originalName, server, tool }: CatalogueEntry): string =>
+  [
+    `${tool.name}, of ${server}${originalName === tool.name ? "" : ` where it is called ${originalName}`}`,
+    autoApply ? "runs without asking" : "asks before it runs for an Agent",
+    ...(tool.description === "" ? [] : [tool.description]),
+    "takes:",
+    formatJson(tool.paramsSchema),
+    ...(tool.returnSchema === null ? [] : ["gives:", formatJson(tool.returnSchema)])
+  ].join("\n")
+
+const toolCommand: ReplCommand = {
+  name: "tool",
+  parameters: "NAME",
+  arity: [1, 1],
+  help: "what a tool does, takes and gives",
+  run: ([name = ""]) => Effect.map(requireTool(name), describeTool),
+  complete: (words) => (words.length === 0 ? toolNames : Effect.succeed([]))
+}
+
+const parameterProperties = ({ tool: { paramsSchema } }: CatalogueEntry): JsonObject => {
+  const { properties } = paramsSchema
+  return isJsonObject(properties) ? properties : {}
+}
+
+/** A value as it was typed: text where the schema wants text, else JSON if it is some, else text. */
+const parseArgumentValue = (schema: unknown, text: string): unknown =>
+  isJsonObject(schema) && schema["type"] === "string" ? text : Result.getOrElse(parseJson(text), () => text)
+
+/** The arguments of a call: one JSON object, or `key=value` words. */
+const parseArguments = (
+  entry: CatalogueEntry,
+  words: ReadonlyArray<string>
+): Result.Result<JsonObject, string> => {
+  const [first = "{}", ...others] = words
+  if (others.length === 0 && /^\s*[{[]/.test(first)) {
+    return Result.flatMap(
+      Result.mapError(parseJson(first), (reason) => `the arguments are no JSON: ${reason}`),
+      (value) =>
+        isJsonObject(value)
+          ? Result.succeed(value)
+          : Result.fail("the arguments are no JSON object: expected {…} or KEY=VALUE words")
+    )
+  }
+  const properties = parameterProperties(entry)
+  const pairs: Array<readonly [string, unknown]> = []
+  for (const word of words) {
+    const [, key = "", text = ""] = /^([^=]+)=(.*)$/s.exec(word) ?? []
+    if (key === "") return Result.fail(`'${word}' is no argument: expected {…} or KEY=VALUE words`)
+    const schema = Object.hasOwn(properties, key) ? properties[key] : undefined
+    pairs.push([key, parseArgumentValue(schema, text)])
+  }
+  return Result.succeed(Object.fromEntries(pairs))
+}
+
+const callCommand: ReplCommand = {
+  name: "call",
+  parameters: "TOOL [{JSON} | KEY=VALUE…]",
+  arity: [1, Number.POSITIVE_INFINITY],
+  help: "call a tool, without asking for consent; Ctrl-C cancels the call",
+  run: Effect.fnUntraced(function* ([name = "", ...words]) {
+    const entry = yield* requireTool(name)
+    const params = parseArguments(entry, words)
+    if (Result.isFailure(params)) return yield* failCommand(params.failure)
+    const result = yield* Computer.use(({ callTool }) => callTool({ tool: name, params: params.success }))
+    if (!result.isError) return formatToolResult(result)
+    return yield* new CommandFailed({ message: formatToolResult(result) || "The tool failed" })
+  }),
+  complete: Effect.fnUntraced(function* ([name, ...words]) {
+    if (name === undefined) return yield* toolNames
+    const entry = (yield* currentCatalogue).entries.get(name)
+    return Object.keys(entry === undefined ? {} : parameterProperties(entry))
+      .map((key) => `${key}=`)
+      .filter((start) => !words.some((word) => word.startsWith(start)))
+  })
+}
+
+/** What can be done with tools. */
+export const toolCommands: ReadonlyArray<ReplCommand> = [toolsCommand, toolCommand, callCommand]

@@ -1,0 +1,116 @@
+import { runInNewContext } from "node:vm"
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import { makeIsCheap } from "../../../src/adapters/ajv/validationCost.ts"
+import type { JsonObject } from "../../../src/domain/json.ts"
+
+/** Is it certain that a value is easy to check by a schema? */
+const isEasy = (schema: JsonObject, value: unknown): boolean =>
+  makeIsCheap(schema, JSON.stringify(schema))?.(value) ?? false
+
+const text = (length: number): string => "a".repeat(length)
+
+const level = (references: number): JsonObject => ({
+  $defs: { node: { anyOf: Array.from({ length: references }, () => ({ items: { $ref: "#/$defs/node" } })) } }
+})
+
+const nested = (depth: number): unknown => (depth === 0 ? 1 : [nested(depth - 1)])
+
+const tool: JsonObject = {
+  type: "object",
+  properties: {
+    repository: { type: "string", pattern: "^[\\w.-]+/[\\w.-]{1,100}$", description: text(300) },
+    branch: { type: "string", pattern: "^(?:main|dev)$" },
+    day: { type: "string", format: "date", default: "2025-01-01" },
+    id: { type: "string", pattern: "^[0-9a-f]{8}-[0-9a-f]{4}$" },
+    labels: { type: "array", items: { $ref: "#/$defs/label" }, uniqueItems: true },
+    author: { $ref: "#/$defs/label" }
+  },
+  $defs: { label: { type: "object", properties: { name: { type: "string", minLength: 1 } } } },
+  required: ["repository"],
+  additionalProperties: false
+}
+
+const isPattern = (pattern: string): boolean => {
+  try {
+    return new RegExp(pattern, "u") instanceof RegExp
+  } catch {
+    return false
+  }
+}
+
+describe("what is easy to check", () => {
+  for (const [title, schema, value] of [
+    ["a tool of the usual kind", tool, { repository: "a/b", labels: [{ name: "bug" }], day: "2025-11-22" }],
+    ["a long text without a pattern", { properties: { a: { type: "string" } } }, { a: text(1_000_000) }],
+    ["a long text with a pattern that leaves one choice", { pattern: "^[a-z]+$" }, text(900_000)],
+    ["a short text with some choices", { pattern: "[a-z]+-?[0-9]*" }, text(30)],
+    ["a deep value, and one reference", level(1), nested(500)],
+    [
+      "a list of some hundred things that are to differ",
+      { uniqueItems: true },
+      Array.from({ length: 900 }, () => 1)
+    ]
+  ] as const) {
+    it(title, () => assert.isTrue(isEasy(schema, value)))
+  }
+
+  for (const [title, schema, value] of [
+    ["choices that are made again and again", { pattern: "^(a+)+$" }, text(30)],
+    ["and in the name of a property", { patternProperties: { "(a|a)*b": true } }, { [text(30)]: 1 }],
+    ["and deep inside of a schema", { allOf: [{ items: { not: { pattern: "(a?){9}" } } }] }, [text(30)]],
+    ["many choices in a row", { pattern: "a?a?a?a?a?a?a?a?aaaaaaaa" }, text(30)],
+    ["many alternatives in a row", { pattern: "^(a|a)(a|a)(a|a)(a|a)(a|a)(a|a)(a|a)$" }, text(30)],
+    ["a long text with a pattern that may begin anywhere", { pattern: "a+b" }, text(3000)],
+    ["a long text in a format", { format: "email" }, text(3000)],
+    ["a value of very many parts", {}, Array.from({ length: 2000 }, () => 1)],
+    [
+      "many parts and many rules",
+      { items: { allOf: Array.from({ length: 900 }, () => ({ minimum: 1 })) } },
+      Array.from({ length: 900 }, () => 1)
+    ],
+    ["many patterns", { allOf: Array.from({ length: 900 }, () => ({ pattern: "a+b" })) }, text(200)],
+    [
+      "many lists that are to differ",
+      { allOf: Array.from({ length: 90 }, () => ({ uniqueItems: true })) },
+      Array.from({ length: 900 }, () => 1)
+    ],
+    ["a deep value, and two references", level(2), nested(40)],
+    ["references to references", level(40), nested(1)],
+    ["a large schema", { description: text(20_000) }, 1]
+  ] as const) {
+    it(`not ${title}`, () => assert.isFalse(isEasy(schema, value)))
+  }
+
+  const pieces = [
+    "a",
+    "b",
+    ".",
+    "a*",
+    "a+?",
+    "[ab]",
+    "(a|b)",
+    "(?:a+)",
+    "a{2,5}",
+    "a{3}",
+    "|",
+    "^",
+    "$",
+    "(a*)"
+  ]
+  const more = ["a?", "\\w+", "(a+){2}", "(a*)*", "(?=a*)", "(?<n>a+)", "\\1", "[^b]{0,9}", "(a|aa)+", "\\)+"]
+  const Patterns = Schema.Array(Schema.Literals([...pieces, ...more])).check(Schema.isMaxLength(12))
+  const Lengths = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 3000 }))
+
+  it.prop(
+    "no pattern that counts as easy takes long",
+    [Patterns, Lengths],
+    ([parts, length]) => {
+      const pattern = parts.join("")
+      const value = `${text(length)}!`
+      if (!isPattern(pattern) || !isEasy({ pattern }, value)) return
+      runInNewContext("new RegExp(pattern, 'u').test(value)", { pattern, value }, { timeout: 1000 })
+    },
+    { arbitrary: { runs: 500, size: 12 } }
+  )
+})

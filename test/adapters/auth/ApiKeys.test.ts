@@ -1,0 +1,163 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, Queue, Result, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import * as ApiKeys from "../../../src/adapters/auth/ApiKeys.ts"
+import {
+  hashApiKey,
+  type ApiKeyEntry,
+  generateApiKey,
+  decodeApiKeyEntries,
+  parseSimpleKeys
+} from "../../../src/adapters/auth/apiKeyEntries.ts"
+import { allGrants } from "../../../src/domain/model/Identity.ts"
+
+const entry = (subject: string, key: string, more: Partial<ApiKeyEntry> = {}): ApiKeyEntry => ({
+  subject,
+  hash: hashApiKey(key),
+  grants: allGrants,
+  expiresAt: undefined,
+  ...more
+})
+
+const written = {
+  subject: "desk",
+  hash: `sha256:${hashApiKey("k")}`,
+  rights: ["computer"],
+  offices: ["team*"],
+  names: ["*"]
+}
+
+const issuesOf = (...keys: ReadonlyArray<unknown>) =>
+  Result.match(decodeApiKeyEntries({ keys }), {
+    onSuccess: () => [],
+    onFailure: (issues) => issues.map(({ path }) => path.join("."))
+  })
+
+describe("API keys", () => {
+  it.effect("let in their owners, and nobody else", () =>
+    Effect.gen(function* () {
+      const scheme = yield* ApiKeys.make([entry("one", "k1"), entry("two", "k2")])
+      assert.strictEqual((yield* scheme.authenticate("k2")).subject, "two")
+      const refused = yield* Effect.flip(scheme.authenticate("k3"))
+      assert.deepInclude<object>(refused, { code: 401, reason: "invalid_credentials" })
+      assert.strictEqual((yield* Effect.flip(scheme.authenticate(hashApiKey("k1")))).code, 401)
+    })
+  )
+
+  it.effect("end when they say", () =>
+    Effect.gen(function* () {
+      const scheme = yield* ApiKeys.make([entry("one", "k1", { expiresAt: 60_000 })])
+      assert.strictEqual((yield* scheme.authenticate("k1")).expiresAt, 60_000)
+      yield* TestClock.adjust("1 minute")
+      assert.strictEqual((yield* Effect.flip(scheme.authenticate("k1"))).reason, "expired_credentials")
+    })
+  )
+
+  it.effect("that are removed or say something else are not welcome any more, the others are", () =>
+    Effect.gen(function* () {
+      const updates = yield* Queue.unbounded<ReadonlyArray<ApiKeyEntry>>()
+      const scheme = yield* ApiKeys.make(
+        [entry("stays", "k1"), entry("goes", "k2"), entry("changes", "k3")],
+        Stream.fromQueue(updates)
+      )
+      const [stays, goes, changes] = yield* Effect.forEach(["k1", "k2", "k3"], scheme.authenticate)
+      const changed = yield* Effect.forkChild(Stream.runHead(scheme.changes), { startImmediately: true })
+      const fewer = { ...allGrants, offices: ["team"] }
+      yield* Queue.offer(updates, [
+        entry("changes", "k3", { grants: fewer }),
+        entry("stays", "k1"),
+        entry("new", "k4")
+      ])
+      yield* Fiber.join(changed)
+      const areStillValid = [stays, goes, changes].map((one) => one !== undefined && scheme.isStillValid(one))
+      assert.deepStrictEqual(areStillValid, [true, false, false])
+      assert.strictEqual((yield* scheme.authenticate("k4")).subject, "new")
+      assert.deepStrictEqual((yield* scheme.authenticate("k3")).grants, fewer)
+      assert.strictEqual((yield* Effect.flip(scheme.authenticate("k2"))).code, 401)
+    })
+  )
+})
+
+describe("a file of keys", () => {
+  it("says whose they are, what they grant and when they end", () => {
+    const keys = [written, { ...written, hash: `sha256:${hashApiKey("l")}`, expires: "2030-01-31" }]
+    assert.deepStrictEqual(Result.getOrThrow(decodeApiKeyEntries({ keys })), [
+      {
+        subject: "desk",
+        hash: hashApiKey("k"),
+        grants: { rights: ["computer"], offices: ["team*"], names: ["*"] },
+        expiresAt: undefined
+      },
+      {
+        subject: "desk",
+        hash: hashApiKey("l"),
+        grants: { rights: ["computer"], offices: ["team*"], names: ["*"] },
+        expiresAt: Date.UTC(2030, 0, 31)
+      }
+    ])
+  })
+
+  it("may grant nothing by leaving something out", () => {
+    for (const member of ["subject", "hash", "rights", "offices", "names"]) {
+      assert.deepStrictEqual(issuesOf({ ...written, [member]: undefined }), [`keys.0.${member}`])
+    }
+  })
+
+  it("is refused with what it misspells", () => {
+    assert.deepStrictEqual(issuesOf({ ...written, expire: "2030-01-31" }), ["keys.0.expire"])
+    assert.deepStrictEqual(issuesOf({ ...written, rights: ["boss"] }), ["keys.0.rights.0"])
+    assert.deepStrictEqual(issuesOf({ ...written, subject: "a\nb" }), ["keys.0.subject"])
+    for (const expires of ["tomorrow", "2030-01-31T12:00", "2030-13-01", "2030-02-31", 7]) {
+      assert.deepStrictEqual(issuesOf({ ...written, expires }), ["keys.0.expires"])
+    }
+    for (const hash of ["k", hashApiKey("k"), `sha256:${hashApiKey("k").toUpperCase()}`]) {
+      assert.deepStrictEqual(issuesOf({ ...written, hash }), ["keys.0.hash"])
+    }
+  })
+
+  it("holds each key once", () =>
+    assert.deepStrictEqual(issuesOf(written, { ...written, subject: "other" }), ["keys.1.hash"]))
+})
+
+describe("keys in their simple form", () => {
+  const key = "k".repeat(32)
+
+  it("are names and keys, in plain or hashed, for every office", () => {
+    const read = Result.getOrThrow(parseSimpleKeys(`one=${key}, two=sha256:${hashApiKey("x=y")},`))
+    assert.deepStrictEqual(
+      read.map(({ grants, hash, subject }) => [subject, hash, grants.rights, grants.offices]),
+      [
+        ["one", hashApiKey(key), ["agent", "computer"], ["*"]],
+        ["two", hashApiKey("x=y"), ["agent", "computer"], ["*"]]
+      ]
+    )
+  })
+
+  it("are refused when they can be guessed or read wrongly, and never said", () => {
+    for (const text of [
+      "one=short-s3cret",
+      `${key}-s3cret`,
+      `=${key}-s3cret`,
+      "one=sha256:s3cret",
+      `a=${key},b=${key}`
+    ]) {
+      const refused = parseSimpleKeys(text)
+      assert.isTrue(Result.isFailure(refused))
+      if (Result.isFailure(refused)) assert.notMatch(refused.failure, /s3cret|kkkk/)
+    }
+  })
+})
+
+describe("a new key", () => {
+  it.effect("opens what its entry says, has 256 bits, and is another one each time", () =>
+    Effect.gen(function* () {
+      const grants = { rights: ["agent"], offices: ["team"], names: ["*"] } as const
+      const { entry: made, key } = yield* generateApiKey("me", grants, undefined)
+      assert.match(key, /^a2c_[\w-]{43}$/)
+      const scheme = yield* ApiKeys.make(Result.getOrThrow(decodeApiKeyEntries({ keys: [made] })))
+      assert.deepStrictEqual(yield* scheme.authenticate(key), { subject: "me", grants, expiresAt: undefined })
+      assert.notStrictEqual((yield* generateApiKey("me", grants, undefined)).key, key)
+      assert.notInclude(JSON.stringify(made), key)
+    })
+  )
+})

@@ -1,0 +1,296 @@
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Redacted } from "effect"
+import { TestClock } from "effect/testing"
+import { exportJWK, exportPKCS8, exportSPKI, generateKeyPair, SignJWT } from "jose"
+import * as Jwt from "../../../src/adapters/auth/Jwt.ts"
+import type { JwtKeySource } from "../../../src/adapters/auth/jwtKeys.ts"
+import { allGrants } from "../../../src/domain/model/Identity.ts"
+
+const secret = "a secret of thirty-two characters or more"
+const shared: JwtKeySource = { _tag: "Secret", secret: Redacted.make(secret) }
+const bytes = (text: string) => new TextEncoder().encode(text)
+
+type Signing = Parameters<SignJWT["sign"]>[0]
+
+/** A signed token of somebody, good for a minute of the test's clock unless its claims say otherwise. */
+const token = (
+  claims: { readonly [claim: string]: unknown },
+  { alg = "HS256", key = bytes(secret), kid }: { alg?: string; key?: Signing; kid?: string } = {}
+) =>
+  Effect.promise(() =>
+    new SignJWT({ sub: "desk", exp: 60, ...claims })
+      .setProtectedHeader({ alg, ...(kid !== undefined && { kid }) })
+      .sign(key)
+  )
+
+const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url")
+
+const verdict = (options: Jwt.JwtOptions, given: Effect.Effect<string>) =>
+  Effect.gen(function* () {
+    const { authenticate, recognizes } = yield* Jwt.make(options)
+    const credential = yield* given
+    assert.isTrue(recognizes(credential))
+    return yield* Effect.match(authenticate(credential), {
+      onFailure: ({ code, reason }) => `${code} ${reason}`,
+      onSuccess: ({ subject }) => subject
+    })
+  })
+
+const bad = "401 invalid_credentials"
+
+describe("a token", () => {
+  it.effect("says who it is, what is granted, and when it ends", () =>
+    Effect.gen(function* () {
+      const { authenticate } = yield* Jwt.make({ source: shared })
+      const a2c = { rights: ["computer"], offices: ["team*"] }
+      assert.deepStrictEqual(yield* authenticate(yield* token({ a2c })), {
+        subject: "desk",
+        grants: { rights: ["computer"], offices: ["team*"], names: [] },
+        expiresAt: 70_000
+      })
+    })
+  )
+
+  it.effect("grants nothing without a claim, or what the operator says", () =>
+    Effect.gen(function* () {
+      const given = yield* token({})
+      const strict = yield* Jwt.make({ source: shared })
+      assert.deepStrictEqual((yield* strict.authenticate(given)).grants.rights, [])
+      const generous = yield* Jwt.make({ source: shared, defaultGrants: allGrants })
+      assert.deepStrictEqual((yield* generous.authenticate(given)).grants, allGrants)
+      const less = yield* token({ a2c: { rights: [] } })
+      assert.deepStrictEqual((yield* generous.authenticate(less)).grants.offices, [])
+    })
+  )
+
+  it.effect("is refused with a claim that cannot be read", () =>
+    Effect.gen(function* () {
+      const claims = [
+        { a2c: { rights: ["boss"] } },
+        { a2c: {} },
+        { a2c: "all" },
+        { sub: "" },
+        { sub: "a\nb" }
+      ]
+      for (const claim of claims) {
+        assert.strictEqual(yield* verdict({ source: shared }, token(claim)), bad)
+      }
+    })
+  )
+
+  it.effect("has to have a subject and an end", () =>
+    Effect.gen(function* () {
+      for (const claims of [{ sub: undefined }, { exp: undefined }]) {
+        assert.strictEqual(yield* verdict({ source: shared }, token(claims)), bad)
+      }
+    })
+  )
+
+  it.effect("counts until its end and ten seconds more, for clocks that are slow", () =>
+    Effect.gen(function* () {
+      const given = token({})
+      yield* TestClock.adjust("69 seconds")
+      assert.strictEqual(yield* verdict({ source: shared }, given), "desk")
+      yield* TestClock.adjust("2 seconds")
+      assert.strictEqual(yield* verdict({ source: shared }, given), "401 expired_credentials")
+    })
+  )
+
+  it.effect("does not count before its time", () =>
+    Effect.gen(function* () {
+      assert.strictEqual(yield* verdict({ source: shared }, token({ nbf: 20 })), bad)
+      yield* TestClock.adjust("10 seconds")
+      assert.strictEqual(yield* verdict({ source: shared }, token({ nbf: 20 })), "desk")
+    })
+  )
+
+  it.effect("must be of the issuer and for the audience that are asked for", () =>
+    Effect.gen(function* () {
+      const options = { source: shared, issuer: "https://id.example", audience: "a2c" }
+      const right = { iss: options.issuer, aud: ["other", "a2c"] }
+      assert.strictEqual(yield* verdict(options, token(right)), "desk")
+      for (const claims of [{}, { ...right, iss: "https://evil.example" }, { ...right, aud: "other" }]) {
+        assert.strictEqual(yield* verdict(options, token(claims)), bad)
+      }
+    })
+  )
+
+  it.effect("must be signed with the secret, and by the one algorithm", () =>
+    Effect.gen(function* () {
+      const options = { source: shared }
+      assert.strictEqual(yield* verdict(options, token({}, { key: bytes(`${secret}!`) })), bad)
+      assert.strictEqual(yield* verdict(options, token({}, { alg: "HS512" })), bad)
+      const body = part({ sub: "desk", exp: 60 })
+      assert.strictEqual(yield* verdict(options, Effect.succeed(`${part({ alg: "none" })}.${body}.AA`)), bad)
+      assert.strictEqual(yield* verdict(options, Effect.succeed(`AA.${body}.AA`)), bad)
+    })
+  )
+
+  it.effect("is known by its shape", () =>
+    Effect.gen(function* () {
+      const { recognizes } = yield* Jwt.make({ source: shared })
+      for (const text of ["a2c_abc", "a.b", "a.b.", "a.b.c.d", "a b.c.d", ""])
+        assert.isFalse(recognizes(text))
+    })
+  )
+})
+
+describe("a public key", () => {
+  const pair = (alg: string) => Effect.promise(() => generateKeyPair(alg, { extractable: true }))
+
+  it.effect("as PEM or JWK checks what its other half has signed", () =>
+    Effect.gen(function* () {
+      for (const alg of ["RS256", "PS256", "ES256", "ES384", "EdDSA"]) {
+        const { privateKey, publicKey } = yield* pair(alg)
+        const pem = yield* Effect.promise(() => exportSPKI(publicKey))
+        const jwk = JSON.stringify(yield* Effect.promise(() => exportJWK(publicKey)))
+        for (const text of [pem, jwk]) {
+          const given = token({}, { alg, key: privateKey })
+          assert.strictEqual(yield* verdict({ source: { _tag: "PublicKey", text } }, given), "desk")
+        }
+      }
+    })
+  )
+
+  it.effect("is no secret: what is signed with its text is refused", () =>
+    Effect.gen(function* () {
+      const { publicKey } = yield* pair("RS256")
+      const text = yield* Effect.promise(() => exportSPKI(publicKey))
+      for (const key of [text, text.trim()]) {
+        const given = token({}, { alg: "HS256", key: bytes(key) })
+        assert.strictEqual(yield* verdict({ source: { _tag: "PublicKey", text } }, given), bad)
+      }
+    })
+  )
+
+  it.effect("of another pair refuses", () =>
+    Effect.gen(function* () {
+      const text = yield* Effect.promise(async () => exportSPKI((await generateKeyPair("ES256")).publicKey))
+      const { privateKey: key } = yield* pair("ES256")
+      assert.strictEqual(
+        yield* verdict({ source: { _tag: "PublicKey", text } }, token({}, { alg: "ES256", key })),
+        bad
+      )
+    })
+  )
+
+  it.effect("is refused at the start when it is none, or says too much", () =>
+    Effect.gen(function* () {
+      const { privateKey } = yield* pair("ES256")
+      const pem = yield* Effect.promise(() => exportPKCS8(privateKey))
+      const jwk = JSON.stringify(yield* Effect.promise(() => exportJWK(privateKey)))
+      for (const text of [pem, jwk]) {
+        const { message } = yield* Effect.flip(Jwt.make({ source: { _tag: "PublicKey", text } }))
+        assert.match(message, /private/)
+      }
+      const oct = JSON.stringify({ kty: "oct", k: "AAAA" })
+      for (const text of ["", "no key", "{}", oct]) {
+        const { message } = yield* Effect.flip(Jwt.make({ source: { _tag: "PublicKey", text } }))
+        assert.match(message, /no public key/)
+      }
+    })
+  )
+})
+
+describe("a secret", () => {
+  it.effect("that is too short is refused at the start, and not said", () =>
+    Effect.gen(function* () {
+      const source: JwtKeySource = { _tag: "Secret", secret: Redacted.make("s3cret") }
+      const { message } = yield* Effect.flip(Jwt.make({ source }))
+      assert.match(message, /32 bytes/)
+      assert.notInclude(message, "s3cret")
+    })
+  )
+})
+
+describe("keys of an identity provider", () => {
+  /** A provider that answers with what `respond` gives, and counts how often it is asked. */
+  const provider = (respond: () => { readonly status: number; readonly body: string }) =>
+    Effect.acquireRelease(
+      Effect.callback<{ readonly url: string; readonly asked: () => number; readonly stop: () => void }>(
+        (resume) => {
+          let asked = 0
+          const server = createServer((_, response) => {
+            asked++
+            const { body, status } = respond()
+            response.writeHead(status, { "content-type": "application/json" }).end(body)
+          })
+          const stop = () => {
+            server.close()
+            server.closeAllConnections()
+          }
+          server.listen(0, "127.0.0.1", () => {
+            const { port } = server.address() as AddressInfo
+            resume(Effect.succeed({ url: `http://127.0.0.1:${port}/keys`, asked: () => asked, stop }))
+          })
+        }
+      ),
+      ({ stop }) => Effect.sync(stop)
+    )
+
+  const signing = Effect.promise(async () => {
+    const { privateKey, publicKey } = await generateKeyPair("ES256")
+    return { key: privateKey, jwk: { ...(await exportJWK(publicKey)), kid: "one", alg: "ES256" } }
+  })
+  const soon = () => ({ exp: Math.floor(Date.now() / 1000) + 60 })
+
+  it.live("are fetched once and used for many tokens", () =>
+    Effect.gen(function* () {
+      const { jwk, key } = yield* signing
+      const { asked, url } = yield* provider(() => ({ status: 200, body: JSON.stringify({ keys: [jwk] }) }))
+      const scheme = yield* Jwt.make({ source: { _tag: "KeySet", url } })
+      assert.strictEqual(asked(), 0)
+      for (const sub of ["one", "two"]) {
+        const given = yield* token({ sub, ...soon() }, { alg: "ES256", key, kid: "one" })
+        assert.strictEqual((yield* scheme.authenticate(given)).subject, sub)
+      }
+      assert.strictEqual(asked(), 1)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("are not asked for by everybody who names one that is unknown", () =>
+    Effect.gen(function* () {
+      const { jwk, key } = yield* signing
+      const { asked, url } = yield* provider(() => ({ status: 200, body: JSON.stringify({ keys: [jwk] }) }))
+      const scheme = yield* Jwt.make({ source: { _tag: "KeySet", url } })
+      for (const kid of ["two", "three", "four"]) {
+        const given = yield* token(soon(), { alg: "ES256", key, kid })
+        assert.strictEqual((yield* Effect.flip(scheme.authenticate(given))).reason, "invalid_credentials")
+      }
+      assert.strictEqual(asked(), 1)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("that cannot be had are nobody's fault: the refusal says that trying again may help", () =>
+    Effect.gen(function* () {
+      const { key } = yield* signing
+      const given = yield* token(soon(), { alg: "ES256", key, kid: "one" })
+      const answers = [
+        { status: 500, body: "{}" },
+        { status: 200, body: "<html>" },
+        { status: 200, body: '{"keys": 1}' }
+      ]
+      for (const answer of answers) {
+        const { url } = yield* provider(() => answer)
+        const scheme = yield* Jwt.make({ source: { _tag: "KeySet", url } })
+        const refused = yield* Effect.flip(scheme.authenticate(given))
+        assert.deepInclude<object>(refused, { code: 503, reason: "unavailable", retryable: true })
+      }
+      const gone = yield* provider(() => ({ status: 200, body: "{}" }))
+      gone.stop()
+      const scheme = yield* Jwt.make({ source: { _tag: "KeySet", url: gone.url } })
+      assert.strictEqual((yield* Effect.flip(scheme.authenticate(given))).code, 503)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("may not come over plain http from elsewhere, nor from what is no URL", () =>
+    Effect.gen(function* () {
+      for (const url of ["http://id.example/keys", "ftp://localhost/", "keys.json", ""]) {
+        assert.match((yield* Effect.flip(Jwt.make({ source: { _tag: "KeySet", url } }))).message, /https/)
+      }
+      yield* Jwt.make({ source: { _tag: "KeySet", url: "https://id.example/keys" } })
+    })
+  )
+})

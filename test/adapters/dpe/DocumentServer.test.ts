@@ -1,0 +1,363 @@
+import { request } from "node:http"
+import { connect, type Socket } from "node:net"
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Exit, Scope } from "effect"
+import { TestClock } from "effect/testing"
+import { makeDocumentServer } from "../../../src/adapters/dpe/DocumentServer.ts"
+import type { ResolveDpe } from "../../../src/application/computer/ComputerSettings.ts"
+import { bytesAt, requestOf, textRequest } from "./requests.ts"
+
+const get = (uri: string, options: RequestInit = {}) =>
+  Effect.promise(async () => {
+    const response = await fetch(uri, options)
+    return { status: response.status, headers: response.headers, body: await response.text() }
+  })
+
+const statusOf = (uri: string, options: RequestInit = {}) =>
+  Effect.map(get(uri, options), ({ status }) => status)
+
+/** The status for a request target as it stands, which `fetch` would tidy up. */
+const statusOfTarget = (url: string, path: string) =>
+  Effect.callback<number | undefined>((resume) => {
+    const { hostname, port } = new URL(url)
+    request({ hostname, port, path }, (response) => {
+      response.resume()
+      resume(Effect.succeed(response.statusCode))
+    }).end()
+  })
+
+const uriOf = (resolve: ResolveDpe, text: string, uri?: string) =>
+  Effect.map(resolve(textRequest(text, uri)), (found) => found.uri)
+
+/** A connection of its own; `closed` is done when either end has ended it. */
+const connection = Effect.fnUntraced(function* (url: string, sends = "") {
+  const { hostname, port } = new URL(url)
+  const closed = yield* Deferred.make<void>()
+  const socket: Socket = yield* Effect.acquireRelease(
+    Effect.callback<Socket>((resume) => {
+      const opened = connect(Number(port), hostname, () => resume(Effect.succeed(opened)))
+    }),
+    (opened) => Effect.sync(() => opened.destroy())
+  )
+  socket.on("error", () => undefined)
+  socket.once("close", () => Deferred.doneUnsafe(closed, Effect.void))
+  socket.write(sends)
+  return { socket, closed: Deferred.await(closed) }
+})
+
+describe("a document", () => {
+  it.effect("comes with headers that keep it private and inert", () =>
+    Effect.gen(function* () {
+      const { resolve } = yield* makeDocumentServer()
+      const { body, headers, status } = yield* get(yield* uriOf(resolve, "grün"))
+      assert.deepStrictEqual([status, body], [200, "grün"])
+      assert.deepInclude(Object.fromEntries(headers), {
+        "content-type": "text/plain; charset=utf-8",
+        "content-length": "5",
+        "cache-control": "private, no-store",
+        "x-content-type-options": "nosniff",
+        "content-disposition": "attachment"
+      })
+      assert.isNull(headers.get("access-control-allow-origin"))
+    })
+  )
+
+  it.effect("has its mime type as it is when it is no text of ours", () =>
+    Effect.gen(function* () {
+      const { resolve } = yield* makeDocumentServer()
+      const typeOf = (content: { text?: string; blob?: string; mimeType: string }) =>
+        Effect.gen(function* () {
+          const { uri } = yield* resolve(requestOf([content]))
+          return (yield* get(uri)).headers.get("content-type")
+        })
+      assert.strictEqual(yield* typeOf({ blob: "", mimeType: "text/html" }), "text/html")
+      assert.strictEqual(yield* typeOf({ text: "{}", mimeType: "application/json" }), "application/json")
+      assert.strictEqual(
+        yield* typeOf({ text: "", mimeType: "text/html; charset=ascii" }),
+        "text/html; charset=utf-8"
+      )
+    })
+  )
+
+  it.effect("answers HEAD like GET, without a body", () =>
+    Effect.gen(function* () {
+      const { resolve } = yield* makeDocumentServer()
+      const uri = yield* uriOf(resolve, "hello")
+      const [got, head] = [yield* get(uri), yield* get(uri, { method: "HEAD" })]
+      const withoutDate = ({ headers }: typeof got) => [...headers].filter(([name]) => name !== "date")
+      assert.deepStrictEqual([head.status, head.body], [200, ""])
+      assert.deepStrictEqual(withoutDate(head), withoutDate(got))
+    })
+  )
+
+  it.effect("is there until the very moment it expires, then 410", () =>
+    Effect.gen(function* () {
+      const { resolve } = yield* makeDocumentServer()
+      const uri = yield* uriOf(resolve, "a")
+      yield* TestClock.adjust("899999 millis")
+      assert.strictEqual(yield* statusOf(uri), 200)
+      yield* TestClock.adjust("1 millis")
+      assert.deepInclude(yield* get(uri), { status: 410, body: "" })
+      assert.strictEqual(yield* statusOf(uri, { method: "HEAD" }), 410)
+    })
+  )
+
+  it.effect("asked for again has a new URL, and the old one keeps its time", () =>
+    Effect.gen(function* () {
+      const { resolve } = yield* makeDocumentServer({ lifetime: "1 hour" })
+      const first = yield* uriOf(resolve, "a")
+      yield* TestClock.adjust("30 minutes")
+      const second = yield* uriOf(resolve, "a")
+      assert.deepStrictEqual([yield* statusOf(first), yield* statusOf(second)], [200, 200])
+      yield* TestClock.adjust("30 minutes")
+      assert.deepStrictEqual([yield* statusOf(first), yield* statusOf(second)], [410, 200])
+    })
+  )
+
+  it.effect("may be kept for ever, as far as there is one", () =>
+    Effect.gen(function* () {
+      const { resolve } = yield* makeDocumentServer({ lifetime: "Infinity" })
+      const { metadata, uri } = yield* resolve(textRequest("a"))
+      assert.strictEqual(yield* statusOf(uri), 200)
+      assert.deepStrictEqual(metadata, { expires_at: "+275760-09-13T00:00:00.000Z" })
+    })
+  )
+})
+
+describe("a refusal", () => {
+  it.effect("is the same for everything that is not right, and says nothing", () =>
+    Effect.gen(function* () {
+      const { resolve, url } = yield* makeDocumentServer()
+      const other = yield* makeDocumentServer()
+      const signed = (yield* uriOf(resolve, "a")).slice(url.length)
+      const expires = /expires=(\d+)/.exec(signed)?.[1] ?? ""
+      const wrong = {
+        "another process's signature": (yield* uriOf(other.resolve, "a")).slice(other.url.length),
+        "no signature": signed.replace(/&signature=.*/, ""),
+        "an empty signature": signed.replace(/signature=.*/, "signature="),
+        "a longer signature": `${signed}A`,
+        "another expiry": signed.replace(expires, String(Number(expires) + 1)),
+        "an expiry spelled otherwise": signed.replace(expires, `0${expires}`),
+        "two expiries": `${signed}&expires=9999999999999`,
+        "nothing but the path": signed.replace(/\?.*/, ""),
+        "another spelling of the path": signed.replace("/dpe/", "/x/../dpe/"),
+        "a doubled slash": `/${signed}`,
+        "a path below": signed.replace("?", "/x?"),
+        "a folder": "/dpe/",
+        "the root": "/",
+        "a file of the host": "/dpe/../../../../../etc/passwd",
+        "a NUL": "/dpe/%00"
+      }
+      assert.strictEqual(yield* statusOfTarget(url, signed), 200)
+      for (const [what, target] of Object.entries(wrong)) {
+        assert.strictEqual(yield* statusOfTarget(url, target), 404, what)
+      }
+      const { body, headers } = yield* get(`${url}/dpe/`)
+      assert.strictEqual(body, "")
+      assert.sameMembers(
+        [...headers.keys()],
+        ["cache-control", "connection", "content-length", "date", "x-content-type-options"]
+      )
+    })
+  )
+
+  it.effect("meets every change of one character", () =>
+    Effect.gen(function* () {
+      const { resolve, url } = yield* makeDocumentServer()
+      const signed = (yield* uriOf(resolve, "a")).slice(url.length)
+      for (const part of ["/dpe/", "signature="]) {
+        const start = signed.indexOf(part) + part.length
+        for (const at of [start, start + 21, start + 42]) {
+          const replacement = signed[at] === "A" ? "B" : "A"
+          const target = signed.slice(0, at) + replacement + signed.slice(at + 1)
+          assert.strictEqual(yield* statusOfTarget(url, target), 404, target)
+        }
+        // the last of 43 characters holds two bits that base64 ignores
+        const last = start + 42
+        const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+        const twin = alphabet[alphabet.indexOf(signed[last] ?? "") ^ 1] ?? ""
+        const target = signed.slice(0, last) + twin + signed.slice(last + 1)
+        assert.strictEqual(yield* statusOfTarget(url, target), 404, target)
+      }
+    })
+  )
+
+  it.effect("meets a tampered URL even when the original has expired", () =>
+    Effect.gen(function* () {
+      const { resolve } = yield* makeDocumentServer()
+      const uri = yield* uriOf(resolve, "a")
+      yield* TestClock.adjust("1 hour")
+      assert.strictEqual(yield* statusOf(uri.replace("signature=", "signature=A").slice(0, -1)), 404)
+    })
+  )
+
+  it.effect("meets every method but GET and HEAD, and the document stays", () =>
+    Effect.gen(function* () {
+      const { resolve } = yield* makeDocumentServer()
+      const uri = yield* uriOf(resolve, "a")
+      for (const method of ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"]) {
+        const body = method === "POST" ? { body: "x" } : {}
+        assert.deepInclude(yield* get(uri, { method, ...body }), { status: 404, body: "" }, method)
+      }
+      assert.strictEqual(yield* statusOf(uri), 200)
+    })
+  )
+})
+
+describe("the bounds", () => {
+  it.effect("the least recently made goes first when there are too many", () =>
+    Effect.gen(function* () {
+      const { usage, resolve } = yield* makeDocumentServer({ maxDocuments: 3 })
+      const uris = yield* Effect.forEach(["a", "b", "c", "d", "e"], (text) => uriOf(resolve, text))
+      assert.deepStrictEqual(yield* Effect.forEach(uris, (uri) => statusOf(uri)), [410, 410, 200, 200, 200])
+      assert.deepStrictEqual(yield* usage, { documents: 3, bytes: 3 })
+    })
+  )
+
+  it.effect("as many go as must when there are too many bytes", () =>
+    Effect.gen(function* () {
+      const { usage, resolve } = yield* makeDocumentServer({ maxBytes: 100 })
+      const uris = yield* Effect.forEach([40, 40, 10, 70], (size) =>
+        uriOf(resolve, "x".repeat(size), `dpe://h/${size}`)
+      )
+      const again = yield* uriOf(resolve, "y".repeat(20))
+      assert.deepStrictEqual(
+        yield* Effect.forEach([...uris, again], (uri) => statusOf(uri)),
+        [410, 410, 200, 200, 200]
+      )
+      assert.deepStrictEqual(yield* usage, { documents: 3, bytes: 100 })
+    })
+  )
+
+  it.effect("a document asked for again counts once, and as new", () =>
+    Effect.gen(function* () {
+      const { usage, resolve } = yield* makeDocumentServer({ maxDocuments: 2 })
+      const uris = yield* Effect.forEach(["a", "b", "a", "c"], (text) => uriOf(resolve, text))
+      assert.deepStrictEqual(yield* Effect.forEach(uris, (uri) => statusOf(uri)), [200, 410, 200, 200])
+      assert.deepStrictEqual(yield* usage, { documents: 2, bytes: 2 })
+    })
+  )
+
+  it.effect("what has expired is dropped without anybody asking", () =>
+    Effect.gen(function* () {
+      const { usage, resolve } = yield* makeDocumentServer({ lifetime: "5 minutes" })
+      yield* uriOf(resolve, "a")
+      yield* TestClock.adjust("4 minutes")
+      assert.deepStrictEqual(yield* usage, { documents: 1, bytes: 1 })
+      yield* TestClock.adjust("2 minutes")
+      assert.deepStrictEqual(yield* usage, { documents: 0, bytes: 0 })
+    })
+  )
+
+  it.effect("a connection that lasts too long is cut", () =>
+    Effect.gen(function* () {
+      const { resolve, url } = yield* makeDocumentServer()
+      const { closed } = yield* connection(url)
+      // connections are taken in order: once this one is served, the other one is known
+      yield* get(yield* uriOf(resolve, "a"))
+      yield* TestClock.adjust("15 minutes")
+      yield* closed
+    })
+  )
+})
+
+describe("the address", () => {
+  it.effect("is on this machine unless it is told otherwise", () =>
+    Effect.gen(function* () {
+      assert.match((yield* makeDocumentServer()).url, /^http:\/\/127\.0\.0\.1:\d+$/)
+    })
+  )
+
+  it.effect("may be of IPv6", () =>
+    Effect.gen(function* () {
+      const { resolve, url } = yield* makeDocumentServer({ host: "::1" })
+      assert.match(url, /^http:\/\/\[::1\]:\d+$/)
+      assert.strictEqual(String(yield* bytesAt(yield* uriOf(resolve, "six"))), "six")
+    })
+  )
+
+  it.effect("in use is said so", () =>
+    Effect.gen(function* () {
+      const { url } = yield* makeDocumentServer()
+      const port = Number(new URL(url).port)
+      const { message } = yield* Effect.flip(makeDocumentServer({ port }))
+      assert.strictEqual(message, `Cannot serve documents on 127.0.0.1:${port}: the address is in use`)
+    })
+  )
+
+  it.effect("of everybody needs a public URL", () =>
+    Effect.gen(function* () {
+      const { message } = yield* Effect.flip(makeDocumentServer({ host: "0.0.0.0" }))
+      assert.match(message, /need a public URL/)
+    })
+  )
+
+  it.effect("behind a proxy is the public one, with its path", () =>
+    Effect.gen(function* () {
+      const publicUrl = "https://Docs.example/office/a/"
+      const { resolve, url } = yield* makeDocumentServer({ publicUrl })
+      assert.strictEqual(url, "https://docs.example/office/a")
+      assert.match(
+        yield* uriOf(resolve, "a"),
+        /^https:\/\/docs\.example\/office\/a\/dpe\/[\w-]{43}\?expires=/
+      )
+    })
+  )
+
+  it.effect("that is no public URL is refused, and not repeated", () =>
+    Effect.gen(function* () {
+      const reasons = {
+        hunter2: /is no URL/,
+        "ftp://hunter2/": /must begin with http/,
+        "https://user:hunter2@docs.example": /must not hold a user or a password/,
+        "https://docs.example/?key=hunter2": /must not have a query/,
+        "https://docs.example/#hunter2": /must not have a query/
+      }
+      for (const [publicUrl, reason] of Object.entries(reasons)) {
+        const { message } = yield* Effect.flip(makeDocumentServer({ publicUrl }))
+        assert.match(message, reason)
+        assert.notInclude(message, "hunter2")
+      }
+    })
+  )
+})
+
+describe("the end", () => {
+  const start = Effect.gen(function* () {
+    const scope = yield* Scope.make()
+    const server = yield* Scope.provide(makeDocumentServer({ maxBytes: 2 ** 26 }), scope)
+    return { ...server, stop: Scope.close(scope, Exit.void) }
+  })
+
+  it.live("comes at once, whatever is still connected", () =>
+    Effect.gen(function* () {
+      const { resolve, stop, url } = yield* start
+      const target = (yield* uriOf(resolve, "x".repeat(2 ** 25))).slice(url.length)
+      const head = `GET ${target} HTTP/1.1\r\nHost: h\r\nConnection: keep-alive\r\n`
+      const idle = yield* connection(url)
+      const halfway = yield* connection(url, head)
+      const reading = yield* connection(url, `${head}\r\n`)
+      yield* Effect.callback<void>((resume) => {
+        reading.socket.once("data", () => {
+          reading.socket.pause()
+          resume(Effect.void)
+        })
+      })
+      yield* stop
+      // a paused socket does not see its end
+      reading.socket.resume()
+      yield* Effect.all([idle.closed, halfway.closed, reading.closed], { concurrency: "unbounded" })
+    }).pipe(Effect.timeout("3 seconds"))
+  )
+
+  it.live("leaves nothing that listens", () =>
+    Effect.gen(function* () {
+      const { resolve, stop } = yield* start
+      const uri = yield* uriOf(resolve, "a")
+      assert.strictEqual(yield* statusOf(uri), 200)
+      yield* stop
+      const failure = yield* Effect.flip(Effect.tryPromise(() => fetch(uri)))
+      assert.match(String((failure.cause as Error).cause), /ECONNREFUSED/)
+    })
+  )
+})

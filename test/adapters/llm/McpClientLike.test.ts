@@ -1,0 +1,274 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import { TestClock } from "effect/testing"
+import { McpClientError } from "../../../src/adapters/llm/McpClientError.ts"
+import { makeMcpClient, withSignal } from "../../../src/adapters/llm/McpClientLike.ts"
+import { dot, giveUp, makeTools } from "./tools.ts"
+
+const names = ["echo", "paint", "measure", "break", "refuse", "step", "wait"]
+
+const started = Effect.gen(function* () {
+  const tools = yield* makeTools
+  return { ...tools, client: yield* makeMcpClient(tools.session) }
+})
+
+/** What a promise is rejected with. */
+const rejection = (promise: Promise<unknown>) =>
+  Effect.promise(() =>
+    promise.then(
+      () => assert.fail("expected a rejection"),
+      (error: unknown) => error
+    )
+  )
+
+const failure = (promise: Promise<unknown>) =>
+  Effect.map(rejection(promise), (error) =>
+    error instanceof McpClientError ? error : assert.fail(`no McpClientError: ${String(error)}`)
+  )
+
+describe("an MCP client over a session", () => {
+  it.effect("gives one page of the tools, as they are listed", () =>
+    Effect.gen(function* () {
+      const { client } = yield* started
+      const { nextCursor, tools } = yield* Effect.promise(() => client.listTools())
+      assert.strictEqual(nextCursor, "2")
+      assert.deepStrictEqual(tools[0], {
+        name: "echo",
+        description: "Tool echo",
+        inputSchema: { type: "object", properties: { text: { type: "string" } }, required: ["text"] },
+        annotations: { readOnlyHint: true },
+        _meta: { "vendor/hint": "fast" }
+      })
+    })
+  )
+
+  it.effect("goes on at a cursor", () =>
+    Effect.gen(function* () {
+      const { client } = yield* started
+      const { tools } = yield* Effect.promise(() => client.listTools({ cursor: "2" }))
+      assert.deepStrictEqual(
+        tools.map(({ name }) => name),
+        ["measure", "break"]
+      )
+    })
+  )
+
+  it.effect("gives the tools of all pages", () =>
+    Effect.gen(function* () {
+      const { client } = yield* started
+      const tools = yield* Effect.promise(() => client.allTools())
+      assert.deepStrictEqual(
+        tools.map(({ name }) => name),
+        names
+      )
+    })
+  )
+
+  it.effect("leaves out what is no tool, and completes a schema without type", () =>
+    Effect.gen(function* () {
+      const { client, server } = yield* started
+      const run = () => Effect.succeed({})
+      yield* server.setTools([
+        { definition: { name: "bare" }, run },
+        { definition: { name: "untyped", inputSchema: {} }, run }
+      ])
+      assert.deepStrictEqual(yield* Effect.promise(() => client.allTools()), [
+        { name: "untyped", inputSchema: { type: "object" } }
+      ])
+    })
+  )
+
+  it.effect("calls a tool and gives its result untouched", () =>
+    Effect.gen(function* () {
+      const { client } = yield* started
+      const result = yield* Effect.promise(() =>
+        client.callTool({ name: "echo", arguments: { text: "hello" } })
+      )
+      assert.deepStrictEqual(result, { content: [{ type: "text", text: "hello" }], _meta: { "x/y": 1 } })
+    })
+  )
+
+  it.effect("gives images", () =>
+    Effect.gen(function* () {
+      const { client } = yield* started
+      const { content } = yield* Effect.promise(() => client.callTool({ name: "paint" }))
+      assert.deepStrictEqual(content, [{ type: "image", data: dot, mimeType: "image/png" }])
+    })
+  )
+
+  it.effect("gives the failure of a tool as a result", () =>
+    Effect.gen(function* () {
+      const { client } = yield* started
+      const { isError } = yield* Effect.promise(() => client.callTool({ name: "break" }))
+      assert.isTrue(isError)
+    })
+  )
+
+  it.effect("fails with the number and the words of the peer", () =>
+    Effect.gen(function* () {
+      const { client } = yield* started
+      const { code, message } = yield* failure(client.callTool({ name: "refuse" }))
+      assert.deepStrictEqual([code, message], [-32602, "no such screw"])
+    })
+  )
+
+  it.effect("refuses a result without blocks", () =>
+    Effect.gen(function* () {
+      const { client, server } = yield* started
+      yield* server.setTools([
+        { definition: { name: "odd" }, run: () => Effect.succeed({ content: ["just words"] }) }
+      ])
+      const { code, message } = yield* failure(client.callTool({ name: "odd" }))
+      assert.strictEqual(code, -32603)
+      assert.include(message, "'odd'")
+    })
+  )
+
+  it.effect("tells progress", () =>
+    Effect.gen(function* () {
+      const { client } = yield* started
+      const heard: Array<unknown> = []
+      const onprogress = (progress: unknown) => void heard.push(progress)
+      yield* Effect.promise(() => client.callTool({ name: "step" }, undefined, { onprogress }))
+      assert.deepStrictEqual(heard, [{ progress: 1, total: 2 }])
+    })
+  )
+
+  it.effect("gives the result though a listener of progress throws", () =>
+    Effect.gen(function* () {
+      const { client } = yield* started
+      const onprogress = () => {
+        throw new Error("a listener's own mistake")
+      }
+      const { content } = yield* Effect.promise(() =>
+        client.callTool({ name: "step" }, undefined, { onprogress })
+      )
+      assert.deepStrictEqual(content, [{ type: "text", text: "stepped" }])
+    })
+  )
+
+  it.effect("stops the tool when its signal aborts, and fails with the signal's reason", () =>
+    Effect.gen(function* () {
+      const { client, started: running, stopped } = yield* started
+      const controller = giveUp()
+      const call = client.callTool({ name: "wait" }, undefined, { signal: controller.signal })
+      yield* running
+      controller.abort()
+      assert.strictEqual(yield* rejection(call), controller.signal.reason)
+      yield* stopped
+    })
+  )
+
+  it.effect("fails with an error, whatever the signal's reason is", () =>
+    Effect.gen(function* () {
+      const { client } = yield* started
+      const { code, message } = yield* failure(client.ping({ signal: AbortSignal.abort("changed my mind") }))
+      assert.strictEqual(code, -32001)
+      assert.include(message, "changed my mind")
+    })
+  )
+
+  it.effect("does not ask the peer when the signal has aborted before", () =>
+    Effect.gen(function* () {
+      const { client, server } = yield* started
+      let calls = 0
+      const run = () => Effect.sync(() => ({ content: [], calls: ++calls }))
+      yield* server.setTools([{ definition: { name: "count" }, run }])
+      yield* rejection(client.callTool({ name: "count" }, undefined, { signal: AbortSignal.abort() }))
+      assert.strictEqual(calls, 0)
+    })
+  )
+
+  it.effect("stops the tool when its time is up", () =>
+    Effect.gen(function* () {
+      const { client, started: running, stopped } = yield* started
+      const call = client.callTool({ name: "wait" }, undefined, { timeout: 5000 })
+      const failing = yield* Effect.forkChild(failure(call), { startImmediately: true })
+      yield* running
+      yield* TestClock.adjust("5 seconds")
+      const { code, message } = yield* Fiber.join(failing)
+      assert.strictEqual(code, -32001)
+      assert.include(message, "5000 ms")
+      yield* stopped
+    })
+  )
+
+  it.effect("ends with its session, as closed", () =>
+    Effect.gen(function* () {
+      const { client, server, started: running } = yield* started
+      const call = client.callTool({ name: "wait" })
+      yield* running
+      yield* server.crash("the workshop burned down")
+      const { code, message } = yield* failure(call)
+      assert.deepStrictEqual([code, message], [-32000, "the workshop burned down"])
+    })
+  )
+
+  it.effect("stops what runs when it is closed, and refuses what comes", () =>
+    Effect.gen(function* () {
+      const { client, started: running, stopped } = yield* started
+      const call = client.callTool({ name: "wait" })
+      yield* running
+      yield* Effect.promise(() => client.close())
+      assert.strictEqual((yield* failure(call)).code, -32000)
+      yield* stopped
+      assert.strictEqual((yield* failure(client.listTools())).code, -32000)
+    })
+  )
+
+  it.effect("leaves its session open when it is closed", () =>
+    Effect.gen(function* () {
+      const { client, session } = yield* started
+      yield* Effect.promise(() => client.close())
+      yield* session.ping
+    })
+  )
+
+  it.effect("lists and reads resources", () =>
+    Effect.gen(function* () {
+      const { client } = yield* started
+      assert.deepStrictEqual(yield* Effect.promise(() => client.listResources()), {
+        resources: [{ uri: "note://one", name: "one" }]
+      })
+      assert.deepStrictEqual(yield* Effect.promise(() => client.readResource({ uri: "note://one" })), {
+        contents: [{ uri: "note://one", text: "first" }]
+      })
+    })
+  )
+
+  it.effect("leaves out what are no contents of a resource", () =>
+    Effect.gen(function* () {
+      const { client, server } = yield* started
+      const good = { uri: "note://two", blob: "aGk=" }
+      yield* server.setResources([
+        {
+          definition: { uri: "note://two", name: "two" },
+          read: Effect.succeed([good, { uri: "note://two" }])
+        }
+      ])
+      const { contents } = yield* Effect.promise(() => client.readResource({ uri: "note://two" }))
+      assert.deepStrictEqual(contents, [good])
+    })
+  )
+
+  it.effect("says who the peer is and what it can", () =>
+    Effect.gen(function* () {
+      const { client } = yield* started
+      assert.deepStrictEqual(client.getServerVersion(), { name: "workshop", version: "1.0.0" })
+      assert.deepStrictEqual(client.getServerCapabilities(), { tools: {}, resources: { subscribe: true } })
+    })
+  )
+
+  it.effect("stops all its requests with the signal that it is bound to", () =>
+    Effect.gen(function* () {
+      const { client, started: running, stopped } = yield* started
+      const controller = giveUp()
+      const call = withSignal(client, controller.signal).callTool({ name: "wait" })
+      yield* running
+      controller.abort()
+      assert.strictEqual(yield* rejection(call), controller.signal.reason)
+      yield* stopped
+      yield* Effect.promise(() => client.ping())
+    })
+  )
+})

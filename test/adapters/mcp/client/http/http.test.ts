@@ -1,0 +1,417 @@
+import type { ServerResponse } from "node:http"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, Queue, type Scope, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import type { McpChange, McpSession } from "../../../../../src/application/ports/McpSession.ts"
+import { type Asked, json, makeHttpPeer, makeRawPeer, open, stream } from "./HttpPeer.ts"
+
+const done = { result: { content: [{ type: "text", text: "done" }] } }
+
+/** More than any message may hold. */
+const tooMuch = "x".repeat(64 * 1024 * 1024)
+
+/** How long the SDK waits before it takes up a stream, in milliseconds: the server may say. */
+const soon = "retry: 10\n\n"
+
+/** A server of the revisions with sessions, and what can go wrong with it. */
+const makeServer = Effect.fnUntraced(function* ({
+  firstGet = 200,
+  nextGet = 200,
+  subscribes = true
+}: {
+  readonly firstGet?: number
+  readonly nextGet?: number
+  readonly subscribes?: boolean
+} = {}) {
+  const streams = new Set<ServerResponse>()
+  let sessions = 0
+  let current = ""
+  let gets = 0
+  let contents = "old"
+
+  const initialize = ({ id }: Asked, response: ServerResponse) => {
+    current = `session ${++sessions}`
+    const result = {
+      protocolVersion: "2025-06-18",
+      capabilities: { tools: { listChanged: true }, resources: { subscribe: true, listChanged: true } },
+      serverInfo: { name: "faulty", version: "0" }
+    }
+    json(response, id, { result }, 200, { "Mcp-Session-Id": current })
+  }
+  const get = ({ headers }: Asked, response: ServerResponse) => {
+    if (headers["last-event-id"] === "mark") {
+      return stream(response, `id: end\ndata: ${JSON.stringify({ jsonrpc: "2.0", id: 1, ...done })}\n\n`)
+    }
+    const status = gets++ === 0 ? firstGet : nextGet
+    if (status !== 200) return response.writeHead(status).end()
+    return streams.add(stream(response, soon))
+  }
+  const call = ({ id, params }: Asked, response: ServerResponse) => {
+    switch (params.name ?? "") {
+      case "hang":
+        return stream(response, ": patience\n\n")
+      case "cut":
+        stream(response, 'data: {"jsonrpc":"2.0","id":')
+        return setImmediate(() => response.destroy())
+      case "drop":
+        return response.destroy()
+      case "resume":
+        return stream(response, `${soon}id: mark\ndata:\n\n`).end()
+      case "huge event":
+        return stream(response, `data: "${tooMuch}`).end('"\n\n')
+      case "huge":
+        return json(response, id, { result: { content: [{ type: "text", text: tooMuch }] } })
+      case "change":
+        contents = "new"
+        return json(response, id, done)
+      case "never":
+        return undefined
+      default:
+        return json(response, id, done)
+    }
+  }
+  const peer = yield* makeHttpPeer((asked, response) => {
+    const { headers, id, method, verb } = asked
+    if (method === "initialize") return initialize(asked, response)
+    if (headers["mcp-session-id"] !== current) return response.writeHead(404).end()
+    if (verb === "GET") return get(asked, response)
+    if (verb === "DELETE") return response.writeHead(200).end()
+    if (id === undefined) return response.writeHead(202).end()
+    if (method === "tools/call") return call(asked, response)
+    if (method === "resources/read") return json(response, id, { result: { contents: [{ text: contents }] } })
+    const refused = { error: { code: -32601, message: "Method not found" } }
+    return json(response, id, method.startsWith("resources/") && !subscribes ? refused : { result: {} })
+  })
+  return {
+    ...peer,
+    /** Ends the streams of notifications. */
+    hangUp: () => {
+      for (const response of streams) response.end()
+      streams.clear()
+    },
+    /** Knows no session any more. */
+    forget: () => void (current = "")
+  }
+})
+
+const tools = { tools: true, resources: false, uris: [] }
+
+/** Runs a call that hangs until the peer has it. */
+const hanging = (session: McpSession, peer: { readonly until: (what: string) => Effect.Effect<void> }) =>
+  Effect.tap(Effect.forkChild(Effect.flip(session.callTool("hang", {}))), () => peer.until("hang"))
+
+/** The session is over, and says why. */
+const assertClosed = (session: McpSession, why: string) =>
+  Effect.map(session.closed, ({ reason, message }) => {
+    assert.strictEqual(reason, "closed")
+    assert.include(message, why)
+  })
+
+const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
+  it.live(title, () => Effect.scoped(body))
+
+describe("a Streamable HTTP server that fails", () => {
+  live(
+    "one that forgets the session ends it at the next call, and the calls under way",
+    Effect.gen(function* () {
+      const peer = yield* makeServer()
+      const session = yield* open(peer)
+      const waiting = yield* hanging(session, peer)
+      peer.forget()
+      assert.strictEqual((yield* Effect.flip(session.callTool("ok", {}))).reason, "closed")
+      assert.include((yield* Fiber.join(waiting)).message, "forgotten")
+      yield* assertClosed(session, "forgotten")
+    })
+  )
+
+  live(
+    "one that is started again at the same address ends the session, and a new one can be had",
+    Effect.gen(function* () {
+      const peer = yield* makeServer({ firstGet: 405 })
+      const session = yield* open(peer)
+      yield* peer.stop
+      peer.forget()
+      yield* peer.start
+      assert.strictEqual((yield* Effect.flip(session.ping)).reason, "closed")
+      yield* assertClosed(session, "forgotten")
+      yield* (yield* open(peer)).ping
+    })
+  )
+
+  live(
+    "one that is gone ends the session at the next request",
+    Effect.gen(function* () {
+      const peer = yield* makeServer({ firstGet: 405 })
+      const session = yield* open(peer)
+      yield* peer.stop
+      assert.strictEqual((yield* Effect.flip(session.ping)).reason, "closed")
+      yield* assertClosed(session, "refused")
+    })
+  )
+
+  for (const [nextGet, why] of [
+    [503, "could not be taken up again"],
+    [405, "does not resume"],
+    [404, "forgotten"]
+  ] as const) {
+    live(
+      `a stream of notifications that does not come back (${nextGet}) ends the session and its calls`,
+      Effect.gen(function* () {
+        const peer = yield* makeServer({ nextGet })
+        const session = yield* open(peer)
+        yield* Effect.asVoid(session.watch(tools))
+        const waiting = yield* hanging(session, peer)
+        peer.hangUp()
+        yield* assertClosed(session, why)
+        assert.strictEqual((yield* Fiber.join(waiting)).reason, "closed")
+      })
+    )
+  }
+
+  live(
+    "a stream of notifications that comes back counts everything as changed, and the session lives",
+    Effect.gen(function* () {
+      const peer = yield* makeServer()
+      const session = yield* open(peer)
+      const changes = yield* session.watch({ tools: true, resources: true, uris: ["test://one"] })
+      peer.hangUp()
+      assert.deepStrictEqual(yield* Stream.runCollect(Stream.take(changes, 3)), [
+        { _tag: "ToolsChanged" },
+        { _tag: "ResourcesChanged" },
+        { _tag: "ResourceUpdated", uri: "test://one" }
+      ])
+      yield* session.ping
+    })
+  )
+
+  live(
+    "a call whose stream is cut ends the session and every other call, and none is made again",
+    Effect.gen(function* () {
+      const peer = yield* makeServer()
+      const session = yield* open(peer)
+      const waiting = yield* hanging(session, peer)
+      assert.strictEqual((yield* Effect.flip(session.callTool("cut", {}))).reason, "closed")
+      assert.strictEqual((yield* Fiber.join(waiting)).reason, "closed")
+      yield* assertClosed(session, "cut")
+      yield* Effect.flip(session.callTool("ok", {}))
+      assert.deepStrictEqual(
+        peer.asked.filter((what) => ["hang", "cut", "ok"].includes(what)),
+        ["hang", "cut"]
+      )
+    })
+  )
+
+  live(
+    "a call that is cut before any answer fails as cut and is not made again",
+    Effect.gen(function* () {
+      const peer = yield* makeServer()
+      const session = yield* open(peer)
+      assert.strictEqual((yield* Effect.flip(session.callTool("drop", {}))).reason, "closed")
+      assert.strictEqual(peer.asked.filter((what) => what === "drop").length, 1)
+    })
+  )
+
+  live(
+    "a call whose stream can be resumed gets its answer there",
+    Effect.gen(function* () {
+      const peer = yield* makeServer()
+      const session = yield* open(peer)
+      assert.deepStrictEqual(yield* session.callTool("resume", {}), done.result)
+      assert.strictEqual(peer.asked.filter((what) => what === "resume").length, 1)
+    })
+  )
+
+  live(
+    "a call that stays silent for longer than sse_read_timeout fails, and the session lives",
+    Effect.gen(function* () {
+      const peer = yield* makeServer({ firstGet: 405 })
+      const session = yield* open(peer, { sse_read_timeout: "PT0.1S" })
+      for (const tool of ["hang", "never"]) {
+        const failure = yield* Effect.flip(session.callTool(tool, {}))
+        assert.deepStrictEqual([tool, failure.reason], [tool, "unavailable"])
+        assert.include(failure.message, "0.1 seconds")
+      }
+      yield* session.ping
+    })
+  )
+
+  live(
+    "a server that takes longer than timeout to answer is not waited for",
+    Effect.gen(function* () {
+      const peer = yield* makeHttpPeer(() => undefined)
+      for (const failure of [
+        yield* Effect.flip(open(peer, { timeout: "PT0.1S" })),
+        yield* Effect.flip(open(peer, { timeout: 0.1, sse_read_timeout: 300 }, "sse"))
+      ]) {
+        assert.strictEqual(failure.reason, "unavailable")
+        assert.include(failure.message, "0.1 seconds")
+      }
+    })
+  )
+
+  live(
+    "nothing is kept open for a call that was cancelled",
+    Effect.gen(function* () {
+      const peer = yield* makeServer()
+      const session = yield* open(peer)
+      const waiting = yield* hanging(session, peer)
+      yield* Fiber.interrupt(waiting)
+      yield* peer.until("notifications/cancelled")
+      yield* peer.until("hang was given up")
+      yield* session.ping
+    })
+  )
+
+  for (const what of ["huge", "huge event"]) {
+    live(
+      `one that sends more than a message may hold is not read on, and the session lives (${what})`,
+      Effect.gen(function* () {
+        const session = yield* open(yield* makeServer())
+        const failure = yield* Effect.flip(session.callTool(what, {}))
+        assert.strictEqual(failure.reason, "unavailable")
+        assert.include(failure.message, "larger than")
+        assert.deepStrictEqual(yield* session.callTool("ok", {}), done.result)
+      })
+    )
+  }
+
+  live(
+    "it is told when a session is closed, if terminate_on_close says so",
+    Effect.gen(function* () {
+      const peer = yield* makeServer()
+      yield* Effect.scoped(open(peer, { terminate_on_close: false }))
+      assert.notInclude(peer.asked, "DELETE")
+      yield* Effect.scoped(open(peer))
+      assert.include(peer.asked, "DELETE")
+    })
+  )
+})
+
+describe("a peer whose answers are no HTTP that fetch knows", () => {
+  const answers = [
+    ["a status beyond all classes", "HTTP/1.1 999 No\r\nContent-Length: 0\r\n\r\n"],
+    [
+      "another protocol that nobody asked for",
+      "HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n"
+    ]
+  ] as const
+  for (const [what, answer] of answers) {
+    live(
+      `one that answers with ${what} is unavailable`,
+      Effect.gen(function* () {
+        const url = yield* makeRawPeer(() => answer)
+        assert.strictEqual((yield* Effect.flip(open({ url }))).reason, "unavailable")
+      })
+    )
+  }
+})
+
+describe("a Streamable HTTP server that tells less than it promises", () => {
+  const cases = [
+    ["has no stream of notifications", { firstGet: 405 }, "no stream"],
+    ["refuses subscriptions", { subscribes: false }, "refused"]
+  ] as const
+  for (const [what, faults, reason] of cases) {
+    it.effect(`one that ${what} is polled`, () =>
+      Effect.gen(function* () {
+        const peer = yield* makeServer(faults)
+        const session = yield* open(peer)
+        const seen = yield* Queue.unbounded<McpChange>()
+        const changes = yield* session.watch({ tools: false, resources: false, uris: ["test://one"] })
+        yield* Effect.forkChild(Stream.runForEach(changes, (change) => Queue.offer(seen, change)))
+        assert.include(yield* session.degraded ?? Effect.succeed(""), reason)
+        yield* session.callTool("change", {})
+        yield* TestClock.adjust("5 seconds")
+        assert.deepStrictEqual(yield* Queue.take(seen), { _tag: "ResourceUpdated", uri: "test://one" })
+      }).pipe(Effect.scoped)
+    )
+  }
+})
+
+describe("headers that no request can carry", () => {
+  for (const type of ["streamable", "sse"] as const) {
+    live(
+      `their values are not told (${type})`,
+      Effect.gen(function* () {
+        const peer = yield* makeHttpPeer((_, response) => response.writeHead(500).end())
+        const times = type === "sse" ? { timeout: 5, sse_read_timeout: 300 } : {}
+        const headers = { Authorization: "Bearer s3c\nret" }
+        const { message } = yield* Effect.flip(open(peer, { ...times, headers }, type))
+        assert.include(message, "Authorization")
+        assert.notInclude(message, "s3c")
+      })
+    )
+  }
+})
+
+describe("an HTTP server that means no good", () => {
+  live(
+    "one with a status in words that are none is answered to, and nothing is thrown where nobody catches it",
+    Effect.gen(function* () {
+      for (const words of ["\u0001", "O\u007fK"]) {
+        const url = yield* makeRawPeer(() => `HTTP/1.1 500 ${words}\r\nContent-Length: 0\r\n\r\n`)
+        const failure = yield* Effect.flip(open({ url }))
+        assert.strictEqual(failure.message, "HTTP 500")
+      }
+    })
+  )
+
+  live(
+    "one whose streams end at once and are to be taken up at once is not asked again and again without a pause",
+    Effect.gen(function* () {
+      const peer = yield* makeHttpPeer(({ id, method, verb }, response) => {
+        if (verb === "GET") return stream(response, "retry: 0\n\n").end()
+        if (method !== "initialize") return response.writeHead(202).end()
+        const result = {
+          protocolVersion: "2025-06-18",
+          capabilities: {},
+          serverInfo: { name: "x", version: "0" }
+        }
+        return json(response, id, { result })
+      })
+      yield* open(peer)
+      yield* peer.until("GET")
+      const begun = performance.now()
+      const times = 5
+      yield* Effect.repeat(peer.until("GET"), { times: times - 1 })
+      // Timers may be early by less than a millisecond each.
+      assert.isAtLeast(performance.now() - begun, (times - 1) * 99)
+    })
+  )
+})
+
+describe("an HTTP server with SSE that fails", () => {
+  live(
+    "one that does not run is told at once",
+    Effect.gen(function* () {
+      const peer = yield* makeHttpPeer(() => undefined)
+      yield* peer.stop
+      const failure = yield* Effect.flip(open(peer, { timeout: 5, sse_read_timeout: 300 }, "sse"))
+      assert.strictEqual(failure.reason, "unavailable")
+      assert.include(failure.message, "refused")
+    })
+  )
+
+  live(
+    "one whose stream ends, ends the session and its calls",
+    Effect.gen(function* () {
+      let events: ServerResponse | undefined
+      const peer = yield* makeHttpPeer(({ id, method, verb }, response) => {
+        if (verb === "GET") return (events = stream(response, "event: endpoint\ndata: /messages\n\n"))
+        response.writeHead(202).end()
+        const result = {
+          protocolVersion: "2025-06-18",
+          capabilities: { tools: {} },
+          serverInfo: { name: "faulty", version: "0" }
+        }
+        const answer = { jsonrpc: "2.0", id, result }
+        return method === "initialize" && events?.write(`data: ${JSON.stringify(answer)}\n\n`)
+      })
+      const session = yield* open(peer, { timeout: 5, sse_read_timeout: 300 }, "sse")
+      const waiting = yield* hanging(session, peer)
+      events?.destroy()
+      assert.strictEqual((yield* Fiber.join(waiting)).reason, "closed")
+      yield* assertClosed(session, "has ended")
+    })
+  )
+})

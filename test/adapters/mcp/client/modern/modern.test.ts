@@ -1,0 +1,248 @@
+import type { ServerResponse } from "node:http"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, Option, Queue, type Scope, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import type { McpChange } from "../../../../../src/application/ports/McpSession.ts"
+import type { JsonObject } from "../../../../../src/domain/json.ts"
+import { type Asked, json, makeHttpPeer, open, stream } from "../http/HttpPeer.ts"
+
+const complete = { resultType: "complete" }
+const done = { content: [{ type: "text", text: "done" }] }
+
+/** What a server of this revision says to the handshake of the older ones, which it need not know. */
+const refusals = {
+  version: { code: -32022, message: "Unsupported protocol version", data: { supported: ["2026-07-28"] } },
+  method: { code: -32601, message: "Method not found" }
+}
+
+/** A server of revision 2026-07-28, and what can go wrong with it. */
+const makeServer = Effect.fnUntraced(function* ({
+  capabilities = { tools: {}, resources: { subscribe: true, listChanged: true } },
+  honours = (wanted) => wanted,
+  refusal = "version",
+  versions = ["2026-07-28"]
+}: {
+  readonly capabilities?: object
+  /** What of a subscription it will tell; undefined refuses the subscription. */
+  readonly honours?: (wanted: JsonObject) => JsonObject | undefined
+  readonly refusal?: keyof typeof refusals
+  readonly versions?: ReadonlyArray<string>
+} = {}) {
+  const streams = new Set<ServerResponse>()
+  let contents = "old"
+  let told: ReadonlyArray<unknown> = []
+
+  const listen = ({ id, params }: Asked, response: ServerResponse) => {
+    const honoured = honours(params["notifications"] as JsonObject)
+    if (honoured === undefined) return json(response, id, { error: refusals.method }, 404)
+    const acknowledged = {
+      jsonrpc: "2.0",
+      method: "notifications/subscriptions/acknowledged",
+      params: { _meta: { "io.modelcontextprotocol/subscriptionId": id }, notifications: honoured }
+    }
+    return streams.add(stream(response, `data: ${JSON.stringify(acknowledged)}\n\n`))
+  }
+  const call = ({ headers, id, params }: Asked, response: ServerResponse) => {
+    switch (params.name ?? "") {
+      case "hang":
+        return stream(response, ": patience\n\n")
+      case "cut":
+        stream(response, 'data: {"jsonrpc":"2.0","id":')
+        return setImmediate(() => response.destroy())
+      case "later":
+        return json(response, id, {
+          result:
+            params["requestState"] === "half"
+              ? { ...complete, ...done }
+              : { resultType: "input_required", requestState: "half" }
+        })
+      case "ask":
+        return json(response, id, {
+          result: { resultType: "input_required", inputRequests: { a: { method: "elicitation/create" } } }
+        })
+      case "change":
+        contents = "new"
+        return json(response, id, { result: { ...complete, ...done } })
+      default:
+        told = [headers["mcp-protocol-version"], headers["mcp-method"], headers["mcp-name"]]
+        return json(response, id, { result: { ...complete, ...done } })
+    }
+  }
+  const peer = yield* makeHttpPeer((asked, response) => {
+    const { id, method } = asked
+    switch (method) {
+      case "initialize":
+        return json(response, id, { error: refusals[refusal] }, 400)
+      case "server/discover":
+        return json(response, id, {
+          result: {
+            ...complete,
+            supportedVersions: versions,
+            capabilities
+          }
+        })
+      case "subscriptions/listen":
+        return listen(asked, response)
+      case "resources/read":
+        return json(response, id, { result: { ...complete, contents: [{ text: contents }] } })
+      default:
+        return call(asked, response)
+    }
+  })
+  return {
+    ...peer,
+    told: () => told,
+    /** Cuts the subscriptions. */
+    hangUp: () => {
+      for (const response of streams) response.destroy()
+      streams.clear()
+    }
+  }
+})
+
+const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
+  it.live(title, () => Effect.scoped(body))
+
+describe("a server of revision 2026-07-28", () => {
+  for (const refusal of ["version", "method"] as const) {
+    live(
+      `is found behind a refused handshake (${refusal}), and is told what is asked in headers, too`,
+      Effect.gen(function* () {
+        const peer = yield* makeServer({ refusal })
+        const session = yield* open(peer)
+        assert.strictEqual(session.info.protocolVersion, "2026-07-28")
+        assert.deepStrictEqual(yield* session.callTool("t", {}), done)
+        assert.deepStrictEqual(peer.told(), ["2026-07-28", "tools/call", "t"])
+      })
+    )
+  }
+
+  live(
+    "one that speaks only revisions we do not know is refused in words",
+    Effect.gen(function* () {
+      const failure = yield* Effect.flip(open(yield* makeServer({ versions: ["2031-01-01"] })))
+      assert.strictEqual(failure.reason, "unavailable")
+      assert.include(failure.message, "2031-01-01")
+    })
+  )
+
+  live(
+    "what knows neither handshake is reported with what it said to the first",
+    Effect.gen(function* () {
+      const peer = yield* makeHttpPeer(({ id, method }, response) =>
+        json(response, id, { error: { code: -32601, message: `no ${method} here` } })
+      )
+      assert.include((yield* Effect.flip(open(peer))).message, "no initialize here")
+    })
+  )
+
+  live(
+    "a cut call fails at once and is not made again, and nothing else ends with it",
+    Effect.gen(function* () {
+      const peer = yield* makeServer()
+      const session = yield* open(peer)
+      const waiting = yield* Effect.forkChild(session.callTool("hang", {}))
+      yield* peer.until("hang")
+      assert.strictEqual((yield* Effect.flip(session.callTool("cut", {}))).reason, "closed")
+      // It is asked whether it still lives.
+      yield* peer.until("server/discover")
+      assert.deepStrictEqual(yield* session.callTool("t", {}), done)
+      assert.strictEqual(peer.asked.filter((what) => what === "cut").length, 1)
+      assert.isUndefined(waiting.pollUnsafe())
+      yield* Fiber.interrupt(waiting)
+    })
+  )
+
+  live(
+    "one that is gone ends the session and every call",
+    Effect.gen(function* () {
+      const peer = yield* makeServer()
+      const session = yield* open(peer)
+      const waiting = yield* Effect.forkChild(Effect.flip(session.callTool("hang", {})))
+      yield* peer.until("hang")
+      yield* peer.stop
+      assert.strictEqual((yield* Fiber.join(waiting)).reason, "closed")
+      assert.include((yield* session.closed).message, "gone")
+    })
+  )
+
+  live(
+    "one that puts off its answer is asked again with what it said",
+    Effect.gen(function* () {
+      const session = yield* open(yield* makeServer())
+      assert.deepStrictEqual(yield* session.callTool("later", {}), done)
+    })
+  )
+
+  live(
+    "one that asks us for input is told nothing, and the call fails",
+    Effect.gen(function* () {
+      const session = yield* open(yield* makeServer())
+      assert.include((yield* Effect.flip(session.callTool("ask", {}))).message, "asks for input")
+    })
+  )
+
+  live(
+    "a subscription that was cut is taken up again, and everything counts as changed",
+    Effect.gen(function* () {
+      const peer = yield* makeServer()
+      const session = yield* open(peer)
+      const changes = yield* session.watch({ tools: true, resources: false, uris: ["test://one"] })
+      peer.hangUp()
+      assert.deepStrictEqual(yield* Stream.runCollect(Stream.take(changes, 2)), [
+        { _tag: "ToolsChanged" },
+        { _tag: "ResourceUpdated", uri: "test://one" }
+      ])
+    })
+  )
+
+  for (const [what, left] of [
+    ["resources", { toolsListChanged: true }],
+    ["tools", { resourcesListChanged: true }]
+  ] as const) {
+    live(
+      `one that tells no more of its ${what} when it takes a subscription up again is left for a new session`,
+      Effect.gen(function* () {
+        let times = 0
+        const peer = yield* makeServer({ honours: (wanted) => (times++ === 0 ? wanted : left) })
+        const session = yield* open(peer)
+        yield* Effect.asVoid(session.watch({ tools: true, resources: true, uris: [] }))
+        peer.hangUp()
+        assert.include((yield* Effect.timeout(session.closed, "5 seconds")).message, "less of its changes")
+      })
+    )
+  }
+
+  live(
+    "one that promises no notifications need not know subscriptions",
+    Effect.gen(function* () {
+      const peer = yield* makeServer({ capabilities: { tools: {}, resources: {} }, honours: () => undefined })
+      const session = yield* open(peer)
+      yield* Effect.asVoid(session.watch({ tools: true, resources: true, uris: [] }))
+      const reason = yield* Effect.timeoutOption(session.degraded ?? Effect.never, "1 millis")
+      assert.isTrue(Option.isNone(reason))
+      const failure = yield* Effect.flip(
+        session.watch({ tools: false, resources: false, uris: ["test://one"] })
+      )
+      assert.strictEqual(failure.reason, "unsupported")
+    })
+  )
+
+  for (const [what, honours] of [
+    ["refuses subscriptions", () => undefined],
+    ["accepts only a part of them", () => ({ resourcesListChanged: true })]
+  ] as const) {
+    it.effect(`one that ${what} is polled`, () =>
+      Effect.gen(function* () {
+        const session = yield* open(yield* makeServer({ honours }))
+        const seen = yield* Queue.unbounded<McpChange>()
+        const changes = yield* session.watch({ tools: false, resources: false, uris: ["test://one"] })
+        yield* Effect.forkChild(Stream.runForEach(changes, (change) => Queue.offer(seen, change)))
+        assert.include(yield* session.degraded ?? Effect.succeed(""), "refused")
+        yield* session.callTool("change", {})
+        yield* TestClock.adjust("5 seconds")
+        assert.deepStrictEqual(yield* Queue.take(seen), { _tag: "ResourceUpdated", uri: "test://one" })
+      }).pipe(Effect.scoped)
+    )
+  }
+})

@@ -1,0 +1,142 @@
+import { setImmediate as turn } from "node:timers/promises"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import * as McpClient from "../../../../../src/adapters/mcp/client/McpClient.ts"
+import { makeStdioTransport } from "../../../../../src/adapters/mcp/client/stdio/StdioTransport.ts"
+import { McpConnector } from "../../../../../src/application/ports/McpSession.ts"
+import { honestMessage } from "../../../../fuzz/live/mcpPeer.ts"
+import { layerOf } from "./childrenInMemory.ts"
+
+const parameters = {
+  command: "x",
+  args: ["peer"],
+  env: null,
+  cwd: null,
+  encoding: "utf-8",
+  encodingErrorHandler: "strict"
+} as const
+
+/** So deep that it can be read, but not be written, whatever stack a thread has. */
+const levels = 200_000
+const tooDeep = "[".repeat(levels) + "]".repeat(levels)
+
+/** A session with a server that says something instead of what it should; without that, what it should. */
+const open = (instead: (id: number, method: string) => string | Buffer | undefined) => {
+  let write: (bytes: Uint8Array) => void = () => undefined
+  const children = layerOf(() => ({
+    started: (to) => {
+      write = to
+    },
+    heard: (bytes) => {
+      const {
+        id,
+        method,
+        params = {}
+      } = JSON.parse(Buffer.from(bytes).toString()) as {
+        readonly id?: number
+        readonly method: string
+        readonly params?: { readonly [name: string]: unknown }
+      }
+      if (id === undefined) return
+      write(Buffer.from(instead(id, method) ?? honestMessage("peer", id, method, params)))
+      write(Buffer.from("\n"))
+    }
+  }))
+  return McpConnector.use(({ connect }) => connect("peer", { type: "stdio", ...parameters })).pipe(
+    Effect.provide(Layer.provide(McpClient.layer, children))
+  )
+}
+
+describe("MCP servers that mean no good", () => {
+  it.live("an answer to nobody that cannot be written again ends nobody's reading", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const session = yield* open((id, method) =>
+          method === "tools/call"
+            ? `{"jsonrpc":"2.0","id":424242,"result":{"a":${tooDeep}}}\n${honestMessage("peer", id, method, {})}`
+            : undefined
+        )
+        assert.property(yield* session.callTool("ask-peer", {}), "content")
+      })
+    )
+  )
+
+  for (const id of ['"a\u0001b"', "007"]) {
+    it.live(`an answer in another encoding, to ${JSON.stringify(id)}, ends nobody's reading`, () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const broken = Buffer.from(`{"jsonrpc":"2.0","id":${id},"result":{"a":"\u0080"}}\n`, "latin1")
+          const session = yield* open((own, method) =>
+            method === "tools/call"
+              ? Buffer.concat([broken, Buffer.from(honestMessage("peer", own, method, {}))])
+              : undefined
+          )
+          assert.property(yield* session.callTool("ask-peer", {}), "content")
+        })
+      )
+    )
+  }
+
+  it.live("what no message can hold is left out of what it lists, and of what it shows", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const bad = [
+          `{"name":"deep","uri":"x:y","a":${tooDeep}}`,
+          '{"name":"proto","a":{"__proto__":1}}',
+          "1"
+        ]
+        const listed = (name: string) => `"${name}":[${bad.join()},{"name":"good","uri":"x:y"}]`
+        const session = yield* open((id, method) =>
+          method === "initialize"
+            ? undefined
+            : `{"jsonrpc":"2.0","id":${id},"result":{${["tools", "resources", "contents"].map(listed).join()}}}`
+        )
+        const good = [{ name: "good", uri: "x:y" }]
+        assert.deepStrictEqual((yield* session.listTools()).items, good)
+        assert.deepStrictEqual((yield* session.listResources()).items, good)
+        assert.deepStrictEqual(yield* session.readResource("x:y"), good)
+      })
+    )
+  )
+
+  it.live("one that asks and asks and reads no answer is not listened to until it does", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const asked = 5000
+        const reads = Promise.withResolvers<void>()
+        let write: (bytes: Uint8Array) => void = () => undefined
+        let heard = 0
+        const children = layerOf(() => ({
+          started: (to) => {
+            write = to
+          },
+          heard: async (bytes) => {
+            await reads.promise
+            heard += Buffer.from(bytes).toString().trimEnd().split("\n").length
+          }
+        }))
+        const { transport } = yield* makeStdioTransport("peer", parameters).pipe(Effect.provide(children))
+        let taken = 0
+        transport.onmessage = (message) => {
+          taken += 1
+          if ("id" in message && message.id !== undefined) {
+            void transport.send({ jsonrpc: "2.0", id: message.id, result: {} })
+          }
+        }
+        yield* Effect.promise(() => transport.start())
+        write(Buffer.from('{"jsonrpc":"2.0","id":1,"method":"ping"}\n'.repeat(asked)))
+        // Long enough for all of them, if nothing held them up.
+        yield* Effect.promise(async () => {
+          for (let turns = 0; turns < asked; turns += 1) await turn()
+        })
+        assert.isAbove(taken, 1)
+        assert.isBelow(taken, 200)
+        reads.resolve()
+        yield* Effect.promise(async () => {
+          while (heard < asked) await turn()
+        })
+        assert.strictEqual(taken, asked)
+      })
+    )
+  )
+})

@@ -1,0 +1,138 @@
+import { spawn } from "node:child_process"
+import { fileURLToPath } from "node:url"
+import { NodeServices } from "@effect/platform-node"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, Layer, Logger, References, Scope } from "effect"
+import * as McpClient from "../../../../../src/adapters/mcp/client/McpClient.ts"
+import { McpConnector } from "../../../../../src/application/ports/McpSession.ts"
+import type { ChildProcessSpawner } from "effect/process"
+import { familyOf, gone } from "../../../../processes.ts"
+import { makeStdioTransport } from "../../../../../src/adapters/mcp/client/stdio/StdioTransport.ts"
+
+const peer = fileURLToPath(new URL("../../../../fixtures/peer.ts", import.meta.url))
+const parent = fileURLToPath(new URL("../../../../fixtures/parentOfServer.ts", import.meta.url))
+const Live = McpClient.layer.pipe(Layer.provideMerge(NodeServices.layer))
+
+const parameters = (command: string, ...args: ReadonlyArray<string>) => ({
+  command,
+  args,
+  env: null,
+  cwd: null,
+  encoding: "utf-8",
+  encodingErrorHandler: "strict" as const
+})
+const open = (...args: ReadonlyArray<string>) =>
+  McpConnector.use(({ connect }) =>
+    connect("peer", { type: "stdio", ...parameters(process.execPath, peer, ...args) })
+  )
+
+const live = (
+  title: string,
+  body: Effect.Effect<void, unknown, Scope.Scope | McpConnector | ChildProcessSpawner.ChildProcessSpawner>
+) => it.live(title, () => Effect.scoped(body).pipe(Effect.provide(Live)))
+
+describe("MCP servers as child processes", () => {
+  live(
+    "noise between the messages harms nobody",
+    Effect.gen(function* () {
+      const session = yield* open("noisy")
+      assert.deepStrictEqual((yield* session.callTool("t", {}))["content"], [{ type: "text", text: "ok" }])
+    })
+  )
+
+  live(
+    "a server that ends at once is reported with what it said",
+    Effect.gen(function* () {
+      const failure = yield* Effect.flip(open("exits"))
+      assert.strictEqual(failure.reason, "unavailable")
+      assert.include(failure.message, "code 9")
+      assert.include(failure.message, "no licence found")
+    })
+  )
+
+  live(
+    "of what a server says on stderr no more is kept than a line may be long",
+    Effect.gen(function* () {
+      const lines: Array<number> = []
+      const logger = Logger.make(({ message }) => void lines.push(JSON.stringify(message).length))
+      const shell = parameters("sh", "-c", "head -c 1000000 /dev/zero | tr '\\0' x >&2; exit 9")
+      const failure = yield* Effect.flip(
+        McpConnector.use(({ connect }) => connect("x", { type: "stdio", ...shell }))
+      ).pipe(
+        Effect.provide(Logger.layer([logger])),
+        Effect.provideService(References.MinimumLogLevel, "Debug")
+      )
+      assert.include(failure.message, "code 9")
+      assert.isBelow(Math.max(...lines), 1000)
+    })
+  )
+
+  live(
+    "a command that does not exist, and a directory that does not",
+    Effect.gen(function* () {
+      const { connect } = yield* McpConnector
+      const missing = yield* Effect.flip(connect("x", { type: "stdio", ...parameters("no-such-command") }))
+      assert.include(missing.message, '"no-such-command" not found')
+      const nowhere = { ...parameters(process.execPath, peer), cwd: "/no/such/directory" }
+      assert.strictEqual(
+        (yield* Effect.flip(connect("x", { type: "stdio", ...nowhere }))).reason,
+        "unavailable"
+      )
+      const file = { ...parameters(process.execPath, peer), cwd: peer }
+      assert.include((yield* Effect.flip(connect("x", { type: "stdio", ...file }))).message, "ENOTDIR")
+      const babel = { ...parameters(process.execPath, peer), encoding: "klingon" }
+      assert.include((yield* Effect.flip(connect("x", { type: "stdio", ...babel }))).message, "klingon")
+    })
+  )
+
+  live(
+    "an answer of many megabytes arrives, one beyond the limit is an error, and the session lives",
+    Effect.gen(function* () {
+      const large = yield* open("huge", String(11 * 1024 * 1024))
+      const [block] = (yield* large.callTool("t", {}))["content"] as ReadonlyArray<{ readonly text: string }>
+      assert.strictEqual(block?.text.length, 11 * 1024 * 1024)
+      const tooLarge = yield* open("huge", String(65 * 1024 * 1024))
+      assert.include((yield* Effect.flip(tooLarge.callTool("t", {}))).message, "larger than")
+      assert.strictEqual((yield* tooLarge.listTools()).items.length, 1)
+    })
+  )
+
+  live(
+    "a server that ignores the end of its input and SIGTERM is killed within seconds",
+    Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      const { pid, transport } = yield* Scope.provide(
+        makeStdioTransport("deaf", parameters(process.execPath, peer, "deaf")),
+        scope
+      )
+      yield* Effect.promise(() => transport.start())
+      assert.isNotEmpty(yield* familyOf(pid, 2))
+      yield* Scope.close(scope, Exit.void)
+      yield* gone([pid])
+    })
+  )
+
+  live(
+    "what a server has started ends with its session",
+    Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      const { pid } = yield* Scope.provide(
+        makeStdioTransport("parent", parameters(process.execPath, peer, "parent")),
+        scope
+      )
+      const family = yield* familyOf(pid, 3)
+      yield* Scope.close(scope, Exit.void)
+      yield* gone([pid, ...family])
+    })
+  )
+
+  live(
+    "nothing survives our own violent death",
+    Effect.gen(function* () {
+      const us = spawn(process.execPath, [parent, process.execPath, peer, "parent"], { stdio: "pipe" })
+      const family = yield* familyOf(us.pid ?? 0, 4)
+      us.kill("SIGKILL")
+      yield* gone(family)
+    })
+  )
+})

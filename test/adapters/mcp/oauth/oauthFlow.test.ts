@@ -1,0 +1,734 @@
+import { SSEClientTransport } from "@modelcontextprotocol/sdk/client/sse.js"
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
+import type { FetchLike, Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
+import { assert, describe, it } from "@effect/vitest"
+import {
+  Cause,
+  Context,
+  Deferred,
+  Effect,
+  Exit,
+  Fiber,
+  Layer,
+  Logger,
+  Option,
+  Redacted,
+  References,
+  Scope
+} from "effect"
+import { TestClock } from "effect/testing"
+import {
+  type AuthorizationRequest,
+  type Authorizer,
+  type AuthorizerOptions,
+  makeAuthorizer,
+  logAuthorizationRequest
+} from "../../../../src/adapters/mcp/oauth/Authorizer.ts"
+import { makeBearerAuth } from "../../../../src/adapters/mcp/oauth/BearerAuth.ts"
+import { openLegacySession } from "../../../../src/adapters/mcp/client/openLegacySession.ts"
+import * as MemoryCredentialStore from "../../../../src/adapters/memory/MemoryCredentialStore.ts"
+import { CredentialStore, CredentialsUnavailable } from "../../../../src/application/ports/CredentialStore.ts"
+import type { McpSessionError, McpSession } from "../../../../src/application/ports/McpSession.ts"
+import type { JsonObject } from "../../../../src/domain/json.ts"
+import { type Guarded, makeGuarded } from "../../../fixtures/oauth.ts"
+
+type Kind = "streamable" | "sse"
+
+/** Everything that is logged, as text. */
+class Logged extends Context.Service<Logged, Array<string>>()("test/Logged") {}
+
+interface OpenOptions {
+  readonly kind?: Kind
+  readonly url?: URL
+  readonly headers?: { readonly [name: string]: string }
+  readonly oauth?: AuthorizerOptions
+  readonly store?: CredentialStore["Service"]
+}
+
+interface World extends Guarded {
+  readonly store: CredentialStore["Service"]
+  /** What was shown to whoever is asked. */
+  readonly shown: Array<AuthorizationRequest>
+  /** The pages a browser has shown. */
+  readonly pages: Array<{ readonly status: number; readonly text: string }>
+  /** Opens a session; asks somebody who does as told, unless the settings say otherwise. */
+  readonly open: (options?: OpenOptions) => Effect.Effect<McpSession, McpSessionError, Scope.Scope>
+  /** Opens a session where nobody is asked. */
+  readonly openAlone: (kind?: Kind) => Effect.Effect<McpSession, McpSessionError, Scope.Scope>
+  /** Opens a session, and closes it: afterwards there are credentials. */
+  readonly authorize: Effect.Effect<void, McpSessionError>
+  readonly stored: Effect.Effect<JsonObject | undefined, CredentialsUnavailable>
+}
+
+const browse = (url: string) =>
+  Effect.promise(async () => {
+    const response = await fetch(url)
+    return { status: response.status, text: await response.text() }
+  })
+
+const makeWorld = Effect.gen(function* () {
+  const store = yield* CredentialStore
+  const guarded = yield* makeGuarded
+  const shown: World["shown"] = []
+  const pages: Array<{ readonly status: number; readonly text: string }> = []
+  const show = (request: AuthorizationRequest) =>
+    Effect.uninterruptible(
+      Effect.map(browse(request.url), (page) => {
+        shown.push(request)
+        pages.push(page)
+      })
+    )
+  const scope = yield* Effect.scope
+  const authorizerOf = (oauth: AuthorizerOptions, kept = store) =>
+    makeAuthorizer(oauth).pipe(Effect.provideService(CredentialStore, kept), Scope.provide(scope))
+  const usual = yield* authorizerOf({ authorize: show })
+  const openWith = Effect.fnUntraced(function* (
+    authorizer: Effect.Effect<Authorizer>,
+    { headers, kind = "streamable", url = guarded[kind] }: OpenOptions
+  ) {
+    const { withAuthorization } = yield* authorizer
+    const make = (fetch: FetchLike) => {
+      const options = { fetch, ...(headers !== undefined && { requestInit: { headers } }) }
+      return kind === "sse"
+        ? new SSEClientTransport(url, options)
+        : new StreamableHTTPClientTransport(url, options)
+    }
+    return yield* withAuthorization("guarded", { url: url.href, headers: headers ?? null }, (wrap) =>
+      Effect.suspend(() => openLegacySession({ transport: make(wrap(fetch)) as Transport }))
+    )
+  })
+  const open: World["open"] = (options = {}) => {
+    const { oauth, store: kept } = options
+    const isUsual = oauth === undefined && kept === undefined
+    return openWith(
+      isUsual ? Effect.succeed(usual) : authorizerOf({ authorize: show, ...oauth }, kept),
+      options
+    )
+  }
+  const world: World = {
+    ...guarded,
+    store,
+    shown,
+    pages,
+    open,
+    openAlone: (kind = "streamable") => openWith(authorizerOf({}), { kind }),
+    authorize: Effect.asVoid(Effect.scoped(open())),
+    stored: Effect.map(store.read("guarded"), (text) =>
+      Option.match(text, {
+        onNone: () => undefined,
+        onSome: (one) => JSON.parse(Redacted.value(one)) as JsonObject
+      })
+    )
+  }
+  return world
+})
+
+const spell = (value: unknown): string => (value instanceof Error ? String(value) : JSON.stringify(value))
+
+const Live = Layer.mergeAll(
+  Layer.fresh(MemoryCredentialStore.layer),
+  Layer.effectContext(
+    Effect.gen(function* () {
+      const lines: Array<string> = []
+      const logger = Logger.make<unknown, void>(({ cause, message }) => {
+        lines.push(`${[message].flat().map(spell).join(" ")} ${Cause.pretty(cause)}`)
+      })
+      const logging = yield* Layer.build(Logger.layer([logger]))
+      return Context.merge(
+        Context.add(logging, Logged, lines),
+        Context.make(References.MinimumLogLevel, "All")
+      )
+    })
+  )
+)
+
+/** Nothing that must not be seen stands in any of these texts. */
+const assertClean = ({ secrets }: World, ...texts: ReadonlyArray<string>) => {
+  assert.isTrue(secrets.size > 0)
+  for (const text of texts) for (const secret of secrets) assert.notInclude(text, secret)
+}
+
+type Body = (world: World) => Effect.Effect<void, unknown, Scope.Scope | Logged>
+const given = (title: string, body: Body) =>
+  it.live(title, () => Effect.scoped(Effect.flatMap(makeWorld, body)).pipe(Effect.provide(Live)))
+
+const echo = (session: McpSession) => session.callTool("echo", { a: 1 })
+const echoed: JsonObject = { content: [{ type: "text", text: '{"a":1}' }] }
+
+describe("a server that asks for authorization", () => {
+  for (const kind of ["streamable", "sse"] as const) {
+    given(`lets us in after somebody was asked (${kind})`, (world) =>
+      Effect.gen(function* () {
+        const session = yield* world.open({ kind })
+        assert.deepStrictEqual(yield* echo(session), echoed)
+        assert.deepStrictEqual([world.shown.length, world.registrations.length], [1, 1])
+      })
+    )
+
+    given(`is not asked for again as long as the tokens are good (${kind})`, (world) =>
+      Effect.gen(function* () {
+        yield* Effect.scoped(world.open({ kind }))
+        assert.deepStrictEqual(yield* echo(yield* world.openAlone(kind)), echoed)
+        assert.deepStrictEqual([world.shown.length, world.registrations.length], [1, 1])
+      })
+    )
+
+    given(`turns us away at once where nobody can be asked (${kind})`, (world) =>
+      Effect.gen(function* () {
+        const failure = yield* Effect.flip(world.openAlone(kind))
+        assert.strictEqual(failure.reason, "unauthorized")
+        assert.strictEqual(world.headers.authorization.length, 0)
+      })
+    )
+
+    given(`renews an expired token before the session opens (${kind})`, (world) =>
+      Effect.gen(function* () {
+        yield* Effect.scoped(world.open({ kind }))
+        world.expire()
+        assert.deepStrictEqual(yield* echo(yield* world.openAlone(kind)), echoed)
+        assert.strictEqual(world.shown.length, 1)
+      })
+    )
+
+    given(`renews a token that expires under way (${kind})`, (world) =>
+      Effect.gen(function* () {
+        const session = yield* world.open({ kind })
+        world.expire()
+        assert.deepStrictEqual(yield* echo(session), echoed)
+        assert.strictEqual(world.shown.length, 1)
+      })
+    )
+
+    given(`is forbidden when a renewal is refused, and the tokens are gone (${kind})`, (world) =>
+      Effect.gen(function* () {
+        const session = yield* world.open({ kind })
+        world.revoke()
+        assert.strictEqual((yield* Effect.flip(echo(session))).reason, "forbidden")
+        assert.strictEqual((yield* Effect.flip(echo(session))).reason, "forbidden")
+        assert.isUndefined((yield* world.stored)?.["tokens"])
+      })
+    )
+
+    given(`is forbidden when the renewal for a new session is refused (${kind})`, (world) =>
+      Effect.gen(function* () {
+        yield* Effect.scoped(world.open({ kind }))
+        world.revoke()
+        const failure = yield* Effect.flip(world.openAlone(kind))
+        assert.strictEqual(failure.reason, "forbidden")
+        assert.include(failure.message, "cannot be renewed")
+        assert.isUndefined((yield* world.stored)?.["tokens"])
+      })
+    )
+
+    given(`is forbidden where it permits less (${kind})`, (world) =>
+      Effect.gen(function* () {
+        yield* Effect.scoped(world.open({ kind }))
+        world.behaviour.mcp = "forbids"
+        assert.strictEqual((yield* Effect.flip(world.open({ kind }))).reason, "forbidden")
+        assert.strictEqual(world.shown.length, 1)
+      })
+    )
+
+    given(`is unavailable while its authorization server is down, and the tokens stay (${kind})`, (world) =>
+      Effect.gen(function* () {
+        yield* Effect.scoped(world.open({ kind }))
+        world.expire()
+        world.behaviour.tokens = "down"
+        const failure = yield* Effect.flip(world.open({ kind }))
+        assert.strictEqual(failure.reason, "unavailable")
+        assert.include(failure.message, "authorization server does not answer")
+        world.behaviour.tokens = "fine"
+        assert.deepStrictEqual(yield* echo(yield* world.openAlone(kind)), echoed)
+        assert.strictEqual(world.shown.length, 1)
+      })
+    )
+  }
+
+  given("is sent a challenge and a state that fit each authorization alone", (world) =>
+    Effect.gen(function* () {
+      yield* world.authorize
+      world.revoke()
+      yield* world.authorize
+      const [one, other] = world.asked.map((query) =>
+        ["state", "code_challenge"].map((name) => query.get(name) ?? "")
+      )
+      for (const [index, text] of (one ?? []).entries()) {
+        assert.isAtLeast(text.length, 43)
+        assert.notStrictEqual(text, other?.[index])
+      }
+      assert.strictEqual(world.asked[0]?.get("code_challenge_method"), "S256")
+    })
+  )
+
+  given("asks again when a renewal was refused and there is somebody to ask", (world) =>
+    Effect.gen(function* () {
+      yield* world.authorize
+      world.revoke()
+      assert.deepStrictEqual(yield* echo(yield* world.open()), echoed)
+      assert.deepStrictEqual([world.shown.length, world.registrations.length], [2, 2])
+    })
+  )
+
+  given("asks again when a token without renewal has expired", (world) =>
+    Effect.gen(function* () {
+      world.behaviour.renewable = false
+      yield* world.authorize
+      world.expire()
+      assert.strictEqual((yield* Effect.flip(world.openAlone())).reason, "unauthorized")
+      yield* world.open()
+      assert.strictEqual(world.shown.length, 2)
+    })
+  )
+
+  given("gets one renewal for all calls that wait for it", (world) =>
+    Effect.gen(function* () {
+      const session = yield* world.open()
+      world.expire()
+      const before = world.tokenRequests.length
+      const calls = Array.from({ length: 20 }, () => echo(session))
+      assert.strictEqual((yield* Effect.all(calls, { concurrency: "unbounded" })).length, 20)
+      assert.strictEqual(world.tokenRequests.length, before + 1)
+    })
+  )
+
+  given("refuses all calls that wait for one renewal alike", (world) =>
+    Effect.gen(function* () {
+      const session = yield* world.open()
+      world.revoke()
+      const calls = Array.from({ length: 20 }, () => Effect.flip(echo(session)))
+      const failures = yield* Effect.all(calls, { concurrency: "unbounded" })
+      assert.deepStrictEqual([...new Set(failures.map(({ reason }) => reason))], ["forbidden"])
+    })
+  )
+
+  given("uses what another session has renewed", (world) =>
+    Effect.gen(function* () {
+      const one = yield* world.open()
+      const other = yield* world.openAlone()
+      world.expire()
+      yield* echo(one)
+      const before = world.tokenRequests.length
+      assert.deepStrictEqual(yield* echo(other), echoed)
+      assert.strictEqual(world.tokenRequests.length, before)
+    })
+  )
+
+  given("is left only when a renewal that has begun is stored", (world) =>
+    Effect.gen(function* () {
+      yield* world.authorize
+      world.expire()
+      const arrived = yield* Deferred.make<void>()
+      const { promise, resolve: release } = Promise.withResolvers<void>()
+      world.behaviour.hold = () => {
+        Deferred.doneUnsafe(arrived, Exit.void)
+        return promise
+      }
+      const computer = yield* Scope.make()
+      const { withAuthorization } = yield* makeAuthorizer().pipe(
+        Effect.provideService(CredentialStore, world.store),
+        Scope.provide(computer)
+      )
+      const endpoint = { url: world.streamable.href, headers: null }
+      const asking = yield* Effect.forkChild(
+        withAuthorization("guarded", endpoint, (wrap) => Effect.promise(() => wrap(fetch)(world.streamable)))
+      )
+      yield* Deferred.await(arrived)
+      yield* Fiber.interrupt(asking)
+      const leaving = yield* Effect.forkChild(Scope.close(computer, Exit.void))
+      yield* Effect.yieldNow
+      release()
+      yield* Fiber.join(leaving)
+      assert.deepStrictEqual(yield* echo(yield* world.openAlone()), echoed)
+    })
+  )
+
+  given("is believed when another process has renewed what it refuses to renew again", (world) =>
+    Effect.gen(function* () {
+      yield* world.authorize
+      world.expire()
+      world.behaviour.tokens = "babbles"
+      let reads = 0
+      const elsewhere = Effect.suspend(() => {
+        reads += 1
+        if (reads < 3) return Effect.void
+        world.behaviour.tokens = "fine"
+        return Effect.orDie(world.authorize)
+      })
+      const store = {
+        ...world.store,
+        read: (server: string) => Effect.andThen(elsewhere, world.store.read(server))
+      }
+      assert.deepStrictEqual(yield* echo(yield* world.open({ oauth: {}, store })), echoed)
+      assert.deepStrictEqual([reads, world.shown.length], [3, 1])
+    })
+  )
+
+  given("that refuses even a fresh token is not asked for ever", (world) =>
+    Effect.gen(function* () {
+      world.behaviour.mcp = "distrusts"
+      const failure = yield* Effect.flip(world.open())
+      assert.strictEqual(failure.reason, "unauthorized")
+      assert.include(failure.message, "does not take the tokens")
+      assert.strictEqual(world.shown.length, 1)
+    })
+  )
+
+  given("is unavailable when the tokens cannot be stored", (world) =>
+    Effect.gen(function* () {
+      yield* world.authorize
+      world.expire()
+      const full = new CredentialsUnavailable({ message: "no space left" })
+      const store = { ...world.store, write: () => Effect.fail(full) }
+      const failure = yield* Effect.flip(world.open({ store }))
+      assert.strictEqual(failure.reason, "unavailable")
+      assert.include(failure.message, "no space left")
+    })
+  )
+
+  given("is unavailable when the credentials cannot be read", (world) =>
+    Effect.gen(function* () {
+      yield* world.store.write("guarded", Redacted.make('{"url":1,"tokens":"s3cret"}'))
+      const failure = yield* Effect.flip(world.open())
+      assert.strictEqual(failure.reason, "unavailable")
+      assert.include(failure.message, 'credentials kept for "guarded"')
+      assert.notInclude(failure.message, "s3cret")
+    })
+  )
+
+  it.live.each([
+    ["refuses with 200", true],
+    ["gives nonsense", true],
+    ["babbles", false],
+    ["forgets its client", false]
+  ] as const)("is forbidden when its authorization server %s; are the tokens kept: %s", ([tokens, kept]) =>
+    Effect.gen(function* () {
+      const world = yield* makeWorld
+      yield* world.authorize
+      world.expire()
+      world.behaviour.tokens = tokens
+      assert.strictEqual((yield* Effect.flip(world.openAlone())).reason, "forbidden")
+      assert.strictEqual((yield* world.stored)?.["tokens"] !== undefined, kept)
+    }).pipe(Effect.scoped, Effect.provide(Live))
+  )
+
+  given("whose authorization server has forgotten us is registered with anew", (world) =>
+    Effect.gen(function* () {
+      yield* world.authorize
+      world.expire()
+      world.behaviour.tokens = "forgets its client"
+      yield* Effect.flip(world.openAlone())
+      world.behaviour.tokens = "fine"
+      yield* world.authorize
+      assert.strictEqual(world.registrations.length, 2)
+    })
+  )
+
+  given("whose authorization server answers without end is not listened to", (world) =>
+    Effect.gen(function* () {
+      world.behaviour.tokens = "floods"
+      assert.include((yield* Effect.flip(world.open())).message, "authorization server does not let us in")
+    })
+  )
+
+  given("whose authorization server registers nobody says so", (world) =>
+    Effect.gen(function* () {
+      world.behaviour.registers = false
+      const failure = yield* Effect.flip(world.open())
+      assert.strictEqual(failure.reason, "unauthorized")
+      assert.include(failure.message, "does not support dynamic client registration")
+    })
+  )
+})
+
+describe("who is asked", () => {
+  given("may be whoever reads the log", () =>
+    Effect.gen(function* () {
+      yield* logAuthorizationRequest({ server: "guarded", url: "https://issuer.example/authorize?state=s" })
+      assert.include((yield* Logged).join(), '"url":"https://issuer.example/authorize?state=s"')
+    })
+  )
+
+  const callback = ({ url }: AuthorizationRequest, query: Record<string, string>): string => {
+    const back = new URL(new URL(url).searchParams.get("redirect_uri") ?? "")
+    for (const [name, value] of Object.entries(query)) back.searchParams.set(name, value)
+    return back.href
+  }
+  const isListening = (url: string) =>
+    Effect.promise(() =>
+      fetch(url).then(
+        () => true,
+        () => false
+      )
+    )
+
+  given("sees which server it is for, and afterwards a page without secrets", (world) =>
+    Effect.gen(function* () {
+      yield* world.authorize
+      assert.strictEqual(world.shown[0]?.server, "guarded")
+      assert.deepStrictEqual(
+        world.pages.map(({ status }) => status),
+        [200]
+      )
+      assertClean(world, ...world.pages.map(({ text }) => text))
+    })
+  )
+
+  given("may decline", (world) =>
+    Effect.gen(function* () {
+      world.behaviour.declines = true
+      const failure = yield* Effect.flip(world.open())
+      assert.deepStrictEqual(
+        [failure.reason, failure.message],
+        ["unauthorized", "the authorization was declined"]
+      )
+      assert.include(world.pages[0]?.text ?? "", "declined")
+    })
+  )
+
+  for (const [title, query] of [
+    ["the wrong state", { state: "wrong", code: "stolen" }],
+    ["no state", { code: "stolen" }],
+    ["an error and the wrong state", { state: "wrong", error: "access_denied" }]
+  ] as const) {
+    given(`may come back although somebody else came with ${title}`, (world) =>
+      Effect.gen(function* () {
+        const answers: Array<number> = []
+        const show = (request: AuthorizationRequest) =>
+          Effect.uninterruptible(
+            Effect.gen(function* () {
+              answers.push((yield* browse(callback(request, query))).status)
+              answers.push((yield* browse(request.url)).status)
+            })
+          )
+        assert.deepStrictEqual(yield* echo(yield* world.open({ oauth: { authorize: show } })), echoed)
+        assert.deepStrictEqual(answers, [400, 200])
+        assert.isFalse(world.tokenRequests.some((form) => form.get("code") === "stolen"))
+      })
+    )
+  }
+
+  given("may ask for other pages, of which there are none", (world) =>
+    Effect.gen(function* () {
+      const answers: Array<number> = []
+      const show = (request: AuthorizationRequest) =>
+        Effect.gen(function* () {
+          for (const path of ["/", "/favicon.ico", "//", "/callback/x"]) {
+            const back = callback(request, {})
+            answers.push((yield* browse(`${new URL(back).origin}${path}`)).status)
+          }
+          yield* browse(request.url)
+        })
+      yield* world.open({ oauth: { authorize: show } })
+      assert.deepStrictEqual(answers, [404, 404, 404, 404])
+    })
+  )
+
+  it.effect("has five minutes", () =>
+    Effect.gen(function* () {
+      const world = yield* makeWorld
+      const asked = yield* Deferred.make<AuthorizationRequest>()
+      const show = (request: AuthorizationRequest) => Effect.asVoid(Deferred.succeed(asked, request))
+      const opening = yield* Effect.forkChild(Effect.flip(world.open({ oauth: { authorize: show } })))
+      const request = yield* Deferred.await(asked)
+      yield* TestClock.adjust("299 seconds")
+      assert.isTrue(yield* isListening(callback(request, {})))
+      yield* TestClock.adjust("1 second")
+      const failure = yield* Fiber.join(opening)
+      assert.deepStrictEqual(
+        [failure.reason, failure.message],
+        ["unauthorized", "nobody authorized it within 300 seconds"]
+      )
+      assert.isFalse(yield* isListening(callback(request, {})))
+    }).pipe(Effect.scoped, Effect.provide(Live))
+  )
+
+  it.effect("has as long as the host says", () =>
+    Effect.gen(function* () {
+      const world = yield* makeWorld
+      const asked = yield* Deferred.make<void>()
+      const authorize = () => Effect.asVoid(Deferred.succeed(asked, undefined))
+      const opening = yield* Effect.forkChild(
+        Effect.flip(world.open({ oauth: { authorize, authorizationTimeout: "1 minute" } }))
+      )
+      yield* Deferred.await(asked)
+      yield* TestClock.adjust("1 minute")
+      assert.include((yield* Fiber.join(opening)).message, "within 60 seconds")
+    }).pipe(Effect.scoped, Effect.provide(Live))
+  )
+
+  given("may answer after the session was given up, for the next one", (world) =>
+    Effect.gen(function* () {
+      const asked = yield* Deferred.make<AuthorizationRequest>()
+      const authorize = (request: AuthorizationRequest) => Effect.asVoid(Deferred.succeed(asked, request))
+      const written = yield* Deferred.make<void>()
+      const store = {
+        ...world.store,
+        write: (...given: Parameters<typeof world.store.write>) =>
+          Effect.tap(world.store.write(...given), Deferred.succeed(written, undefined))
+      }
+      const opening = yield* Effect.forkChild(Effect.scoped(world.open({ oauth: { authorize }, store })))
+      const { url } = yield* Deferred.await(asked)
+      yield* Fiber.interrupt(opening)
+      assert.strictEqual((yield* browse(url)).status, 200)
+      yield* Deferred.await(written)
+      assert.deepStrictEqual(yield* echo(yield* world.openAlone()), echoed)
+    })
+  )
+
+  given("is asked once for two sessions", (world) =>
+    Effect.gen(function* () {
+      const both = yield* Effect.all([world.open(), world.open()], { concurrency: "unbounded" })
+      assert.deepStrictEqual(yield* Effect.forEach(both, echo), [echoed, echoed])
+      assert.strictEqual(world.shown.length, 1)
+    })
+  )
+
+  it.live("is waited for only as long as the Computer runs", () =>
+    Effect.gen(function* () {
+      const asked = yield* Deferred.make<AuthorizationRequest>()
+      const authorize = (request: AuthorizationRequest) => Effect.asVoid(Deferred.succeed(asked, request))
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const world = yield* makeWorld
+          yield* Effect.forkChild(Effect.scoped(world.open({ oauth: { authorize } })))
+          assert.isTrue(yield* isListening(callback(yield* Deferred.await(asked), {})))
+        })
+      )
+      assert.isFalse(yield* isListening(callback(yield* Deferred.await(asked), {})))
+    }).pipe(Effect.provide(Live))
+  )
+
+  given("is waited for no longer once the answer is there", (world) =>
+    Effect.gen(function* () {
+      yield* world.authorize
+      assert.isFalse(yield* isListening(callback(world.shown[0] ?? { server: "", url: "" }, {})))
+    })
+  )
+
+  given("is waited for even if showing the URL never ends", (world) =>
+    Effect.gen(function* () {
+      const show = (request: AuthorizationRequest) => Effect.andThen(browse(request.url), Effect.never)
+      assert.deepStrictEqual(yield* echo(yield* world.open({ oauth: { authorize: show } })), echoed)
+    })
+  )
+
+  it.live.each(["file:///etc/passwd", "smb://evil/x", "ms-settings:x"])("is never sent to %s", (asksAt) =>
+    Effect.gen(function* () {
+      const world = yield* makeWorld
+      world.behaviour.asksAt = asksAt
+      const failure = yield* Effect.flip(world.open())
+      assert.strictEqual(failure.reason, "unauthorized")
+      assert.include(failure.message, "no web page")
+      assert.strictEqual(world.shown.length, 0)
+    }).pipe(Effect.scoped, Effect.provide(Live))
+  )
+})
+
+describe("what must not get about", () => {
+  const never = () => Promise.reject(new Error("must not be asked"))
+
+  it("tokens go to no other origin, even if the server sends us there", async () => {
+    const seen: Array<string | null> = []
+    const base: FetchLike = async (_, init) => {
+      seen.push(new Headers(init?.headers).get("authorization"))
+      return new Response(null, { status: 202 })
+    }
+    const send = makeBearerAuth(new URL("https://mcp.example/mcp"), "t0ken", never).wrapFetch(base)
+    for (const url of ["https://mcp.example/other", "https://example/mcp", "http://mcp.example/mcp"]) {
+      await send(url)
+    }
+    assert.deepStrictEqual(seen, ["Bearer t0ken", null, null])
+  })
+
+  it("a token that no header can carry is not quoted", async () => {
+    const send = makeBearerAuth(new URL("https://mcp.example/mcp"), "t0ken\n", never).wrapFetch(never)
+    const error: unknown = await send("https://mcp.example/mcp").catch((reason: unknown) => reason)
+    assert.include(String(error), "characters that no request can carry")
+    assert.notInclude(String(error), "t0ken")
+  })
+
+  given("tokens go only to the address they were given for", (world) =>
+    Effect.gen(function* () {
+      yield* world.authorize
+      const elsewhere = yield* makeGuarded
+      const failure = yield* Effect.flip(
+        world.open({ url: elsewhere.streamable, oauth: { authorizationTimeout: 0 } })
+      )
+      assert.strictEqual(failure.reason, "unauthorized")
+      assert.isTrue(elsewhere.headers.mcp.length > 0)
+      assert.isTrue(elsewhere.headers.mcp.every(({ authorization }) => authorization === undefined))
+    })
+  )
+
+  given("a configured Authorization header stays alone", (world) =>
+    Effect.gen(function* () {
+      yield* world.authorize
+      world.headers.mcp.length = 0
+      const failure = yield* Effect.flip(world.open({ headers: { authorization: "Bearer mine" } }))
+      assert.strictEqual(failure.reason, "unauthorized")
+      assert.deepStrictEqual(
+        world.headers.mcp.map(({ authorization }) => authorization),
+        ["Bearer mine"]
+      )
+      assert.strictEqual(world.shown.length, 1)
+    })
+  )
+
+  given("configured headers go to the MCP server and not to its authorization server", (world) =>
+    Effect.gen(function* () {
+      yield* world.open({ headers: { "X-Key": "k" } })
+      const { authorization, mcp } = world.headers
+      assert.isTrue(authorization.length > 0 && authorization.every((one) => one["x-key"] === undefined))
+      assert.isTrue(mcp.length > 0 && mcp.every((one) => one["x-key"] === "k"))
+    })
+  )
+
+  given("no secret is logged when all is well", (world) =>
+    Effect.gen(function* () {
+      const session = yield* world.open()
+      world.expire()
+      yield* echo(session)
+      const lines = yield* Logged
+      assert.isTrue(lines.some((line) => line.includes("authorization renewed")))
+      assertClean(
+        world,
+        ...lines,
+        ...world.asked
+          .map((query) => query.get("state") ?? "x")
+          .filter((state) => lines.join().includes(state))
+      )
+    })
+  )
+
+  for (const tokens of ["babbles", "down", "gives nonsense", "forgets its client"] as const) {
+    given(`no secret is logged or told when a renewal ${tokens}`, (world) =>
+      Effect.gen(function* () {
+        const session = yield* world.open()
+        world.expire()
+        world.behaviour.tokens = tokens
+        const failures = [yield* Effect.flip(echo(session)), yield* Effect.flip(world.openAlone())]
+        assertClean(world, ...failures.map(({ message }) => message), ...(yield* Logged))
+      })
+    )
+
+    given(`no secret is logged or told when an authorization ${tokens}`, (world) =>
+      Effect.gen(function* () {
+        world.behaviour.tokens = tokens
+        const failure = yield* Effect.flip(world.open())
+        assert.strictEqual(failure.reason, tokens === "down" ? "unavailable" : "unauthorized")
+        assertClean(world, failure.message, ...(yield* Logged))
+      })
+    )
+  }
+
+  given("no secret is logged or told when the MCP server shows what it was sent", (world) =>
+    Effect.gen(function* () {
+      const session = yield* world.open()
+      for (const mcp of ["babbles", "forbids", "distrusts"] as const) {
+        world.behaviour.mcp = mcp
+        const failure = yield* Effect.flip(echo(session))
+        assertClean(world, failure.message, ...(yield* Logged))
+      }
+    })
+  )
+})

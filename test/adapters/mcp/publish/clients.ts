@@ -1,0 +1,199 @@
+import { PassThrough } from "node:stream"
+import {
+  Client as ModernClient,
+  StreamableHTTPClientTransport as ModernHttpTransport
+} from "@modelcontextprotocol/client"
+import { Client } from "@modelcontextprotocol/sdk/client/index.js"
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
+import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js"
+import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
+import { StdioServerTransport as ModernStdioTransport } from "@modelcontextprotocol/server/stdio"
+import { Effect, type Fiber, Queue, type Scope } from "effect"
+import { z } from "zod"
+import {
+  publishHttp,
+  type PublishHttpOptions
+} from "../../../../src/adapters/mcp/publish/http/publishHttp.ts"
+import { publishStdio } from "../../../../src/adapters/mcp/publish/publishStdio.ts"
+import type {
+  McpSessionError,
+  McpProgress,
+  McpSession
+} from "../../../../src/application/ports/McpSession.ts"
+import type { JsonObject } from "../../../../src/domain/json.ts"
+
+/** A client of another make, as the tests use it. */
+export interface Peer {
+  /** The revision of MCP that was agreed on. */
+  readonly version: string | undefined
+  /** What the server said of itself. */
+  readonly server: JsonObject
+  /** Fails with what the SDK fails with; interrupting it gives the request up. */
+  readonly request: (
+    method: string,
+    params?: JsonObject,
+    onProgress?: (progress: McpProgress) => void
+  ) => Effect.Effect<JsonObject, { readonly code: unknown; readonly message: string }>
+  /** Succeeds when it is told from now on that this resource changes. */
+  readonly subscribe: (uri: string) => Effect.Effect<void>
+  /** Succeeds when it is told from now on that the list of tools changes. */
+  readonly listen: Effect.Effect<void>
+  /** The notifications it got, without their subscription. */
+  readonly told: Queue.Queue<JsonObject>
+  /** Goes away as a process does that was killed. */
+  readonly vanish: Effect.Effect<void>
+}
+
+/** Opens a client of a published session. */
+type Connect = (session: McpSession) => Effect.Effect<Peer, McpSessionError, Scope.Scope>
+
+const anyObject = z.looseObject({})
+
+const failureOf = (error: unknown) => ({
+  code: error instanceof Error && "code" in error ? error.code : undefined,
+  message: error instanceof Error ? error.message : String(error)
+})
+
+const asking = (
+  ask: (signal: AbortSignal) => Promise<JsonObject>
+): Effect.Effect<JsonObject, ReturnType<typeof failureOf>> =>
+  Effect.tryPromise({ try: ask, catch: failureOf })
+
+/** A client of the first SDK on a transport. */
+const older = (transport: Transport, vanish: () => unknown) =>
+  Effect.gen(function* () {
+    const told = yield* Queue.unbounded<JsonObject>()
+    const client = new Client({ name: "older", version: "1" })
+    client.fallbackNotificationHandler = async ({ method, params }) =>
+      void Queue.offerUnsafe(told, { method, ...params })
+    yield* Effect.acquireRelease(
+      Effect.promise(() => client.connect(transport)),
+      () => Effect.promise(() => client.close())
+    )
+    const request: Peer["request"] = (method, params = {}, onprogress) =>
+      asking((signal) =>
+        client.request({ method, params: { ...params } }, anyObject, {
+          signal,
+          ...(onprogress !== undefined && { onprogress: (progress) => onprogress(progress as McpProgress) })
+        })
+      )
+    const peer: Peer = {
+      version: transport.setProtocolVersion === undefined ? undefined : "older",
+      server: {
+        ...client.getServerVersion(),
+        capabilities: client.getServerCapabilities(),
+        instructions: client.getInstructions()
+      },
+      request,
+      subscribe: (uri) => Effect.orDie(Effect.asVoid(request("resources/subscribe", { uri }))),
+      listen: Effect.void,
+      told,
+      vanish: Effect.promise(async () => vanish())
+    }
+    return peer
+  })
+
+/** A client of the second SDK, which finds out which era the server speaks. */
+const younger = (
+  transport: Parameters<ModernClient["connect"]>[0],
+  vanish: () => unknown
+): Effect.Effect<Peer, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const told = yield* Queue.unbounded<JsonObject>()
+    const client = new ModernClient(
+      { name: "younger", version: "1" },
+      { versionNegotiation: { mode: "auto" } }
+    )
+    for (const method of [
+      "notifications/tools/list_changed",
+      "notifications/resources/list_changed",
+      "notifications/resources/updated"
+    ] as const) {
+      client.setNotificationHandler(method, ({ params }) => {
+        const uri = params !== undefined && "uri" in params ? { uri: params["uri"] } : {}
+        Queue.offerUnsafe(told, { method, ...uri })
+      })
+    }
+    yield* Effect.acquireRelease(
+      Effect.promise(() => client.connect(transport)),
+      () => Effect.promise(() => client.close())
+    )
+    const listen = (filter: Parameters<ModernClient["listen"]>[0]) =>
+      Effect.asVoid(Effect.promise(() => client.listen(filter)))
+    return {
+      version: client.getNegotiatedProtocolVersion(),
+      server: {
+        ...client.getServerVersion(),
+        capabilities: client.getServerCapabilities(),
+        instructions: client.getInstructions()
+      },
+      request: (method, params = {}, onprogress) =>
+        asking((signal) =>
+          client.request({ method, params: { ...params } }, anyObject, {
+            signal,
+            ...(onprogress !== undefined && { onprogress: (progress) => onprogress(progress as McpProgress) })
+          })
+        ),
+      subscribe: (uri) => listen({ resourceSubscriptions: [uri] }),
+      listen: listen({ toolsListChanged: true }),
+      told,
+      vanish: Effect.promise(async () => vanish())
+    }
+  })
+
+/** The streams of a session that is published over stdio, and the fiber that does it. */
+export const overStreams = Effect.fnUntraced(function* (session: McpSession) {
+  const stdin = new PassThrough()
+  const stdout = new PassThrough()
+  const published: Fiber.Fiber<void, McpSessionError> = yield* Effect.forkScoped(
+    publishStdio(session, { stdin, stdout })
+  )
+  return { stdin, stdout, published }
+})
+
+const url = (session: McpSession, options: Partial<PublishHttpOptions> = {}) =>
+  Effect.map(
+    Effect.orDie(publishHttp(session, { port: 0, ...options })),
+    (published) => new URL(published.url)
+  )
+
+/** A kind of client, and what opens one. */
+type Way = readonly [name: string, connect: Connect]
+
+/** All ways in. */
+export const ways: readonly [Way, ...ReadonlyArray<Way>] = [
+  [
+    "the v1 SDK over stdio",
+    Effect.fnUntraced(function* (session) {
+      const { stdin, stdout } = yield* overStreams(session)
+      return yield* older(new StdioServerTransport(stdout, stdin), () => stdin.end())
+    })
+  ],
+  [
+    "the v2 SDK over stdio",
+    Effect.fnUntraced(function* (session) {
+      const { stdin, stdout } = yield* overStreams(session)
+      return yield* younger(new ModernStdioTransport(stdout, stdin), () => stdin.end())
+    })
+  ],
+  [
+    "the v1 SDK over HTTP",
+    Effect.fnUntraced(function* (session) {
+      const transport = new StreamableHTTPClientTransport(yield* url(session))
+      return yield* older(transport as Transport, () => transport.close())
+    })
+  ],
+  [
+    "the v2 SDK over HTTP",
+    Effect.fnUntraced(function* (session) {
+      const transport = new ModernHttpTransport(yield* url(session))
+      return yield* younger(transport, () => transport.close())
+    })
+  ]
+]
+
+/** A client of the first SDK over HTTP, of a session that is published already. */
+export const connectHttp = (at: string) => {
+  const transport = new StreamableHTTPClientTransport(new URL(at))
+  return older(transport as Transport, () => transport.close())
+}

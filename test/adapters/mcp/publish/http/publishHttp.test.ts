@@ -1,0 +1,271 @@
+import { request as httpRequest } from "node:http"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Queue, Redacted, type Scope } from "effect"
+import { makeMemoryMcpServer } from "../../../../../src/adapters/memory/MemoryMcp.ts"
+import {
+  publishHttp,
+  type PublishHttpOptions
+} from "../../../../../src/adapters/mcp/publish/http/publishHttp.ts"
+import { connectHttp } from "../clients.ts"
+
+const initialize = (id = 1) =>
+  JSON.stringify({
+    jsonrpc: "2.0",
+    id,
+    method: "initialize",
+    params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "raw", version: "0" } }
+  })
+
+const usual = { "Content-Type": "application/json", Accept: "application/json, text/event-stream" }
+
+/** What is answered to a request; the body is not waited for. */
+const ask = (
+  url: string,
+  headers: Record<string, string> = {},
+  { body = initialize(), method = "POST" } = {}
+) =>
+  Effect.callback<{ readonly status: number; readonly headers: NodeJS.Dict<string | ReadonlyArray<string>> }>(
+    (resume) => {
+      const request = httpRequest(url, { method, headers: { ...usual, ...headers } }, (response) => {
+        const { headers: answered, statusCode = 0 } = response
+        response.resume()
+        response.on("end", () => resume(Effect.succeed({ status: statusCode, headers: answered })))
+      })
+      request.on("error", (error) => resume(Effect.die(error)))
+      request.end(method === "POST" ? body : undefined)
+    }
+  )
+
+const ping = (url: string, session: string) =>
+  ask(url, { "Mcp-Session-Id": session }, { body: JSON.stringify({ jsonrpc: "2.0", id: 2, method: "ping" }) })
+
+/** Begins a session that nobody listens in, and gives its id. */
+const begin = (url: string) => Effect.map(ask(url), ({ headers }) => String(headers["mcp-session-id"]))
+
+/** Listens in a session as long as the scope is open; succeeds when the stream has begun. */
+const listening = (url: string, session: string) =>
+  Effect.gen(function* () {
+    const leaving = yield* Effect.acquireRelease(
+      Effect.sync(() => new AbortController()),
+      (controller) => Effect.sync(() => controller.abort())
+    )
+    const headers = { Accept: "text/event-stream", "Mcp-Session-Id": session }
+    return yield* Effect.promise(() => fetch(url, { headers, signal: leaving.signal }))
+  })
+
+const published = (options: Partial<PublishHttpOptions> = {}) =>
+  Effect.gen(function* () {
+    const server = yield* makeMemoryMcpServer({
+      tools: [
+        {
+          definition: { name: "t", inputSchema: { type: "object" } },
+          run: () => Effect.succeed({ content: [] })
+        }
+      ]
+    })
+    const { url } = yield* publishHttp(yield* server.connect, { port: 0, ...options })
+    return { server, url }
+  })
+
+type Published = Effect.Success<ReturnType<typeof published>>
+
+const live = (
+  title: string,
+  options: Partial<PublishHttpOptions>,
+  body: (world: Published) => Effect.Effect<void, unknown, Scope.Scope>
+) => it.live(title, () => Effect.scoped(Effect.flatMap(published(options), body)))
+
+/** Expects this status for a request with these headers. */
+const answers = (
+  status: number,
+  title: string,
+  headers: Record<string, string>,
+  options: Partial<PublishHttpOptions> = {}
+) =>
+  live(title, options, ({ url }) =>
+    Effect.gen(function* () {
+      assert.strictEqual((yield* ask(url, headers)).status, status)
+    })
+  )
+
+const token = Redacted.make("sesame")
+
+describe("publishing over HTTP", () => {
+  answers(403, "turns away a host name it does not know", { Host: "evil.example.com" })
+  answers(200, "takes a host name it was told", { Host: "box.lan:80" }, { allowedHosts: ["Box.lan"] })
+  answers(200, "takes a plain address as host", { Host: "192.0.2.7:80" })
+  answers(403, "turns away the pages of other origins", { Origin: "http://evil.example.com" })
+  answers(403, "turns away pages without an origin", { Origin: "null" })
+  answers(
+    200,
+    "takes pages of an origin it was told",
+    { Origin: "https://a.example" },
+    {
+      allowedOrigins: ["https://a.example"]
+    }
+  )
+  answers(401, "turns away who shows no token", {}, { token })
+  answers(401, "turns away who shows a wrong token", { Authorization: "Bearer sesam" }, { token })
+  answers(401, "an empty token lets nobody in", {}, { token: Redacted.make("") })
+  answers(200, "takes who shows the token", { Authorization: "bearer sesame" }, { token })
+
+  live("says how to authenticate, and not what was expected", { token }, ({ url }) =>
+    Effect.gen(function* () {
+      const { headers } = yield* ask(url, { Authorization: "Bearer guess" })
+      assert.strictEqual(headers["www-authenticate"], "Bearer")
+      assert.notInclude(JSON.stringify(headers), "sesame")
+    })
+  )
+
+  live(
+    "tells a browser what its page may ask, before it shows the token",
+    {
+      allowedOrigins: ["https://a.example"],
+      token
+    },
+    ({ url }) =>
+      Effect.gen(function* () {
+        const { headers, status } = yield* ask(url, { Origin: "https://a.example" }, { method: "OPTIONS" })
+        assert.strictEqual(status, 204)
+        assert.strictEqual(headers["access-control-allow-origin"], "https://a.example")
+      })
+  )
+
+  live("serves nothing elsewhere", {}, ({ url }) =>
+    Effect.gen(function* () {
+      assert.strictEqual((yield* ask(url.replace("/mcp", "/other"))).status, 404)
+    })
+  )
+
+  live(
+    "takes no message larger than allowed, whether its length is told or not",
+    { maxMessageBytes: 1000 },
+    ({ url }) =>
+      Effect.gen(function* () {
+        const large = { body: JSON.stringify("x".repeat(2000)) }
+        assert.strictEqual((yield* ask(url, {}, large)).status, 413)
+        assert.strictEqual((yield* ask(url, { "Transfer-Encoding": "chunked" }, large)).status, 413)
+      })
+  )
+
+  for (const [what, body, status] of [
+    ["is no JSON", "{", 400],
+    ["is nested too deeply", `${"[".repeat(200)}${"]".repeat(200)}`, 400],
+    ["is no message", "{}", 400]
+  ] as const) {
+    live(`refuses a body that ${what}`, {}, ({ url }) =>
+      Effect.gen(function* () {
+        assert.strictEqual((yield* ask(url, {}, { body })).status, status)
+      })
+    )
+  }
+
+  live("does not know the session of somebody else", {}, ({ url }) =>
+    Effect.gen(function* () {
+      assert.strictEqual((yield* ping(url, "00000000-0000-0000-0000-000000000000")).status, 404)
+    })
+  )
+
+  live("serves two clients at once, and tells both", {}, ({ server, url }) =>
+    Effect.gen(function* () {
+      const clients = [yield* connectHttp(url), yield* connectHttp(url)]
+      yield* Effect.forEach(clients, ({ request }) => request("tools/call", { name: "t" }), {
+        concurrency: 2
+      })
+      yield* server.setTools([])
+      yield* Effect.forEach(clients, ({ told }) =>
+        Effect.map(Queue.take(told), ({ method }) =>
+          assert.strictEqual(method, "notifications/tools/list_changed")
+        )
+      )
+    })
+  )
+
+  live("tells a client nothing of what only another is subscribed to", {}, ({ server, url }) =>
+    Effect.gen(function* () {
+      const [first, second] = [yield* connectHttp(url), yield* connectHttp(url)]
+      yield* first.subscribe("test://one")
+      yield* second.subscribe("test://two")
+      yield* server.notify({ _tag: "ResourceUpdated", uri: "test://two" })
+      yield* Queue.take(second.told)
+      yield* server.notify({ _tag: "ResourceUpdated", uri: "test://one" })
+      assert.include(yield* Queue.take(first.told), { uri: "test://one" })
+    })
+  )
+
+  live(
+    "watches once what several clients are subscribed to, until the last has had enough",
+    {},
+    ({ server, url }) =>
+      Effect.gen(function* () {
+        const uri = "test://one"
+        const [first, second] = [yield* connectHttp(url), yield* connectHttp(url)]
+        yield* first.subscribe(uri)
+        yield* second.subscribe(uri)
+        assert.deepStrictEqual(server.subscriptions(), [uri])
+        yield* first.request("resources/unsubscribe", { uri })
+        yield* server.notify({ _tag: "ResourceUpdated", uri })
+        assert.include(yield* Queue.take(second.told), { uri })
+        yield* second.request("resources/unsubscribe", { uri })
+        assert.deepStrictEqual(server.subscriptions(), [])
+      })
+  )
+
+  live("gives the place of the session that is idle longest to a new one", { maxSessions: 2 }, ({ url }) =>
+    Effect.gen(function* () {
+      const first = yield* begin(url)
+      const second = yield* begin(url)
+      yield* ping(url, first)
+      const third = yield* begin(url)
+      const statuses = yield* Effect.forEach([first, second, third], (id) =>
+        Effect.map(ping(url, id), ({ status }) => status)
+      )
+      assert.deepStrictEqual(statuses, [200, 404, 200])
+    })
+  )
+
+  live("takes no more sessions when all are in use", { maxSessions: 1 }, ({ url }) =>
+    Effect.gen(function* () {
+      const session = yield* begin(url)
+      yield* listening(url, session)
+      const { headers, status } = yield* ask(url)
+      assert.strictEqual(status, 503)
+      assert.strictEqual(headers["retry-after"], "60")
+    })
+  )
+
+  live("lets a client listen again at once when its stream was cut", {}, ({ url }) =>
+    Effect.gen(function* () {
+      const session = yield* begin(url)
+      yield* Effect.scoped(listening(url, session))
+      const again = yield* Effect.repeat(listening(url, session), { until: ({ status }) => status !== 409 })
+      assert.strictEqual(again.status, 200)
+    })
+  )
+
+  live("forgets sessions that are idle for long", { idleTimeout: "20 millis" }, ({ url }) =>
+    Effect.gen(function* () {
+      const session = yield* begin(url)
+      const { status } = yield* Effect.repeat(Effect.delay(ping(url, session), "40 millis"), {
+        until: (answer) => answer.status === 404
+      })
+      assert.strictEqual(status, 404)
+    })
+  )
+
+  it.live("says in words that its address is taken", () =>
+    Effect.gen(function* () {
+      const { url } = yield* published()
+      const failure = yield* Effect.flip(published({ port: Number(new URL(url).port) }))
+      assert.include(failure.message, "the address is in use")
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("listens no more once its scope is closed", () =>
+    Effect.gen(function* () {
+      const { url } = yield* Effect.scoped(published())
+      const failure = yield* Effect.flip(Effect.tryPromise(() => fetch(url)))
+      assert.include(String(failure.cause), "fetch failed")
+    })
+  )
+})

@@ -1,0 +1,391 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Exit, Fiber, Queue, Scope } from "effect"
+import { TestClock } from "effect/testing"
+import {
+  makeMemoryMcpServer,
+  type MemoryMcpServerOptions,
+  type MemoryTool
+} from "../../../../src/adapters/memory/MemoryMcp.ts"
+import { McpSessionError, type McpProgress } from "../../../../src/application/ports/McpSession.ts"
+import type { JsonObject } from "../../../../src/domain/json.ts"
+import { overStreams, type Peer, ways } from "./clients.ts"
+
+const said = (value: string): JsonObject => ({ content: [{ type: "text", text: value }] })
+
+/** A tool as it is listed, with much that a server could lose. */
+const definitionOf = (name: string) => ({
+  name,
+  title: `Tool ${name}`,
+  description: "does things",
+  icons: [{ src: "data:image/png;base64,", theme: "light" }],
+  annotations: { readOnlyHint: true, mood: "good" },
+  inputSchema: { type: "object", "x-vendor": [name] },
+  outputSchema: { type: "object", properties: { a: { type: "array" } } },
+  vendor: { kept: true },
+  _meta: { m: 1 }
+})
+
+const rawResult = {
+  content: [{ type: "text", text: "x", annotations: { priority: 1 }, _meta: { b: 1 } }],
+  structuredContent: { a: [1] },
+  vendor: "v"
+}
+
+const failing = (reason: McpSessionError["reason"]): MemoryTool => ({
+  definition: definitionOf(reason),
+  run: () => Effect.fail(new McpSessionError({ reason, code: -32055, message: "no luck" }))
+})
+
+/** A server in memory, and what becomes of its calls. */
+const makeWorld = Effect.fnUntraced(function* (options: MemoryMcpServerOptions = {}) {
+  const started = yield* Deferred.make<void>()
+  const interrupted = yield* Deferred.make<void>()
+  const tools: ReadonlyArray<MemoryTool> = [
+    { definition: definitionOf("raw"), run: () => Effect.succeed(rawResult) },
+    { definition: definitionOf("echo"), run: (args) => Effect.succeed(said(JSON.stringify(args))) },
+    {
+      definition: definitionOf("numbers"),
+      run: () => Effect.succeed({ content: [], structuredContent: [1] })
+    },
+    { definition: definitionOf("bug"), run: () => Effect.die(new Error("a secret")) },
+    {
+      definition: definitionOf("count"),
+      run: (_, { progress }) =>
+        Effect.forEach([1, 2], (step) =>
+          // The SDKs lose progress that comes together with the answer.
+          Effect.andThen(progress({ progress: step, total: 2, message: `step ${step}` }), Effect.sleep(30))
+        ).pipe(Effect.as(said("counted")))
+    },
+    {
+      definition: definitionOf("wait"),
+      run: () =>
+        Effect.andThen(Deferred.succeed(started, undefined), Effect.never).pipe(
+          Effect.onInterrupt(() => Deferred.succeed(interrupted, undefined))
+        )
+    },
+    ...(["protocol", "unavailable", "closed", "forbidden"] as const).map(failing)
+  ]
+  const server = yield* makeMemoryMcpServer({
+    name: "world",
+    tools,
+    resources: [
+      {
+        definition: { uri: "test://one", name: "one", vendor: 1 },
+        read: Effect.succeed([{ uri: "test://one", text: "1", vendor: 2 }])
+      }
+    ],
+    ...options
+  })
+  const session = yield* server.connect
+  return {
+    server,
+    tools,
+    session: { ...session, info: { ...session.info, instructions: "be kind" } },
+    started: Deferred.await(started),
+    interrupted: Deferred.await(interrupted)
+  }
+})
+
+const textOf = (result: JsonObject): string => {
+  const [block] = result["content"] as ReadonlyArray<{ readonly text: string }>
+  return block?.text ?? ""
+}
+
+const call = (peer: Peer, name: string, args: JsonObject = {}) =>
+  peer.request("tools/call", { name, arguments: args })
+
+/** Lets time pass until the client is told something. */
+const nextTold = ({ told }: Peer) =>
+  Effect.andThen(
+    Effect.repeat(Effect.andThen(TestClock.adjust("100 millis"), Queue.size(told)), {
+      until: (size) => size > 0
+    }),
+    Queue.take(told)
+  )
+
+const toolsChanged = { method: "notifications/tools/list_changed" }
+
+for (const [way, connect] of ways) {
+  const opened = Effect.gen(function* () {
+    const world = yield* makeWorld()
+    return { ...world, peer: yield* connect(world.session) }
+  })
+  type World = Effect.Success<typeof opened>
+  const live = (title: string, body: (world: World) => Effect.Effect<void, unknown, Scope.Scope>) =>
+    it.live(title, () => Effect.scoped(Effect.flatMap(opened, body)))
+
+  describe(`a published session for ${way}`, () => {
+    live("says who it is, what it can and how to use it", ({ peer }) =>
+      Effect.sync(() =>
+        assert.deepStrictEqual(peer.server, {
+          name: "world",
+          version: "1.0.0",
+          capabilities: { tools: { listChanged: true }, resources: { listChanged: true, subscribe: true } },
+          instructions: "be kind"
+        })
+      )
+    )
+
+    it.live("says nothing of what the session cannot", () =>
+      Effect.gen(function* () {
+        const { session } = yield* makeWorld({ capabilities: { resources: false, subscribe: false } })
+        const { server } = yield* connect(session)
+        assert.deepStrictEqual(server["capabilities"], { tools: { listChanged: true } })
+      }).pipe(Effect.scoped)
+    )
+
+    live("lists tools untouched", ({ peer }) =>
+      Effect.gen(function* () {
+        const { tools } = yield* peer.request("tools/list")
+        assert.deepStrictEqual((tools as ReadonlyArray<unknown>)[0], definitionOf("raw"))
+      })
+    )
+
+    it.live("lists page by page", () =>
+      Effect.gen(function* () {
+        const { session } = yield* makeWorld({ pageSize: 9 })
+        const peer = yield* connect(session)
+        const { nextCursor } = yield* peer.request("tools/list")
+        const second = yield* peer.request("tools/list", { cursor: nextCursor })
+        assert.deepStrictEqual(second["tools"], [definitionOf("forbidden")])
+      }).pipe(Effect.scoped)
+    )
+
+    live("gives a result untouched", ({ peer }) =>
+      Effect.gen(function* () {
+        const { _meta, ...result } = yield* call(peer, "raw")
+        assert.deepStrictEqual(result, rawResult)
+      })
+    )
+
+    live("puts structured content into an object where its revision knows no other", ({ peer }) =>
+      Effect.gen(function* () {
+        const { structuredContent } = yield* call(peer, "numbers")
+        assert.deepStrictEqual(structuredContent, way.startsWith("the v1") ? { result: [1] } : [1])
+      })
+    )
+
+    live("passes arguments on", ({ peer }) =>
+      Effect.gen(function* () {
+        const args = { a: [1, { b: "ü" }] }
+        assert.strictEqual(textOf(yield* call(peer, "echo", args)), JSON.stringify(args))
+      })
+    )
+
+    live("lists and reads resources", ({ peer }) =>
+      Effect.gen(function* () {
+        const { resources } = yield* peer.request("resources/list")
+        assert.deepStrictEqual(resources, [{ uri: "test://one", name: "one", vendor: 1 }])
+        const { contents } = yield* peer.request("resources/read", { uri: "test://one" })
+        assert.deepStrictEqual(contents, [{ uri: "test://one", text: "1", vendor: 2 }])
+      })
+    )
+
+    live("reports progress to whoever asks for it", ({ peer }) =>
+      Effect.gen(function* () {
+        const seen: Array<McpProgress> = []
+        yield* peer.request("tools/call", { name: "count" }, (progress) => void seen.push(progress))
+        assert.deepStrictEqual(
+          seen,
+          [1, 2].map((step) => ({ progress: step, total: 2, message: `step ${step}` }))
+        )
+      })
+    )
+
+    it.effect("says every five seconds that a silent call still runs", () =>
+      Effect.gen(function* () {
+        const { peer, started } = yield* opened
+        const seen = yield* Queue.unbounded<McpProgress>()
+        yield* Effect.forkScoped(
+          peer.request("tools/call", { name: "wait" }, (progress) => void Queue.offerUnsafe(seen, progress))
+        )
+        yield* started
+        yield* TestClock.adjust("5 seconds")
+        const first = yield* Queue.take(seen)
+        yield* TestClock.adjust("5 seconds")
+        const second = yield* Queue.take(seen)
+        assert.deepStrictEqual([first.message, second.message], ["running for 5 s", "running for 10 s"])
+        assert.isAbove(second.progress, first.progress)
+      }).pipe(Effect.scoped)
+    )
+
+    live("interrupts a call that is cancelled", ({ interrupted, peer, started }) =>
+      Effect.gen(function* () {
+        const waiting = yield* Effect.forkChild(call(peer, "wait"))
+        yield* started
+        yield* Fiber.interrupt(waiting)
+        yield* interrupted
+      })
+    )
+
+    live("interrupts the call of a client that vanishes", ({ interrupted, peer, started }) =>
+      Effect.gen(function* () {
+        yield* Effect.forkChild(Effect.ignore(call(peer, "wait")))
+        yield* started
+        yield* peer.vanish
+        yield* interrupted
+      })
+    )
+
+    live("tells changes of the resources that are subscribed to, and of no others", ({ peer, server }) =>
+      Effect.gen(function* () {
+        yield* peer.subscribe("test://one")
+        assert.deepStrictEqual(server.subscriptions(), ["test://one"])
+        yield* server.notify({ _tag: "ResourceUpdated", uri: "test://two" })
+        yield* server.notify({ _tag: "ResourceUpdated", uri: "test://one" })
+        assert.deepStrictEqual(yield* Queue.take(peer.told), {
+          method: "notifications/resources/updated",
+          uri: "test://one"
+        })
+      })
+    )
+
+    it.effect("tells a storm of changes once, when it is over", () =>
+      Effect.gen(function* () {
+        const { peer, server, tools } = yield* opened
+        yield* peer.listen
+        for (let count = 1; count < 6; count++) {
+          yield* server.setTools(tools.slice(count))
+          const { tools: now } = yield* peer.request("tools/list")
+          assert.deepStrictEqual((now as ReadonlyArray<unknown>).length, tools.length - count)
+        }
+        assert.strictEqual(yield* Queue.size(peer.told), 0)
+        assert.deepStrictEqual(yield* nextTold(peer), toolsChanged)
+        yield* server.setTools(tools)
+        assert.deepStrictEqual(yield* nextTold(peer), toolsChanged)
+        assert.strictEqual(yield* Queue.size(peer.told), 0)
+      }).pipe(Effect.scoped)
+    )
+
+    for (const [reason, words] of [
+      ["protocol", "refused the call: no luck (error -32055)"],
+      ["unavailable", "cannot be reached: no luck"],
+      ["closed", "was lost before it answered: no luck"],
+      ["forbidden", "may not be used: no luck"]
+    ] as const) {
+      live(`tells a model why a call failed (${reason})`, ({ peer }) =>
+        Effect.gen(function* () {
+          const result = yield* call(peer, reason)
+          assert.strictEqual(result["isError"], true)
+          assert.include(textOf(result), words)
+        })
+      )
+    }
+
+    for (const [what, method, params, code] of [
+      ["an unknown cursor", "tools/list", { cursor: "nowhere" }, -32602],
+      ["a cursor that is no text", "resources/list", { cursor: 7 }, -32602],
+      ["an unknown resource", "resources/read", { uri: "test://nine" }, -32602],
+      ["arguments that are no object", "tools/call", { name: "echo", arguments: [1] }, -32602],
+      ["prompts", "prompts/list", {}, -32601],
+      ["a bug, without its words", "tools/call", { name: "bug" }, -32603]
+    ] as const) {
+      live(`answers ${what} with the error ${code}`, ({ peer }) =>
+        Effect.gen(function* () {
+          const failure = yield* Effect.flip(peer.request(method, params))
+          assert.strictEqual(failure.code, code)
+          assert.notInclude(failure.message, "secret")
+        })
+      )
+    }
+
+    // Over stdio the program ends instead.
+    if (way.endsWith("HTTP")) {
+      live("says so in every answer when the session has ended", ({ peer, server }) =>
+        Effect.gen(function* () {
+          yield* server.crash("the house burnt down")
+          assert.include(textOf(yield* call(peer, "echo")), "the house burnt down")
+          assert.include((yield* Effect.flip(peer.request("tools/list"))).message, "the house burnt down")
+        })
+      )
+    }
+
+    it.live("interrupts every call when it is closed", () =>
+      Effect.gen(function* () {
+        const { interrupted, session, started } = yield* makeWorld()
+        const scope = yield* Scope.make()
+        const peer = yield* Scope.provide(connect(session), scope)
+        yield* Effect.forkChild(Effect.ignore(call(peer, "wait")))
+        yield* started
+        yield* Scope.close(scope, Exit.void)
+        yield* interrupted
+      }).pipe(Effect.scoped)
+    )
+  })
+}
+
+describe("publishing over stdio", () => {
+  it.live("lets a client follow no more than 1024 resources", () =>
+    Effect.gen(function* () {
+      const { session } = yield* makeWorld()
+      const { request, subscribe } = yield* ways[0][1](session)
+      const uris = Array.from({ length: 1024 }, (_, index) => `test://${index}`)
+      yield* Effect.forEach(uris, subscribe, { concurrency: 16, discard: true })
+      const error = yield* Effect.flip(request("resources/subscribe", { uri: "test://more" }))
+      assert.include(error.message, "no more than 1024")
+    }).pipe(Effect.scoped)
+  )
+
+  const initialize = {
+    id: 1,
+    method: "initialize",
+    params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "pipe", version: "0" } }
+  }
+  const lineOf = (message: object) => `${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`
+
+  it.live("answers what was piped in before the end, with nothing but messages", () =>
+    Effect.gen(function* () {
+      const { session } = yield* makeWorld()
+      const { published, stdin, stdout } = yield* overStreams(session)
+      stdin.end(
+        [
+          "no message\n",
+          lineOf(initialize),
+          lineOf({ id: 2, method: "tools/call", params: { name: "count" } })
+        ].join("")
+      )
+      yield* Fiber.join(published)
+      const lines = String(stdout.read()).trimEnd().split("\n")
+      const ids = lines.map((line) => (JSON.parse(line) as { readonly id: number }).id)
+      assert.deepStrictEqual(ids, [1, 2])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("takes no more than 1024 requests at once", () =>
+    Effect.gen(function* () {
+      const { session } = yield* makeWorld()
+      const { stdin, stdout } = yield* overStreams(session)
+      stdin.write(lineOf(initialize))
+      for (let id = 2; id < 1027; id++) {
+        stdin.write(lineOf({ id, method: "tools/call", params: { name: "wait" } }))
+      }
+      const answers = yield* Effect.callback<string>((resume) => {
+        let all = ""
+        stdout.on("data", (chunk) => {
+          all += String(chunk)
+          if (all.includes("try again later")) resume(Effect.succeed(all))
+        })
+      })
+      const [, refused = ""] = answers.trimEnd().split("\n")
+      assert.strictEqual((JSON.parse(refused) as { readonly id: number }).id, 1026)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("succeeds when the client has closed its end", () =>
+    Effect.gen(function* () {
+      const { session } = yield* makeWorld()
+      const { published, stdin } = yield* overStreams(session)
+      stdin.end()
+      yield* Fiber.join(published)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("fails with why the session has ended", () =>
+    Effect.gen(function* () {
+      const { server, session } = yield* makeWorld()
+      const { published } = yield* overStreams(session)
+      yield* server.crash("the house burnt down")
+      assert.strictEqual((yield* Effect.flip(Fiber.join(published))).message, "the house burnt down")
+    }).pipe(Effect.scoped)
+  )
+})

@@ -1,0 +1,623 @@
+import { existsSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import { assert, describe, layer } from "@effect/vitest"
+import { Deferred, Effect, Exit, Fiber, Logger, Schedule, Scope } from "effect"
+import * as NodeLoader from "../../../../src/adapters/packs/loading/NodePackLoader.ts"
+import type { PackError } from "../../../../src/application/ports/packs/PackLoader.ts"
+import { callOf, dull, fixture, load, loadText, quiet, sourceOf, temporaryFolder, write } from "../packs.ts"
+
+const text = (value: string) => ({ content: [{ type: "text", text: value }] })
+
+/** What a file holds once it holds this. */
+const eventually = (file: string, wanted: string) =>
+  Effect.try(() => readFileSync(file, "utf8")).pipe(
+    Effect.filterOrFail((content) => content.includes(wanted)),
+    Effect.retry(Schedule.spaced("10 millis")),
+    Effect.timeout("10 seconds"),
+    Effect.orDie
+  )
+
+const modes = [
+  ["in our thread", false],
+  ["in a process of its own", true]
+] as const
+
+for (const [where, isolated] of modes) {
+  layer(NodeLoader.layer, { excludeTestServices: true })(where, (it) => {
+    describe("good packs", () => {
+      it.effect("a class of TypeScript says what it offers", () =>
+        Effect.gen(function* () {
+          const source = fixture("text_counter", "text_counter_tool.ts", "TextCounterTool", { isolated })
+          const { manifest } = yield* load(source)
+          const params = {
+            type: "object",
+            properties: { text: { type: "string", description: "the text to count" } },
+            required: ["text"],
+            additionalProperties: true
+          }
+          assert.deepStrictEqual(manifest, {
+            routes: [
+              { endpoint: "/tools/text_counter", tool: "text_counter", useForm: false, params, files: {} }
+            ],
+            tools: [
+              { name: "text_counter", description: "Counts characters and words", inputSchema: params }
+            ],
+            warnings: []
+          })
+        })
+      )
+
+      it.effect("a class of TypeScript is called", () =>
+        Effect.gen(function* () {
+          const { call } = yield* load(
+            fixture("text_counter", "text_counter_tool.ts", "TextCounterTool", { isolated })
+          )
+          assert.deepStrictEqual(
+            yield* call(callOf("text_counter", { text: "héllo wörld 😀" }), quiet),
+            text("text_counter: 13 characters, 3 words")
+          )
+          const { reason, problems } = yield* Effect.flip(call(callOf("text_counter", { text: "!" }), quiet))
+          assert.deepStrictEqual(
+            [reason, problems],
+            ["params", [{ loc: ["body", "text"], msg: "is too loud", type: "value_error" }]]
+          )
+        })
+      )
+
+      it.effect("parameters that do not fit are refused before the tool sees them", () =>
+        Effect.gen(function* () {
+          const { call } = yield* load(
+            fixture("text_counter", "text_counter_tool.ts", "TextCounterTool", { isolated })
+          )
+          const { reason, message, problems } = yield* Effect.flip(call(callOf("text_counter", {}), quiet))
+          assert.deepStrictEqual([reason, message], ["params", "text: Field required"])
+          assert.deepStrictEqual(problems, [
+            { loc: ["body", "text"], msg: "Field required", type: "missing" }
+          ])
+        })
+      )
+
+      it.effect("a tool of one definition takes files and what a form says", () =>
+        Effect.gen(function* () {
+          const folder = yield* temporaryFolder
+          yield* write(folder, { a: "abc", b: "" })
+          const { call, manifest } = yield* load(
+            fixture("file_analyzer", "file_analyzer_tool.ts", "FileAnalyzerTool", { isolated })
+          )
+          const [route] = manifest.routes
+          assert.deepStrictEqual(route?.files, { file: { multiple: false }, others: { multiple: true } })
+          assert.isTrue(route?.useForm)
+          assert.strictEqual(route?.endpoint, "/tools/file_analyzer")
+          assert.deepInclude(manifest.tools[0], {
+            title: "File analyzer",
+            annotations: { readOnlyHint: true }
+          })
+          const upload = (name: string, size: number) => ({
+            filename: `${name}.txt`,
+            contentType: "text/plain",
+            size,
+            path: join(folder, name)
+          })
+          const files = { file: [upload("a", 3)], others: [upload("b", 0)], stray: [upload("b", 0)] }
+          assert.deepStrictEqual(
+            yield* call(callOf("file_analyzer", { level: "4" }, { form: true, files }), quiet),
+            text("a.txt+b.txt text/plain 3 3 abc 5")
+          )
+          const two = { file: [upload("a", 3), upload("b", 0)] }
+          const { message } = yield* Effect.flip(
+            call(callOf("file_analyzer", {}, { form: true, files: two }), quiet)
+          )
+          assert.strictEqual(message, "file: one file is expected, and 2 came")
+          const other = yield* Effect.flip(call(callOf("file_analyzer", { file: "abc" }), quiet))
+          assert.match(other.message, /^file: a file is expected: a data URL/)
+        })
+      )
+
+      it.effect("a class in the words of Automata, with parameters of zod", () =>
+        Effect.gen(function* () {
+          const folder = yield* temporaryFolder
+          yield* write(folder, { note: "pst", long: "psst!" })
+          const { call, manifest } = yield* load(
+            fixture("shout", "shout_tool.mjs", "ShoutTool", { isolated })
+          )
+          assert.deepStrictEqual(manifest.routes[0]?.files, { note: { multiple: false } })
+          assert.deepStrictEqual(manifest.warnings, [])
+          const note = (name: string) => ({
+            note: [{ filename: name, contentType: "text/plain", size: 3, path: join(folder, name) }]
+          })
+          const shout = (args: { readonly [name: string]: string }, name = "note") =>
+            call(callOf("shout", args, { form: true, files: note(name) }), quiet)
+          assert.deepStrictEqual(yield* shout({ text: "hey", times: "2" }), {
+            content: [{ type: "text", text: '{"shout":"HEYHEY","note":"pst"}' }],
+            structuredContent: { shout: "HEYHEY", note: "pst" }
+          })
+          const { problems } = yield* Effect.flip(shout({ text: "h" }, "long"))
+          assert.deepStrictEqual(
+            problems?.map(({ loc }) => loc),
+            [
+              ["body", "text"],
+              ["body", "note"]
+            ]
+          )
+        })
+      )
+
+      it.effect("a class of CommonJS with JSON Schema", () =>
+        Effect.gen(function* () {
+          const folder = yield* temporaryFolder
+          yield* write(folder, { a: "a" })
+          const { call } = yield* load(
+            fixture("old_style", "old_style_tool.js", "OldStyleTool", { isolated })
+          )
+          const files = { file: [{ filename: "a", contentType: "", size: 1, path: join(folder, "a") }] }
+          const form = (args: { readonly [name: string]: string }) =>
+            call(callOf("old", args, { form: true, files }), quiet)
+          assert.deepStrictEqual((yield* form({ flag: "yes" }))["structuredContent"], {
+            flag: true,
+            count: 3,
+            file: "a"
+          })
+          const { problems } = yield* Effect.flip(form({ count: "0", more: "x" }))
+          assert.deepStrictEqual(problems?.map(({ loc, type }) => [loc.join("."), type]).toSorted(), [
+            ["body.count", "greater_than_equal"],
+            ["body.flag", "missing"],
+            ["body.more", "extra_forbidden"]
+          ])
+        })
+      )
+
+      it.effect("an argument that takes too long to check is refused, and the next one is checked", () =>
+        Effect.gen(function* () {
+          const params = `{ type: "object", properties: { name: { type: "string", pattern: "^(a+)+$" } } }`
+          const routes = `() { return { endpoint: "/tools/pack", params: ${params} } }`
+          const { call } = yield* loadText(dull({ routes }), { isolated })
+          const { reason, problems } = yield* Effect.flip(
+            call(callOf("pack", { name: "a".repeat(64) + "!" }), quiet)
+          )
+          assert.strictEqual(reason, "params")
+          assert.deepStrictEqual(problems, [
+            { loc: ["body"], msg: "takes longer than 500 ms", type: "value_error" }
+          ])
+          assert.deepStrictEqual(yield* call(callOf("pack", { name: "aa" }), quiet), {
+            content: [{ type: "text", text: "called" }]
+          })
+        })
+      )
+
+      it.effect("every kind of result becomes one of MCP", () =>
+        Effect.gen(function* () {
+          const folder = yield* temporaryFolder
+          const config = { trace: join(folder, "trace") }
+          const { call } = yield* load(
+            fixture("effectful", "effectful_tool.ts", "EffectfulTool", { isolated, config })
+          )
+          const get = (what: string) => call(callOf("effectful", { what }), quiet)
+          assert.deepStrictEqual(yield* get("nothing"), { content: [] })
+          assert.deepStrictEqual(yield* get("image"), {
+            content: [{ type: "image", data: "AA==", mimeType: "image/png" }]
+          })
+          assert.deepStrictEqual(yield* get("number"), { ...text("7"), structuredContent: { result: 7 } })
+          assert.deepStrictEqual(yield* get("whole"), { ...text("no"), isError: true, _meta: { a: 1 } })
+          const { reason, message } = yield* Effect.flip(get("bigint"))
+          assert.deepStrictEqual(
+            [reason, message],
+            ["failed", "the result of effectful is not JSON: Do not know how to serialize a BigInt"]
+          )
+        })
+      )
+
+      it.effect("Effects fail as exceptions do", () =>
+        Effect.gen(function* () {
+          const folder = yield* temporaryFolder
+          const config = { trace: join(folder, "trace") }
+          const { call } = yield* load(
+            fixture("effectful", "effectful_tool.ts", "EffectfulTool", { isolated, config })
+          )
+          const get = (what: string) =>
+            Effect.map(Effect.flip(call(callOf("effectful", { what }), quiet)), (failure) => [
+              failure.reason,
+              failure.message
+            ])
+          assert.deepStrictEqual(yield* get("refuse"), ["params", "not like this"])
+          assert.deepStrictEqual(yield* get("fail"), ["failed", "it cannot be done"])
+          assert.deepStrictEqual(yield* get("die"), ["failed", "the bug"])
+          const { reason } = yield* Effect.flip(call(callOf("other", {}), quiet))
+          assert.strictEqual(reason, "unknown")
+        })
+      )
+
+      it.effect("reports come in order and before the result, and lines go to the log", () =>
+        Effect.gen(function* () {
+          const heard: Array<string> = []
+          const lines: Array<unknown> = []
+          const logger = Logger.make<unknown, void>(({ message }) => void lines.push(message))
+          const folder = yield* temporaryFolder
+          const config = { trace: join(folder, "trace") }
+          const tool = load(fixture("effectful", "effectful_tool.ts", "EffectfulTool", { isolated, config }))
+          yield* Effect.gen(function* () {
+            const { call } = yield* tool
+            const result = yield* call(callOf("effectful", { what: "report" }), ({ message = "" }) =>
+              Effect.delay(
+                Effect.sync(() => heard.push(message)),
+                "5 millis"
+              )
+            )
+            assert.deepStrictEqual(result, text("reported"))
+          }).pipe(Effect.provide(Logger.layer([logger])))
+          assert.deepStrictEqual(heard, ["step 1", "step 2", "step 3"])
+          assert.deepStrictEqual(lines.flat(), ["reported"])
+        })
+      )
+
+      it.effect("giving a call up aborts its signal and interrupts its Effect; the pack lives on", () =>
+        Effect.gen(function* () {
+          const folder = yield* temporaryFolder
+          const trace = join(folder, "trace")
+          const { call } = yield* load(
+            fixture("effectful", "effectful_tool.ts", "EffectfulTool", { isolated, config: { trace } })
+          )
+          const waiting = yield* Effect.forkChild(call(callOf("effectful", { what: "wait" }), quiet), {
+            startImmediately: true
+          })
+          yield* eventually(trace, "waiting")
+          yield* Fiber.interrupt(waiting)
+          yield* eventually(trace, "aborted")
+          yield* eventually(trace, "interrupted")
+          assert.deepStrictEqual(yield* call(callOf("effectful", { what: "nothing" }), quiet), {
+            content: []
+          })
+        })
+      )
+
+      it.effect("the pack is disposed of with its scope", () =>
+        Effect.gen(function* () {
+          const folder = yield* temporaryFolder
+          const trace = join(folder, "trace")
+          const scope = yield* Scope.make()
+          const { call } = yield* Scope.provide(
+            load(fixture("effectful", "effectful_tool.ts", "EffectfulTool", { isolated, config: { trace } })),
+            scope
+          )
+          yield* call(callOf("effectful", { what: "nothing" }), quiet)
+          yield* Scope.close(scope, Exit.void)
+          assert.strictEqual(readFileSync(trace, "utf8"), "disposed\n")
+        })
+      )
+
+      it.effect("a pack outside of any project has our packages, and its own files anew each time", () =>
+        Effect.gen(function* () {
+          const folder = yield* temporaryFolder
+          const source = sourceOf(folder, "a_tool.ts", { isolated })
+          const call = Effect.flatMap(load(source), ({ call: run }) => run(callOf("a", {}), quiet))
+          yield* write(folder, {
+            "a_tool.ts": `import { defineTool } from "a2c-smcp/tools"
+              import { Effect } from "effect"
+              import { z } from "zod"
+              import { word } from "./lib/word.ts"
+              import data from "./data.json" with { type: "json" }
+              export default defineTool({
+                name: "a", description: "A", params: z.object({}), run: () => Effect.succeed(word + data)
+              })`,
+            "lib/word.ts": "export const word: string = 'one'",
+            "data.json": "1"
+          })
+          assert.deepStrictEqual(yield* Effect.scoped(call), text("one1"))
+          yield* write(folder, { "lib/word.ts": "export const word: string = 'two'", "data.json": "2" })
+          assert.deepStrictEqual(yield* Effect.scoped(call), text("two2"))
+        })
+      )
+
+      it.effect("files of CommonJS are loaded anew, too", () =>
+        Effect.gen(function* () {
+          const folder = yield* temporaryFolder
+          const call = Effect.flatMap(load(sourceOf(folder, "a_tool.js", { isolated })), ({ call: run }) =>
+            run(callOf("pack", {}), quiet)
+          )
+          yield* write(folder, {
+            "a_tool.js": `const { word } = require("./word.js")\n${dull({ call: "() { return word }" }).replace("export class T", "exports.T = class")}`,
+            "word.js": "exports.word = 'one'"
+          })
+          assert.deepStrictEqual(yield* Effect.scoped(call), text("one"))
+          yield* write(folder, { "word.js": "exports.word = 'two'" })
+          assert.deepStrictEqual(yield* Effect.scoped(call), text("two"))
+        })
+      )
+    })
+
+    describe("packs that cannot be used", () => {
+      const cases: ReadonlyArray<readonly [what: string, text: string, said: RegExp, file?: string]> = [
+        ["throws at import", "throw new Error('no import')", /^it cannot be loaded: no import$/],
+        [
+          "has a class of another name",
+          dull().replace("class T", "class TextTool"),
+          /^there is no class 'T' in it: it exports 'TextTool'/
+        ],
+        ["exports nothing", "const a = 1", /it exports nothing/],
+        [
+          "lacks a method",
+          dull().replace("listTools", "listTool"),
+          /^T lacks listTools\(\) \(or list_tools\(\)\)$/
+        ],
+        [
+          "throws in its constructor",
+          dull({ constructing: "throw new Error('no T')" }),
+          /^the constructor of T failed: no T$/
+        ],
+        [
+          "throws in getRouteConfig",
+          dull({ routes: "() { throw new Error('no routes') }" }),
+          /^getRouteConfig\(\) failed: no routes$/
+        ],
+        [
+          "rejects in listTools",
+          dull({ tools: "() { return Promise.reject(new Error('no tools')) }" }),
+          /^listTools\(\) failed: no tools$/
+        ],
+        ["lists no list", dull({ tools: "() { return 1 }" }), /^listTools\(\) has to give a list of tools/],
+        [
+          "has an endpoint without a slash",
+          dull({ routes: "() { return [{ endpoint: 'tools', params: {} }] }", tools: "() { return [] }" }),
+          /^it has no tools: route 1 \(tools\): /
+        ],
+        [
+          "gives an instance whose members throw",
+          dull({ constructing: "return { get getRouteConfig() { throw new Error('no member') } }" }),
+          /^it cannot be read: no member$/
+        ],
+        [
+          "lists a tool whose name throws",
+          dull({ tools: "() { return [{ get name() { throw new Error('no name') } }] }" }),
+          /^what it declares cannot be read$/
+        ],
+        [
+          "refers to its parameters by what is no name",
+          dull({
+            routes: "() { return { endpoint: '/tools/a', params: { $ref: '#/$defs/%ZZ', $defs: {} } } }"
+          }),
+          /^what it declares cannot be read$/
+        ],
+        [
+          "throws what cannot be read",
+          dull({ routes: "() { throw { get message() { throw 1 } } }" }),
+          /^getRouteConfig\(\) failed: an error that cannot be read$/
+        ],
+        [
+          "has parameters of no kind",
+          dull({ routes: "() { return [{ endpoint: '/tools/a', params: 7 }] }" }),
+          /^params of the route \/tools\/a: the parameters are no Effect Schema/
+        ],
+        [
+          "has parameters that are no object",
+          dull({ routes: "() { return [{ endpoint: '/tools/a', params: { type: 'string' } }] }" }),
+          /^params of the route \/tools\/a: the parameters have to be an object, not "string"$/
+        ],
+        [
+          "is TypeScript that has to be compiled",
+          `enum A { B }\n${dull()}`,
+          /^it cannot be loaded: pack_tool\.ts:1: TypeScript enum is not supported.*: write it without them/
+        ],
+        ["is no TypeScript at all", "const = 1", /^it cannot be loaded: (pack_tool\.ts:1: )?/],
+        [
+          "is no JavaScript at all",
+          "let a = 1\nconst = 1",
+          /^it cannot be loaded: in pack_tool.mjs, or what it imports: Unexpected token '='$/,
+          "pack_tool.mjs"
+        ],
+        [
+          "needs a package that is not there",
+          `import "no-such-package"`,
+          /^it cannot be loaded: Cannot find package 'no-such-package' .*Name it under 'packages' in config\.yaml$/
+        ],
+        [
+          "needs a file that is not there",
+          `import "./other.ts"`,
+          /^it cannot be loaded: Cannot find module '.*other\.ts'/
+        ]
+      ]
+      // All of this happens in the pack's own process, too, where starting one for each would take long.
+      for (const [what, code, said, file] of isolated ? cases.slice(0, 2) : cases) {
+        it.effect(`one that ${what}`, () =>
+          Effect.gen(function* () {
+            const { reason, message } = yield* Effect.flip(loadText(code, { isolated }, file))
+            assert.strictEqual(reason, "unusable")
+            assert.match(message, said)
+          })
+        )
+      }
+
+      it.effect("what contradicts itself is told, and works as far as it does", () =>
+        Effect.gen(function* () {
+          const { call, manifest } = yield* loadText(
+            dull({ tools: "() { return [{ name: 'other' }, { name: 'other' }, {}] }" }),
+            { isolated }
+          )
+          assert.deepStrictEqual(manifest.warnings, [
+            "listTools() lists 'other' twice; only the first counts",
+            "tool 3 of listTools() has no 'name' and is left out",
+            "route /tools/pack calls the tool 'pack', which listTools() does not list: not there over MCP",
+            "listTools() lists 'other', which no route calls: not there over HTTP"
+          ])
+          assert.deepStrictEqual(yield* call(callOf("other", { a: 1 }), quiet), text("called"))
+          assert.deepStrictEqual(yield* call(callOf("pack", {}), quiet), text("called"))
+        })
+      )
+    })
+
+    describe("packs that misbehave", () => {
+      it.effect("one that throws in a call, without its stack", () =>
+        Effect.gen(function* () {
+          const { call } = yield* loadText(
+            dull({ call: "() { throw new Error('oh no', { cause: new Error('secret') }) }" }),
+            { isolated }
+          )
+          const { reason, message } = yield* Effect.flip(call(callOf("pack", {}), quiet))
+          assert.deepStrictEqual([reason, message], ["failed", "oh no"])
+        })
+      )
+
+      it.effect("one that throws, or gives back, what cannot be read", () =>
+        Effect.gen(function* () {
+          for (const [body, said] of [
+            ["throw { get code() { throw 1 }, message: 'no' }", "no"],
+            ["throw new Proxy({}, { has() { throw 1 } })", "an error that cannot be read"],
+            [
+              "return { toJSON() { throw Object.create(null) } }",
+              "the result of pack is not JSON: an error that says nothing"
+            ]
+          ] as const) {
+            const { call } = yield* loadText(dull({ call: `() { ${body} }` }), { isolated })
+            const { reason, message } = yield* Effect.flip(call(callOf("pack", {}), quiet))
+            assert.deepStrictEqual([reason, message], ["failed", said])
+          }
+        })
+      )
+
+      it.effect("one that never answers is given up at once", () =>
+        Effect.gen(function* () {
+          const { call } = yield* loadText(dull({ call: "() { return new Promise(() => {}) }" }), {
+            isolated
+          })
+          const outcome = yield* Effect.timeoutOption(call(callOf("pack", {}), quiet), "50 millis")
+          assert.strictEqual(outcome._tag, "None")
+        })
+      )
+
+      it.effect("one that throws where nobody catches costs no call", () =>
+        Effect.gen(function* () {
+          const lines: Array<unknown> = []
+          const logger = Logger.make<unknown, void>(({ message }) => void lines.push(message))
+          yield* Effect.gen(function* () {
+            const { call } = yield* loadText(
+              dull({
+                call: `() {
+                  Promise.reject(new Error('forgotten'))
+                  setTimeout(() => { throw new Error('too late') }, 1)
+                  return new Promise((resolve) => setTimeout(resolve, 50, 'called'))
+                }`
+              }),
+              { isolated }
+            )
+            assert.deepStrictEqual(yield* call(callOf("pack", {}), quiet), text("called"))
+          }).pipe(Effect.provide(Logger.layer([logger])))
+          assert.deepStrictEqual(lines.flat(), ["nobody caught: forgotten", "nobody caught: too late"])
+        })
+      )
+
+      it.effect("one that fails to clean up costs nobody", () =>
+        Effect.gen(function* () {
+          const pack = loadText(dull({ call: "() {}\n dispose() { throw new Error('no dispose') }" }), {
+            isolated
+          })
+          const outcome = yield* Effect.exit(Effect.scoped(Effect.asVoid(pack)))
+          assert.isTrue(Exit.isSuccess(outcome))
+        })
+      )
+    })
+  })
+}
+
+layer(NodeLoader.layer, { excludeTestServices: true })("a process of its own", (it) => {
+  const fallen = Effect.fnUntraced(function* (call: string, memory = 128) {
+    const pack = yield* loadText(dull({ call }), { isolated: true, memory })
+    const failure = yield* Effect.flip(pack.call(callOf("pack", {}), quiet))
+    return {
+      failure,
+      reason: yield* pack.exited,
+      again: yield* Effect.flip(pack.call(callOf("pack", {}), quiet))
+    }
+  })
+  const said = ({ reason, message }: PackError) => [reason, message]
+
+  it.effect("ends alone with process.exit", () =>
+    Effect.gen(function* () {
+      const { again, failure, reason } = yield* fallen("() { process.exit(3) }")
+      assert.strictEqual(reason, "it ended its process with code 3")
+      assert.deepStrictEqual(
+        [said(failure), said(again)],
+        [
+          ["crashed", reason],
+          ["crashed", reason]
+        ]
+      )
+    })
+  )
+
+  it.effect("ends alone when it takes too much memory", () =>
+    Effect.gen(function* () {
+      const { failure, reason } = yield* fallen(
+        "() { const all = []; for (;;) all.push({ a: new Array(1000).fill(all.length) }) }",
+        64
+      )
+      assert.strictEqual(reason, "it was aborted, most likely because it took more than 64 MiB of memory")
+      assert.deepStrictEqual(said(failure), ["crashed", reason])
+    })
+  )
+
+  it.effect("leaves no files of a call behind, however it ends", () =>
+    Effect.gen(function* () {
+      const notes = yield* temporaryFolder
+      const schema = "{ type: 'object', properties: { file: { type: 'string', format: 'binary' } } }"
+      const text = dull({
+        constructing: "this.fs = process.getBuiltinModule('node:fs')",
+        routes: `() { return { endpoint: '/tools/pack', params: ${schema} } }`,
+        tools: `() { return [{ name: 'pack' }, { name: 'unrouted', inputSchema: ${schema} }] }`,
+        call: "(name, { file }) { this.fs.writeFileSync(file.name, file.path); process.exit(3) }"
+      })
+      for (const tool of ["pack", "unrouted"]) {
+        const { call } = yield* loadText(text, { isolated: true })
+        const note = join(notes, tool)
+        const failing = call(callOf(tool, { file: `data:;name=${note},abc` }), quiet)
+        assert.strictEqual((yield* Effect.flip(failing)).reason, "crashed")
+        assert.isFalse(existsSync(readFileSync(note, "utf8")))
+      }
+    })
+  )
+
+  it.effect("is ended when a call that is given up never gives it back", () =>
+    Effect.gen(function* () {
+      const started = yield* Deferred.make<void>()
+      const pack = yield* loadText(
+        dull({
+          call: `(name, args, { progress }) {
+            if (args.wait) return new Promise(() => progress({ progress: 1 }))
+            for (;;) {}
+          }`
+        }),
+        { isolated: true }
+      )
+      const other = yield* Effect.forkChild(
+        Effect.flip(pack.call(callOf("pack", { wait: true }), () => Deferred.succeed(started, undefined)))
+      )
+      yield* Deferred.await(started)
+      const outcome = yield* Effect.timeoutOption(pack.call(callOf("pack", {}), quiet), "50 millis")
+      assert.strictEqual(outcome._tag, "None")
+      const reason = yield* pack.exited
+      assert.match(reason, /^it did not answer for a second/)
+      assert.deepStrictEqual(said(yield* Fiber.join(other)), ["crashed", reason])
+    })
+  )
+
+  it.effect("is ended with its scope even when it never ends loading", () =>
+    Effect.gen(function* () {
+      const outcome = yield* Effect.timeoutOption(
+        Effect.scoped(loadText("for (;;) {}", { isolated: true })),
+        "300 millis"
+      )
+      assert.strictEqual(outcome._tag, "None")
+    })
+  )
+
+  it.effect("prints to the log, not to our output", () =>
+    Effect.gen(function* () {
+      const heard = yield* Deferred.make<unknown>()
+      const logger = Logger.make<unknown, void>(({ message }) =>
+        Deferred.doneUnsafe(heard, Effect.succeed(message))
+      )
+      yield* Effect.gen(function* () {
+        const { call } = yield* loadText(dull({ call: "() { console.log('printed') }" }), { isolated: true })
+        yield* call(callOf("pack", {}), quiet)
+        assert.deepStrictEqual(yield* Deferred.await(heard), ["printed"])
+      }).pipe(Effect.provide(Logger.layer([logger])))
+    })
+  )
+})

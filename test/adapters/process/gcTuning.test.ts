@@ -1,0 +1,51 @@
+import { execFileSync } from "node:child_process"
+import { assert, describe, it } from "@effect/vitest"
+
+const module = new URL("../../../src/adapters/process/gcTuning.ts", import.meta.url).href
+
+/** Passes 256 messages of 1 MiB on in a process of its own, and says what that has cost. */
+const relay = (first: string): { readonly minor: number; readonly major: number; readonly most: number } => {
+  const program = `
+    import { constants, PerformanceObserver } from "node:perf_hooks"
+    import { setImmediate } from "node:timers/promises"
+    import { countRelayedBytes, tuneGcForRelay } from "${module}"
+    const size = 1024 * 1024
+    ${first}
+    // What loading the modules has left behind is not counted.
+    gc()
+    await setImmediate()
+    const count = { minor: 0, major: 0, most: 0 }
+    new PerformanceObserver((list) => {
+      for (const { detail } of list.getEntries()) {
+        if (detail.kind === constants.NODE_PERFORMANCE_GC_MINOR) count.minor += 1
+        if (detail.kind === constants.NODE_PERFORMANCE_GC_MAJOR) count.major += 1
+      }
+    }).observe({ entryTypes: ["gc"] })
+    for (let sent = 0; sent < 256; sent++) {
+      Buffer.alloc(size)
+      countRelayedBytes(size)
+      count.most = Math.max(count.most, process.memoryUsage().arrayBuffers / size)
+      await setImmediate()
+    }
+    await setImmediate()
+    console.log(JSON.stringify(count))
+  `
+  return JSON.parse(
+    execFileSync(process.execPath, ["--expose-gc", "--input-type=module", "--eval", program], {
+      encoding: "utf8"
+    })
+  )
+}
+
+describe("tuneGcForRelay", () => {
+  it("has messages collected while they are young, and nothing else with them", () => {
+    const { major, minor, most } = relay("tuneGcForRelay()")
+    assert.isAtLeast(minor, 15)
+    assert.strictEqual(major, 0)
+    assert.isAtMost(most, 48)
+  })
+
+  it("leaves a process alone that does not call it", () => {
+    assert.isBelow(relay("").minor, 15)
+  })
+})

@@ -1,0 +1,433 @@
+import { type ChildProcess, fork } from "node:child_process"
+import { fileURLToPath } from "node:url"
+import { assert, describe, it } from "@effect/vitest"
+import { Duration, Effect, Exit, Fiber, Layer, Logger, Redacted, Result, type Scope } from "effect"
+import { createClient } from "redis"
+import { RawBody } from "../../../../src/adapters/bytes/RawBody.ts"
+import { NodeMessenger } from "../../../../src/adapters/redis/nodelink/NodeMessenger.ts"
+import * as RedisNodeLink from "../../../../src/adapters/redis/nodelink/RedisNodeLink.ts"
+import { type Body, invalidBody, jsonBody } from "../../../../src/application/ports/Body.ts"
+import { NodeLink } from "../../../../src/application/ports/NodeLink.ts"
+import { badRequest } from "../../../../src/domain/model/ProtocolError.ts"
+import { startRedis } from "../../../fixtures/redis.ts"
+import { leash } from "../../../leash.ts"
+import { idle, type LinkOf, makeEcho, memberOf, outcomeOf, request, until } from "../../nodeLink.contract.ts"
+
+const mib = 1024 * 1024
+const minute = Duration.minutes(1)
+
+const join = (url: string, node: string): Effect.Effect<LinkOf, never, Scope.Scope> =>
+  Layer.build(Layer.fresh(RedisNodeLink.layer({ url: Redacted.make(url), node }))).pipe(
+    Effect.flatMap((context) => Effect.provideContext(NodeLink, context)),
+    Effect.orDie
+  )
+
+const pair = Effect.fnUntraced(function* (url: string) {
+  const one = yield* join(url, "one")
+  const two = yield* join(url, "two")
+  const echo = makeEcho()
+  yield* one.serve(echo)
+  yield* two.serve(echo)
+  return { echo, one, two }
+})
+
+/** A client of the tests' own, to look at Redis and to disturb. */
+const clientOf = (url: string) =>
+  Effect.acquireRelease(
+    Effect.promise(() =>
+      createClient({ url, RESP: 3 })
+        .on("error", () => {})
+        .connect()
+    ),
+    (client) => Effect.sync(() => client.destroy())
+  )
+
+/** A node in a process of its own. */
+const peer = (url: string, node: string): Effect.Effect<ChildProcess, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.callback<ChildProcess>((resume) => {
+      const program = fileURLToPath(new URL("../../../fixtures/nodePeer.ts", import.meta.url))
+      const child = leash(fork(program, [url, node], { execArgv: ["--conditions=a2c-source"] }))
+      child.once("message", () => resume(Effect.succeed(child)))
+    }),
+    (child) => Effect.sync(() => void child.kill("SIGKILL"))
+  )
+
+/** Asks until the answer comes: nothing but being away stands between. */
+const works = (link: LinkOf, node: string): Effect.Effect<void> =>
+  Effect.flatMap(request(link, node, "echo", "again"), (outcome) => {
+    if (outcome === "NodeAway") {
+      return Effect.andThen(
+        Effect.promise(() => new Promise<void>((resolve) => setTimeout(resolve, 10))),
+        works(link, node)
+      )
+    }
+    return Effect.sync(() => assert.deepStrictEqual(outcome, ["again"]))
+  })
+
+/** Asks without end, a few at once, and counts how the requests ended; `stop` waits for the last of them. */
+const load = (link: LinkOf, node: string) => {
+  const ends = new Map<string, number>()
+  let begun = 0
+  let open = 0
+  let going = true
+  const next = () => {
+    if (!going) return
+    begun++
+    open++
+    let ended = false
+    link.startRequest(
+      node,
+      memberOf(`sid${begun % 5}`),
+      "echo",
+      jsonBody("x".repeat((begun * 7919) % 40_000)),
+      minute,
+      (exit) => {
+        assert.isFalse(ended, "a request ended twice")
+        ended = true
+        open--
+        const outcome = Exit.isSuccess(exit) ? "answered" : String(outcomeOf(exit))
+        ends.set(outcome, (ends.get(outcome) ?? 0) + 1)
+        setImmediate(next)
+      }
+    )
+  }
+  for (let count = 0; count < 20; count++) next()
+  return {
+    count: (outcome: string) => ends.get(outcome) ?? 0,
+    stop: Effect.suspend(() => {
+      going = false
+      return Effect.andThen(
+        until(() => open === 0),
+        Effect.sync(() => {
+          assert.strictEqual(
+            [...ends.values()].reduce((sum, one) => sum + one, 0),
+            begun
+          )
+        })
+      )
+    })
+  }
+}
+
+const textsOf = (bodies: ReadonlyArray<Body>): ReadonlyArray<string> =>
+  bodies.map((body) => Result.getOrElse(body.text(), () => "fault"))
+
+/** What is logged meanwhile, as one text. */
+const logged = <A, E, R>(effect: Effect.Effect<A, E, R>) => {
+  const lines: Array<string> = []
+  const logger = Logger.make(
+    ({ logLevel, message }) => void lines.push(`${logLevel} ${JSON.stringify(message)}`)
+  )
+  return Effect.as(Effect.provide(effect, Logger.layer([logger])), lines)
+}
+
+describe("nodes over Redis", () => {
+  it.live("no request is lost when Redis ends under load, and all works again when it is back", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const redis = yield* startRedis()
+        const { one, two } = yield* pair(redis.url)
+        const [there, back] = [load(one, "two"), load(two, "one")]
+        yield* until(() => there.count("answered") > 200 && back.count("answered") > 200)
+        yield* redis.kill
+        yield* until(() => there.count("NodeAway") > 100 && back.count("NodeAway") > 100)
+        const before = there.count("answered")
+        yield* redis.restart
+        yield* until(() => there.count("answered") > before + 200)
+        yield* there.stop
+        yield* back.stop
+        yield* until(() => idle(one) && idle(two))
+      })
+    )
+  )
+
+  it.live("a Redis that is stopped counts as away within seconds, and as back when it goes on", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const redis = yield* startRedis()
+        const { echo, one } = yield* pair(redis.url)
+        const waiting = yield* Effect.forkChild(request(one, "two", "never", 1), { startImmediately: true })
+        yield* until(() => echo.reached() === 1)
+        yield* redis.pause
+        const begun = performance.now()
+        const early = yield* Effect.forkChild(request(one, "two", "echo", 1), { startImmediately: true })
+        assert.strictEqual(yield* Fiber.join(waiting), "NodeAway")
+        assert.strictEqual(yield* Fiber.join(early), "NodeAway")
+        assert.isBelow(performance.now() - begun, 4000)
+        assert.strictEqual(yield* request(one, "two", "echo", 1), "NodeAway")
+        yield* redis.resume
+        yield* works(one, "two")
+        assert.isTrue(idle(one))
+      })
+    )
+  )
+
+  it.live(
+    "when a node loses its connection, requests from and to it end, and the next ones are answered",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const redis = yield* startRedis()
+          const { echo, one, two } = yield* pair(redis.url)
+          const third = yield* join(redis.url, "three")
+          yield* third.serve(echo)
+          const from = yield* Effect.forkChild(request(one, "two", "never", 1), { startImmediately: true })
+          const to = yield* Effect.forkChild(request(two, "one", "never", 1), { startImmediately: true })
+          const other = yield* Effect.forkChild(request(two, "three", "never", 1), { startImmediately: true })
+          yield* until(() => echo.reached() === 3)
+          const client = yield* clientOf(redis.url)
+          const list = yield* Effect.promise(() => client.sendCommand<string>(["CLIENT", "LIST"]))
+          // The first that came is the first node's.
+          const [first] = list.split("\n").map((line) => /^id=(\d+)/.exec(line)?.[1] ?? "")
+          yield* Effect.promise(() => client.sendCommand(["CLIENT", "KILL", "ID", first ?? ""]))
+          assert.strictEqual(yield* Fiber.join(from), "NodeAway")
+          assert.strictEqual(yield* Fiber.join(to), "NodeAway")
+          assert.strictEqual(third.load().inboundRequests, 1)
+          yield* Fiber.interrupt(other)
+          yield* works(one, "two")
+          yield* works(two, "one")
+          yield* until(() => idle(one) && idle(two) && idle(third))
+        })
+      )
+  )
+
+  it.live("a stopped node holds up nobody else, and costs Redis and the others no more than the bounds", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const redis = yield* startRedis()
+        const { one } = yield* pair(redis.url)
+        const child = yield* peer(redis.url, "child")
+        const client = yield* clientOf(redis.url)
+        // Stricter than usual: a lag of 4 MiB would cost the node its connection.
+        yield* Effect.promise(() => client.configSet("client-output-buffer-limit", "pubsub 4mb 4mb 1"))
+        yield* works(one, "child")
+        child.kill("SIGSTOP")
+        const ends: Array<unknown> = []
+        const body = jsonBody("x".repeat(8 * mib))
+        for (let count = 0; count < 10; count++) {
+          one.startRequest("child", memberOf(`sid${count}`), "echo", body, minute, (exit) => {
+            ends.push(Exit.isSuccess(exit) ? "answered" : outcomeOf(exit))
+          })
+        }
+        yield* works(one, "two")
+        yield* until(() => ends.length > 0)
+        assert.strictEqual(ends[0], "NotSent 503")
+        assert.isBelow(one.load().queuedBytes, 64 * mib + 1)
+        const memory = yield* Effect.promise(() => client.sendCommand<string>(["CLIENT", "LIST"]))
+        const held = [...memory.matchAll(/omem=(\d+)/g)].map(([, bytes]) => Number(bytes))
+        assert.isBelow(Math.max(...held), 3 * mib)
+        child.kill("SIGCONT")
+        yield* until(() => ends.length === 10)
+        assert.isAbove(ends.filter((end) => end === "answered").length, 6)
+        assert.notInclude(ends, "NodeAway")
+        yield* until(() => idle(one))
+      })
+    )
+  )
+
+  it.live("a node whose process is killed is away when it is asked next, or when the cluster says so", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const redis = yield* startRedis()
+        const { one } = yield* pair(redis.url)
+        const child = yield* peer(redis.url, "child")
+        yield* works(one, "child")
+        const waiting = yield* Effect.forkChild(request(one, "child", "never", 1), { startImmediately: true })
+        yield* works(one, "child")
+        child.kill("SIGKILL")
+        yield* until(() => child.signalCode !== null)
+        one.onNodeLost("child")
+        assert.strictEqual(yield* Fiber.join(waiting), "NodeAway")
+        assert.strictEqual(yield* request(one, "child", "echo", 1), "NodeAway")
+        assert.isTrue(idle(one))
+      })
+    )
+  )
+
+  it.live("short requests pass long ones of other members", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const redis = yield* startRedis()
+        const { one } = yield* pair(redis.url)
+        const order: Array<string> = []
+        const long = jsonBody("x".repeat(8 * mib))
+        for (let count = 0; count < 4; count++) {
+          one.startRequest("two", memberOf(`sid${count}`), "echo", long, minute, () => order.push("long"))
+        }
+        one.startRequest("two", memberOf("other"), "echo", jsonBody(1), minute, () => order.push("short"))
+        yield* until(() => order.length === 5)
+        assert.strictEqual(order[0], "short")
+      })
+    )
+  )
+
+  it.live("a member's body comes back byte for byte, whatever its length", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const redis = yield* startRedis()
+        const { one } = yield* pair(redis.url)
+        const lengths = [2, 1024, 16, 17, 119, 120, 121, 240, 361, 3000].map((kib) => kib * 1024)
+        for (const length of lengths) {
+          for (const odd of [0, 1]) {
+            const json = `{"é":"${"€".repeat(length / 3)}${"x".repeat(odd)}"}`
+            const body = RawBody.unparsed(Buffer.from(`${json}]`))
+            const back = yield* Effect.callback<string>((resume) => {
+              one.startRequest("two", memberOf(), "echo", body, minute, (exit) =>
+                resume(Effect.succeed(Exit.isSuccess(exit) ? textsOf(exit.value).join() : "failed"))
+              )
+            })
+            assert.isTrue(back === json, `${length + odd} bytes`)
+          }
+        }
+      })
+    )
+  )
+
+  it.live("a long body from another node goes on to the member without being read", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const redis = yield* startRedis()
+        const { one } = yield* pair(redis.url)
+        for (const length of [20_000, mib]) {
+          const body = yield* Effect.callback<Body | undefined>((resume) => {
+            one.startRequest(
+              "two",
+              memberOf(),
+              "echo",
+              jsonBody({ text: "x".repeat(length) }),
+              minute,
+              (exit) => resume(Effect.succeed(Exit.isSuccess(exit) ? exit.value[0] : undefined))
+            )
+          })
+          assert.deepStrictEqual(
+            [body?.isObject, body?.isHeadParsed, body?.byteLength()],
+            [true, false, length + 11]
+          )
+          assert.isTrue(body instanceof RawBody && body.tail.at(-1) === 0x5d)
+        }
+      })
+    )
+  )
+
+  it.live("an acknowledgement of several values keeps them apart, long ones and faults, too", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const redis = yield* startRedis()
+        const { one, two } = yield* pair(redis.url)
+        const long = "ü€".repeat(100_000)
+        const answers: Array<ReadonlyArray<Body>> = [
+          [],
+          [jsonBody("ü"), invalidBody(badRequest("ö")), jsonBody(2)],
+          [jsonBody(long), invalidBody(badRequest("ö")), jsonBody({ long })]
+        ]
+        yield* two.serve({
+          startRequest: (_, event, __, ___, onReply) => {
+            queueMicrotask(() => onReply(Exit.succeed(answers[Number(event)] ?? [])))
+            return () => {}
+          },
+          notify: () => {}
+        })
+        assert.deepStrictEqual(yield* request(one, "two", "0", 1), [])
+        assert.deepStrictEqual(yield* request(one, "two", "1", 1), ["ü", "fault 400", 2])
+        assert.deepStrictEqual(yield* request(one, "two", "2", 1), [long, "fault 400", { long }])
+      })
+    )
+  )
+
+  it.live("whatever else is published to a node is ignored, with one warning", () =>
+    Effect.gen(function* () {
+      const lines = yield* logged(
+        Effect.scoped(
+          Effect.gen(function* () {
+            const redis = yield* startRedis()
+            const { one, two } = yield* pair(redis.url)
+            const client = yield* clientOf(redis.url)
+            const frame = Buffer.from("a2c100000001000000000000000003627567ffffffff01", "hex")
+            for (const junk of [Buffer.from("hello"), Buffer.alloc(0), frame, Buffer.alloc(100_000, 0xa2)]) {
+              yield* Effect.promise(() => client.publish("{a2c}:to:two", junk))
+              yield* Effect.promise(() => client.publish("{a2c}:all", junk))
+            }
+            yield* works(one, "two")
+            assert.isAbove(two.load().ignored, 3)
+          })
+        )
+      )
+      assert.lengthOf(
+        lines.filter((line) => line.includes("none of a node") && line.includes('"two"')),
+        1
+      )
+    })
+  )
+
+  it.live("a Redis that refuses the password leaves the node without others, and the password unsaid", () =>
+    Effect.gen(function* () {
+      const lines = yield* logged(
+        Effect.scoped(
+          Effect.gen(function* () {
+            const redis = yield* startRedis()
+            const link = yield* join(redis.url.replace("redis://", "redis://someone:s3cret@"), "one")
+            const outcome = yield* request(link, "two", "echo", 1)
+            assert.strictEqual(outcome, "NodeAway")
+          })
+        )
+      )
+      assert.lengthOf(
+        lines.filter((line) => line.includes("no connection to Redis")),
+        1
+      )
+      assert.notInclude(lines.join("\n"), "s3cret")
+    })
+  )
+
+  it.live("an address that is none is refused without being quoted", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const url = Redacted.make("http://someone:s3cret@host")
+        const failed = yield* Effect.flip(Layer.build(RedisNodeLink.layer({ url, node: "one" })))
+        assert.include(failed.message, "redis://host:port")
+        assert.notInclude(String(failed), "s3cret")
+      })
+    )
+  )
+})
+
+describe("an exchange", () => {
+  it("survives every message, however it was cut or bent", () => {
+    const sent: Array<Buffer> = []
+    const make = (node: string, publish: (message: Buffer) => void) =>
+      new NodeMessenger({
+        node,
+        tickMillis: 250,
+        publish: (_, message) => publish(Buffer.from(message)),
+        warn: () => {},
+        onDefect: (error) => assert.fail(String(error))
+      })
+    const one = make("one", (message) => sent.push(message))
+    one.onConnected()
+    const text = jsonBody("x".repeat(300_000))
+    for (const body of [jsonBody({ a: 1 }), text]) {
+      one.startRequest("two", memberOf(), "event", body, minute, () => {})
+      one.notify("two", ["a", "b"], "event", body)
+    }
+    return new Promise<void>((resolve) => setImmediate(resolve)).then(() => {
+      assert.isAbove(sent.length, 2)
+      const two = make("two", () => {})
+      two.onConnected()
+      two.setHandler(makeEcho())
+      let seed = 1
+      const random = (below: number) => (seed = (seed * 48_271) % 2_147_483_647) % below
+      for (let round = 0; round < 3000; round++) {
+        const original = sent[round % sent.length] ?? Buffer.alloc(0)
+        const bent = Buffer.from(original.subarray(0, random(10) === 0 ? random(original.length) : undefined))
+        // Mostly where the fields are.
+        for (let count = random(4); count > 0 && bent.length > 0; count--) {
+          bent[random(Math.min(bent.length, random(5) === 0 ? bent.length : 80))] = random(256)
+        }
+        two.onMessage(bent)
+        two.onBroadcast(bent)
+      }
+      assert.isAbove(two.load().ignored, 100)
+    })
+  })
+})

@@ -1,0 +1,165 @@
+import { readFileSync } from "node:fs"
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Duration, Effect, type Scope } from "effect"
+import { io } from "socket.io-client"
+import * as SocketIoClient from "../../../../src/adapters/socketio/client/SocketIoClient.ts"
+import * as SocketIoServer from "../../../../src/adapters/socketio/SocketIoServer.ts"
+import { jsonBody } from "../../../../src/application/ports/Body.ts"
+import { type Link, TransportClient, TransportServer } from "../../../../src/application/ports/Transport.ts"
+import { openProxy } from "../../../chaos/Proxy.ts"
+
+const mebibyte = 1024 * 1024
+const minute = Duration.minutes(1)
+const pem = (name: string) => readFileSync(new URL(`../../fixtures/tls/${name}.pem`, import.meta.url), "utf8")
+const cert = pem("first.cert")
+const key = pem("first.key")
+
+/** How a message passes: what is sent and answered in MiB, and how long a sign of life may take, in milliseconds. */
+interface Passage {
+  readonly up: number
+  readonly down: number
+  readonly pingTimeout: number
+  readonly tls?: boolean
+}
+
+const pingInterval = 1000
+
+/** A Server behind a way that can be disturbed. It answers whatever it is asked with so much. */
+const site = Effect.fnUntraced(function* ({ down, pingTimeout, tls = false }: Passage) {
+  const accepted = yield* Deferred.make<Link>()
+  const answer = jsonBody("x".repeat(down * mebibyte))
+  const { url } = yield* TransportServer.use(({ serve }) =>
+    serve((link) =>
+      Effect.as(Deferred.succeed(accepted, link), () => Effect.succeed([down === 0 ? jsonBody("") : answer]))
+    )
+  ).pipe(
+    Effect.provide(SocketIoServer.layer({ pingInterval, pingTimeout, ...(tls && { tls: { cert, key } }) }), {
+      local: true
+    }),
+    Effect.orDie
+  )
+  const proxy = yield* openProxy({ target: () => Number(new URL(url).port) })
+  const address = `${tls ? "https" : "http"}://localhost:${proxy.port}`
+  return { proxy, url: address, far: Deferred.await(accepted) }
+})
+
+const connect = (url: string, transport: "websocket" | "polling") =>
+  TransportClient.use((client) =>
+    client.connect({ version: "0.2.0", auth: {}, onMessage: () => Effect.succeed([]) })
+  ).pipe(Effect.provide(SocketIoClient.layer({ url, transports: [transport], ca: cert }), { local: true }))
+
+const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
+  it.live(title, () => Effect.scoped(body), 30_000)
+
+/** Half a mebibyte in a second, and as much as does not fit into the buffers of the network. */
+const upload: Passage = { up: 3, down: 0, pingTimeout: 1500 }
+const uploadRate = mebibyte / 2
+const download: Passage = { up: 0, down: 24, pingTimeout: 3000 }
+const downloadRate = 4 * mebibyte
+
+/** Half of what has to come. */
+const trickle = 512
+
+const seconds = (began: number) => (performance.now() - began) / 1000
+
+describe("a message that takes much longer than a sign of life may", { concurrent: true }, () => {
+  for (const [title, transport, tls] of [
+    ["WebSocket", "websocket", false],
+    ["WebSocket and TLS", "websocket", true],
+    ["polling", "polling", false]
+  ] as const) {
+    live(
+      `is sent to the end over ${title}`,
+      Effect.gen(function* () {
+        const { proxy, url } = yield* site({ ...upload, tls })
+        const link = yield* connect(url, transport)
+        yield* proxy.narrow(uploadRate)
+        const began = performance.now()
+        yield* link.request("take", jsonBody("x".repeat(upload.up * mebibyte)), minute)
+        assert.isAbove(seconds(began), 5)
+      })
+    )
+  }
+
+  for (const [title, tls] of [
+    ["WebSocket", false],
+    ["WebSocket and TLS", true]
+  ] as const) {
+    live(
+      `is received to the end over ${title}`,
+      Effect.gen(function* () {
+        const { proxy, url } = yield* site({ ...download, tls })
+        const link = yield* connect(url, "websocket")
+        yield* proxy.narrow(downloadRate)
+        const began = performance.now()
+        const [answer] = yield* link.request("give", jsonBody(""), minute)
+        assert.isAbove(answer?.byteLength() ?? 0, download.down * mebibyte)
+        assert.isAbove(seconds(began), 5)
+      })
+    )
+  }
+
+  live(
+    "is sent to the end by clients of others",
+    Effect.gen(function* () {
+      const { proxy, url } = yield* site(upload)
+      const socket = yield* Effect.acquireRelease(
+        Effect.sync(() =>
+          io(`${url}/smcp`, {
+            path: "/smcp",
+            query: { a2c_version: "0.2.0" },
+            transports: ["websocket"],
+            forceNew: true,
+            reconnection: false
+          })
+        ),
+        (one) => Effect.sync(() => one.disconnect())
+      )
+      yield* Effect.callback<void>((resume) => void socket.once("connect", () => resume(Effect.void)))
+      yield* proxy.narrow(uploadRate)
+      const outcome = yield* Effect.callback<string>((resume) => {
+        socket.once("disconnect", (why) => resume(Effect.succeed(why)))
+        socket.emit("take", "x".repeat(upload.up * mebibyte), () => resume(Effect.succeed("taken")))
+      })
+      assert.strictEqual(outcome, "taken")
+    })
+  )
+
+  live(
+    "is given up when it comes more slowly than over any line that is of use",
+    Effect.gen(function* () {
+      const { far, proxy, url } = yield* site(upload)
+      const link = yield* connect(url, "websocket")
+      const server = yield* far
+      yield* proxy.narrow(trickle)
+      yield* Effect.forkChild(link.request("take", jsonBody("x".repeat(upload.up * mebibyte)), minute), {
+        startImmediately: true
+      })
+      assert.strictEqual(yield* server.closed, "ping timeout")
+    })
+  )
+
+  for (const [title, passage, rate] of [
+    ["sent", upload, uploadRate],
+    ["received", download, downloadRate]
+  ] as const) {
+    live(
+      `does not keep a connection that has died while it was ${title}`,
+      Effect.gen(function* () {
+        const { far, proxy, url } = yield* site(passage)
+        const link = yield* connect(url, "websocket")
+        const server = yield* far
+        yield* proxy.narrow(rate)
+        yield* Effect.forkChild(link.request("pass", jsonBody("x".repeat(passage.up * mebibyte)), minute), {
+          startImmediately: true
+        })
+        yield* Effect.sleep("1 second")
+        yield* proxy.silence
+        assert.deepStrictEqual(yield* Effect.all([server.closed, link.closed], { concurrency: 2 }), [
+          "ping timeout",
+          "ping timeout"
+        ])
+      })
+    )
+  }
+})

@@ -1,0 +1,82 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, type Scope } from "effect"
+import { WebSocket } from "ws"
+import * as SocketIoServer from "../../../../src/adapters/socketio/SocketIoServer.ts"
+import { type Link, TransportServer } from "../../../../src/application/ports/Transport.ts"
+
+/** Signs of life are asked for this often, and have so long to come, in milliseconds. */
+const signs = { pingInterval: 200, pingTimeout: 300 }
+
+/** A Server that hands out its end of its one link, and says when that link's scope has closed. */
+const site = (options: SocketIoServer.SocketIoServerOptions) =>
+  Effect.gen(function* () {
+    const accepted = yield* Deferred.make<Link>()
+    const gone = yield* Deferred.make<void>()
+    const { url } = yield* TransportServer.use(({ serve }) =>
+      serve((link) =>
+        Effect.acquireRelease(
+          Effect.as(Deferred.succeed(accepted, link), () => Effect.succeed([])),
+          () => Deferred.succeed(gone, undefined)
+        )
+      )
+    ).pipe(Effect.provide(SocketIoServer.layer(options), { local: true }), Effect.orDie)
+    return { url, far: Deferred.await(accepted), gone: Deferred.await(gone) }
+  })
+
+/** A member that polls only when it is told to. */
+const openPolling = Effect.fnUntraced(function* (url: string) {
+  const address = `${url}/smcp/?EIO=4&transport=polling&a2c_version=0.2.0`
+  const text = (path: string, body?: string) =>
+    Effect.promise(async () => (await fetch(path, body === undefined ? {} : { method: "POST", body })).text())
+  const { sid } = JSON.parse((yield* text(address)).slice(1)) as { readonly sid: string }
+  const path = `${address}&sid=${sid}`
+  yield* text(path, "40/smcp,")
+  assert.match(yield* text(path), /^40\/smcp,/)
+  return { sid, poll: text(path), post: (body: string) => text(path, body) }
+})
+
+const upgrade = (url: string, sid: string): Effect.Effect<WebSocket, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const socket = yield* Effect.acquireRelease(
+      Effect.sync(
+        () =>
+          new WebSocket(
+            `${url.replace("http", "ws")}/smcp/?EIO=4&transport=websocket&a2c_version=0.2.0&sid=${sid}`
+          )
+      ),
+      (open) => Effect.sync(() => open.terminate())
+    )
+    yield* Effect.callback<void>((resume) => void socket.once("open", () => resume(Effect.void)))
+    socket.send("2probe")
+    yield* Effect.callback<void>((resume) => void socket.once("message", () => resume(Effect.void)))
+    socket.send("5")
+    return socket
+  })
+
+const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
+  it.live(title, () => Effect.scoped(body), 10_000)
+
+describe("a connection whose member says nothing", () => {
+  live(
+    "is closed, though it changed to WebSocket while it was asked for a sign of life",
+    Effect.gen(function* () {
+      const { far, url } = yield* site(signs)
+      const { poll, sid } = yield* openPolling(url)
+      assert.strictEqual(yield* poll, "2")
+      yield* upgrade(url, sid)
+      assert.strictEqual(yield* (yield* far).closed, "ping timeout")
+    })
+  )
+
+  live(
+    "is gone soon after it was closed, though it does not poll",
+    Effect.gen(function* () {
+      const { far, gone, url } = yield* site({})
+      yield* openPolling(url)
+      const began = performance.now()
+      yield* (yield* far).close("enough")
+      yield* gone
+      assert.isBelow(performance.now() - began, 3000)
+    })
+  )
+})

@@ -1,0 +1,247 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Fiber, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import * as MemoryMcp from "../../../src/adapters/memory/MemoryMcp.ts"
+import { Agent } from "../../../src/application/agent/Agent.ts"
+import {
+  makeOfficeMcpSession,
+  type OfficeMcpSessionOptions
+} from "../../../src/application/bridge/OfficeMcpSession.ts"
+import { DocumentReader } from "../../../src/application/ports/DocumentReader.ts"
+import type { JsonObject } from "../../../src/domain/json.ts"
+import { agentUnderTest, computerUnderTest, resource, textResult, tool } from "../../conformance/members.ts"
+import { makePlace } from "../../main/computers.ts"
+
+/** An office of a Computer `desk` with these parts, as an MCP peer. */
+const bridged = Effect.fnUntraced(function* (
+  parts: MemoryMcp.MemoryMcpServerOptions,
+  options: Partial<OfficeMcpSessionOptions> = {},
+  cut: Parameters<typeof computerUnderTest>[1] = {}
+) {
+  const place = yield* makePlace
+  const alpha = yield* MemoryMcp.makeMemoryMcpServer(parts)
+  yield* computerUnderTest(place, { name: "desk", servers: { alpha }, ...cut })
+  const agent = yield* Effect.provideService(agentUnderTest(place), DocumentReader, {
+    read: (uri) =>
+      Effect.succeed({ bytes: new TextEncoder().encode(`from ${uri}`), mimeType: "application/pdf" })
+  })
+  yield* agent.settled
+  const session = yield* Effect.provideService(
+    makeOfficeMcpSession({ office: "O1", ...options }),
+    Agent,
+    agent
+  )
+  return { agent, alpha, place, session }
+})
+
+const listed = (page: { readonly items: ReadonlyArray<JsonObject> }, key: string) =>
+  page.items.map((item) => item[key])
+const textOf = (result: JsonObject): string =>
+  (result["content"] as ReadonlyArray<{ readonly text?: string }>).map(({ text = "" }) => text).join("\n")
+
+describe("an office as an MCP peer", () => {
+  it.effect("lists every tool under its Computer's name, beside the office's own", () =>
+    Effect.gen(function* () {
+      const { session } = yield* bridged({ tools: [tool("read"), tool("write")] })
+      assert.deepStrictEqual(listed(yield* session.listTools(), "name"), [
+        "computers_list",
+        "desktop_get",
+        "desk__read",
+        "desk__write"
+      ])
+    })
+  )
+
+  it.effect("a tool is listed as its MCP server did, its annotations real again", () =>
+    Effect.gen(function* () {
+      const annotations = { readOnlyHint: true, title: "Read" }
+      const outputSchema = { type: "object", properties: { n: { type: "number" } } }
+      const { session } = yield* bridged({
+        tools: [tool("read", undefined, { annotations, outputSchema, _meta: { mine: 1 } })]
+      })
+      const found = (yield* session.listTools()).items.find(({ name }) => name === "desk__read")
+      assert.deepStrictEqual(found?.["annotations"], annotations)
+      assert.deepStrictEqual(found?.["outputSchema"], outputSchema)
+      const meta = found?.["_meta"] as JsonObject
+      assert.deepStrictEqual([meta["mine"], meta["a2c_computer"], meta["a2c_tool"]], [1, "desk", "read"])
+    })
+  )
+
+  it.effect("a call reaches its tool and its result comes back whole", () =>
+    Effect.gen(function* () {
+      const image = { type: "image", data: "AAAA", mimeType: "image/png" }
+      const { session } = yield* bridged({
+        tools: [
+          tool("draw", (args) =>
+            Effect.succeed({ content: [image], structuredContent: args, _meta: { took: 3 } })
+          )
+        ]
+      })
+      const result = yield* session.callTool("desk__draw", { a: [1] })
+      assert.deepStrictEqual(result["content"], [image])
+      assert.deepStrictEqual(result["structuredContent"], { a: [1] })
+      assert.strictEqual((result["_meta"] as JsonObject)["took"], 3)
+    })
+  )
+
+  it.effect("giving a call up cancels it where it runs", () =>
+    Effect.gen(function* () {
+      const started = yield* Deferred.make<void>()
+      const stopped = yield* Deferred.make<void>()
+      const hang = tool("hang", () =>
+        Deferred.succeed(started, undefined).pipe(
+          Effect.andThen(Effect.never),
+          Effect.onInterrupt(() => Deferred.succeed(stopped, undefined)),
+          Effect.as(textResult(""))
+        )
+      )
+      const { session } = yield* bridged({ tools: [hang] })
+      const calling = yield* Effect.forkChild(session.callTool("desk__hang", {}))
+      yield* Deferred.await(started)
+      yield* Fiber.interrupt(calling)
+      yield* Deferred.await(stopped)
+    })
+  )
+
+  it.effect("what needs the owner's consent is a result that says what to do", () =>
+    Effect.gen(function* () {
+      const { session } = yield* bridged(
+        { tools: [tool("wipe")] },
+        {},
+        { configure: { alpha: { default_tool_meta: { auto_apply: false } } } }
+      )
+      const result = yield* session.callTool("desk__wipe", {})
+      assert.isTrue(result["isError"])
+      assert.include(textOf(result), "Tell the user")
+    })
+  )
+
+  it.effect("a tool that has gone is a result that names similar ones", () =>
+    Effect.gen(function* () {
+      const { session } = yield* bridged({ tools: [tool("read_file")] })
+      const result = yield* session.callTool("attic__read_file", {})
+      assert.isTrue(result["isError"])
+      assert.include(textOf(result), "desk__read_file")
+    })
+  )
+
+  it.effect("Computers that come and go change the tools and say so", () =>
+    Effect.gen(function* () {
+      const { place, session } = yield* bridged({ tools: [tool("read")] })
+      const changes = yield* session.watch({ tools: true, resources: false, uris: [] })
+      const first = yield* Effect.forkChild(Stream.runHead(changes))
+      const beta = yield* MemoryMcp.makeMemoryMcpServer({ tools: [tool("cook")] })
+      yield* computerUnderTest(place, { name: "lab", servers: { beta } })
+      yield* Fiber.join(first)
+      assert.include(listed(yield* session.listTools(), "name"), "lab__cook")
+    })
+  )
+
+  it.effect("windows are resources: listed, read, and told when they change", () =>
+    Effect.gen(function* () {
+      const { alpha, session } = yield* bridged({
+        resources: [resource("window://app/notes", ["first"]), resource("window://app/mail", ["mail"])]
+      })
+      const uri = "window://desk.app/notes"
+      assert.deepStrictEqual(listed(yield* session.listResources(), "uri"), [uri, "window://desk.app/mail"])
+      assert.deepStrictEqual(yield* session.readResource(uri), [
+        { uri, mimeType: "text/plain", text: "first" }
+      ])
+      const changes = yield* session.watch({ tools: false, resources: false, uris: [uri] })
+      const heard = yield* Effect.forkChild(Stream.runHead(changes))
+      yield* alpha.setResources([
+        resource("window://app/notes", ["second"]),
+        resource("window://app/mail", ["mail"])
+      ])
+      yield* alpha.notify({ _tag: "ResourceUpdated", uri: "window://app/notes" })
+      const change = yield* Fiber.join(heard)
+      assert.deepStrictEqual(change._tag === "Some" ? change.value : undefined, {
+        _tag: "ResourceUpdated",
+        uri
+      })
+      assert.deepStrictEqual(yield* session.readResource(uri), [
+        { uri, mimeType: "text/plain", text: "second" }
+      ])
+    })
+  )
+
+  it.effect("a resource that is not there is a failure a client knows", () =>
+    Effect.gen(function* () {
+      const { session } = yield* bridged({})
+      const missing = yield* Effect.flip(session.readResource("window://desk.app/none"))
+      assert.deepStrictEqual([missing.reason, missing.code], ["protocol", -32002])
+    })
+  )
+
+  it.effect("documents are resources, and reading one gives what it leads to", () =>
+    Effect.gen(function* () {
+      const uri = "dpe://com.ex.docs/rpt"
+      const { session } = yield* bridged(
+        { resources: [resource(uri, ["x"], { _meta: { page_count: 3 }, mimeType: "text/markdown" })] },
+        {},
+        { settings: { resolveDpe: () => Effect.succeed({ uri: "https://x/1", mimeType: "text/markdown" }) } }
+      )
+      const office = "dpe://desk.com.ex.docs/rpt"
+      assert.deepStrictEqual(listed(yield* session.listResources(), "uri"), [office])
+      assert.deepStrictEqual(yield* session.readResource(office), [
+        { uri: office, mimeType: "text/markdown", text: "from https://x/1" }
+      ])
+    })
+  )
+
+  it.effect("tools of the office itself tell who is here and what windows show", () =>
+    Effect.gen(function* () {
+      const { session } = yield* bridged({
+        tools: [tool("read")],
+        resources: [resource("window://app/notes", ["hello"])]
+      })
+      assert.strictEqual(textOf(yield* session.callTool("computers_list", {})), "desk: 1 tools")
+      const desktop = textOf(yield* session.callTool("desktop_get", { computer: "desk" }))
+      assert.strictEqual(desktop, "Computer desk: 1 windows\nwindow://app/notes\n\nhello")
+      assert.isTrue((yield* session.callTool("desktop_get", { computer: "attic" }))["isError"])
+    })
+  )
+
+  it.effect("a big office shows three tools to find the others with, and the pinned ones", () =>
+    Effect.gen(function* () {
+      const many = Array.from({ length: 70 }, (_, index) => tool(`tool_${index}`))
+      const { session } = yield* bridged(
+        { tools: [...many, tool("send_mail", () => Effect.succeed(textResult("sent")))] },
+        { pinned: ["desk/tool_7"] }
+      )
+      assert.deepStrictEqual(listed(yield* session.listTools(), "name"), [
+        "computers_list",
+        "desktop_get",
+        "tools_search",
+        "tools_describe",
+        "tools_call",
+        "desk__tool_7"
+      ])
+      assert.match(textOf(yield* session.callTool("tools_search", { query: "mail" })), /^desk__send_mail: /)
+      const fewest = textOf(yield* session.callTool("tools_search", { query: "tool", limit: -1 }))
+      assert.lengthOf(fewest.split("\n"), 1)
+      const described = textOf(yield* session.callTool("tools_describe", { names: ["desk__send_mail"] }))
+      assert.include(described, '"inputSchema"')
+      const sent = yield* session.callTool("tools_call", { name: "desk__send_mail", arguments: {} })
+      assert.strictEqual(textOf(sent), "sent")
+    })
+  )
+
+  it.effect("an office inside an office: its tools and windows work through both", () =>
+    Effect.gen(function* () {
+      const { session } = yield* bridged({
+        tools: [tool("read", () => Effect.succeed(textResult("inner")))],
+        resources: [resource("window://app/notes", ["hello"])]
+      })
+      const outer = yield* makePlace
+      const inner = { ...(yield* MemoryMcp.makeMemoryMcpServer()), connect: Effect.succeed(session) }
+      yield* computerUnderTest(outer, { name: "gate", servers: { inner } })
+      const agent = yield* agentUnderTest(outer)
+      yield* agent.settled
+      const result = yield* agent.callTool({ computer: "gate", tool: "desk__read" })
+      assert.strictEqual(textOf({ content: result.content }), "inner")
+      assert.deepStrictEqual(yield* agent.getDesktop("gate"), ["window://desk.app/notes\n\nhello"])
+      yield* TestClock.adjust("1 second")
+    })
+  )
+})

@@ -1,0 +1,69 @@
+import { assert, describe, it, layer } from "@effect/vitest"
+import { Effect, Logger } from "effect"
+import * as VerelEngine from "../../../../src/adapters/vrl/VerelEngine.ts"
+import { transformResult } from "../../../../src/application/computer/calls/transformResult.ts"
+import { VrlEngine, VrlError } from "../../../../src/application/ports/VrlEngine.ts"
+import type { ToolResult } from "../../../../src/domain/wire/v0_2/tools.ts"
+
+const result: ToolResult = {
+  content: [{ type: "text", text: "hi", _meta: { own: 1 } }],
+  isError: false,
+  structuredContent: { n: 1 },
+  meta: { k: 1 }
+}
+const call = { tool: "read_file", params: { path: "/tmp" } }
+
+layer(VerelEngine.layer())("Transform", (it) => {
+  it.effect("case 144: the event stands beside a result that is otherwise the same", () =>
+    Effect.gen(function* () {
+      const { meta, ...rest } = yield* transformResult(yield* VrlEngine, ".processed = true", result, call)
+      const { a2c_vrl_transformed: text, ...others } = meta ?? {}
+      const { meta: own, ...said } = result
+      assert.deepStrictEqual(rest, said)
+      assert.deepStrictEqual(others, own)
+      assert.deepStrictEqual(typeof text === "string" && JSON.parse(text), {
+        ...result,
+        processed: true,
+        tool_name: "read_file",
+        parameters: { path: "/tmp" }
+      })
+    })
+  )
+
+  it.effect("case 145: a script that fails leaves the result as it is", () =>
+    Effect.gen(function* () {
+      const script = ".n = to_int!(.content[0].text)"
+      assert.strictEqual(yield* transformResult(yield* VrlEngine, script, result, call), result)
+    })
+  )
+
+  it.effect("what a script does to the content, it does to the event alone", () =>
+    Effect.gen(function* () {
+      const { content, meta } = yield* transformResult(
+        yield* VrlEngine,
+        "del(.content)\n.meta = 1",
+        result,
+        call
+      )
+      assert.deepStrictEqual(content, result.content)
+      assert.strictEqual(meta?.["k"], 1)
+    })
+  )
+})
+
+describe("Transform", () => {
+  it.effect("a failure is told to the owner, with the tool and the reason", () => {
+    const lines: Array<unknown> = []
+    const logger = Logger.make<unknown, void>(({ logLevel, message }) => void lines.push([logLevel, message]))
+    const engine = VrlEngine.of({
+      check: () => Effect.undefined,
+      run: () => Effect.fail(new VrlError({ reason: "missing", message: "npm install it" }))
+    })
+    return Effect.gen(function* () {
+      assert.strictEqual(yield* transformResult(engine, ".a = 1", result, call), result)
+      assert.deepStrictEqual(lines, [
+        ["Warn", ["result not transformed", { tool: "read_file", why: "missing", reason: "npm install it" }]]
+      ])
+    }).pipe(Effect.provide(Logger.layer([logger])))
+  })
+})

@@ -1,0 +1,116 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, Redacted } from "effect"
+import { TestClock } from "effect/testing"
+import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
+import type { JsonObject } from "../../../../src/domain/json.ts"
+import { tool } from "../../../conformance/members.ts"
+import { counted, setupOf, staged, standing } from "../stage.ts"
+
+const letGo = TestClock.adjust(0)
+
+/** Two servers that count their starts, of which only the first is configured at first. */
+const twoServers = Effect.fnUntraced(function* (configure: { readonly [name: string]: JsonObject } = {}) {
+  const alpha = counted(yield* makeMemoryMcpServer({ tools: [tool("a")] }))
+  const beta = counted(yield* makeMemoryMcpServer({ tools: [tool("b")] }))
+  const stage = yield* staged({ servers: { alpha, beta }, configure })
+  yield* letGo
+  return { ...stage, alpha: alpha.starts, beta: beta.starts }
+})
+
+describe("changing the configuration of a Computer that runs", () => {
+  it.effect("what did not change keeps its session", () =>
+    Effect.gen(function* () {
+      const { alpha, beta, computer } = yield* twoServers()
+      const difference = yield* computer.reconfigure(
+        setupOf(["alpha", "beta"], { configure: { beta: { server_parameters: { command: "other" } } } })
+      )
+      yield* letGo
+      assert.deepStrictEqual([difference.unchanged, difference.restarted], [["alpha"], ["beta"]])
+      assert.deepStrictEqual([alpha.count, beta.count], [1, 2])
+    })
+  )
+
+  it.effect("a removed server stops and is not known any more", () =>
+    Effect.gen(function* () {
+      const { computer } = yield* twoServers()
+      yield* computer.reconfigure(setupOf(["alpha"]))
+      yield* letGo
+      assert.deepStrictEqual([...(yield* computer.servers).keys()], ["alpha"])
+      assert.deepStrictEqual([...(yield* computer.catalogue).entries.keys()], ["a"])
+    })
+  )
+
+  it.effect("a server that becomes disabled stops, and starts when it is enabled again", () =>
+    Effect.gen(function* () {
+      const { beta, computer } = yield* twoServers()
+      yield* computer.reconfigure(setupOf(["alpha", "beta"], { configure: { beta: { disabled: true } } }))
+      yield* letGo
+      assert.strictEqual(yield* standing(computer, "beta"), "Stopped")
+      yield* computer.reconfigure(setupOf(["alpha", "beta"]))
+      yield* letGo
+      assert.deepStrictEqual([yield* standing(computer, "beta"), beta.count], ["Ready", 2])
+    })
+  )
+
+  it.effect("new settings of tools need no new session", () =>
+    Effect.gen(function* () {
+      const { alpha, computer } = yield* twoServers()
+      const { reconfigured } = yield* computer.reconfigure(
+        setupOf(["alpha", "beta"], { configure: { alpha: { tool_meta: { a: { alias: "renamed" } } } } })
+      )
+      yield* letGo
+      assert.deepStrictEqual(reconfigured, ["alpha"])
+      assert.deepStrictEqual([...(yield* computer.catalogue).entries.keys()], ["renamed", "b"])
+      assert.strictEqual(alpha.count, 1)
+    })
+  )
+
+  it.effect("a variable that a server uses restarts it when it changes, and nobody else", () =>
+    Effect.gen(function* () {
+      const configure = { alpha: { server_parameters: { command: "x", args: ["${envFile:KEY}"] } } }
+      const { alpha, beta, computer } = yield* twoServers(configure)
+      const variables = (key: string) => ({ alpha: { "envFile:KEY": Redacted.make(key) } })
+      yield* computer.reconfigure(setupOf(["alpha", "beta"], { configure, variables: variables("one") }))
+      yield* letGo
+      assert.deepStrictEqual([alpha.count, beta.count], [2, 1])
+      yield* computer.reconfigure(setupOf(["alpha", "beta"], { configure, variables: variables("one") }))
+      yield* letGo
+      assert.deepStrictEqual([alpha.count, beta.count], [2, 1])
+    })
+  )
+
+  it.effect("an input that is defined differently restarts those that use it", () =>
+    Effect.gen(function* () {
+      const configure = { alpha: { server_parameters: { command: "x", args: ["${input:i}"] } } }
+      const { alpha, beta, computer } = yield* twoServers(configure)
+      const inputs = (preset: string) => [{ type: "promptString", id: "i", default: preset }]
+      yield* computer.reconfigure(setupOf(["alpha", "beta"], { configure, inputs: inputs("one") }))
+      yield* letGo
+      yield* computer.reconfigure(setupOf(["alpha", "beta"], { configure, inputs: inputs("two") }))
+      yield* letGo
+      assert.deepStrictEqual([alpha.count, beta.count], [3, 1])
+    })
+  )
+
+  it.effect("a change is made as a whole, even when nobody waits for its end", () =>
+    Effect.gen(function* () {
+      let isSlow = true
+      const memory = yield* makeMemoryMcpServer()
+      const connect = Effect.andThen(
+        Effect.addFinalizer(() => Effect.sleep(isSlow ? "10 seconds" : 0)),
+        memory.connect
+      )
+      const { computer } = yield* staged({ servers: { alpha: { connect } } })
+      yield* letGo
+      const configure = { alpha: { server_parameters: { command: "other" } } }
+      const changing = yield* Effect.forkChild(computer.reconfigure(setupOf(["alpha"], { configure })), {
+        startImmediately: true
+      })
+      const leaving = yield* Effect.forkChild(Fiber.interrupt(changing), { startImmediately: true })
+      yield* TestClock.adjust("1 minute")
+      yield* Fiber.join(leaving)
+      isSlow = false
+      assert.strictEqual(yield* standing(computer, "alpha"), "Ready")
+    })
+  )
+})

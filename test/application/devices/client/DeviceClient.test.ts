@@ -1,0 +1,391 @@
+import { assert, describe, it } from "@effect/vitest"
+import {
+  Context,
+  Deferred,
+  Duration,
+  Effect,
+  Exit,
+  Fiber,
+  Layer,
+  Queue,
+  Redacted,
+  Scope,
+  Stream
+} from "effect"
+import { TestClock } from "effect/testing"
+import * as AjvValidator from "../../../../src/adapters/ajv/AjvValidator.ts"
+import * as MemoryBytes from "../../../../src/adapters/memory/MemoryByteLink.ts"
+import { makeMemoryMcpServer, type MemoryTool } from "../../../../src/adapters/memory/MemoryMcp.ts"
+import {
+  connectDevice,
+  type DeviceClientOptions,
+  type DeviceStatus
+} from "../../../../src/application/devices/client/DeviceClient.ts"
+import { ByteListener } from "../../../../src/application/ports/ByteLink.ts"
+import { makeDeviceMessage } from "../../../../src/domain/devices/deviceMessages.ts"
+import { playRaw, type RawPeer, until } from "../world.ts"
+
+const scoped = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
+  it.effect(title, () => Effect.scoped(body))
+
+const text = (value: string) => ({ content: [{ type: "text", text: value }] })
+
+const tool = (
+  name: string,
+  run: MemoryTool["run"] = (args) => Effect.succeed(text(JSON.stringify(args)))
+) => ({
+  definition: {
+    name,
+    description: `does ${name}`,
+    inputSchema: { type: "object", properties: { n: { type: "integer" } }, required: [] }
+  },
+  run
+})
+
+/** A device server at port 7 that a test plays, and a device that offers tools to it. */
+const makeDevice = Effect.fnUntraced(function* (
+  tools: ReadonlyArray<MemoryTool>,
+  options: Partial<DeviceClientOptions> = {}
+) {
+  const context = yield* Layer.build(Layer.merge(Layer.fresh(MemoryBytes.layer), AjvValidator.layer))
+  const connections = yield* Queue.unbounded<RawPeer>()
+  const { listen } = Context.get(context, ByteListener)
+  const owner = yield* Effect.scope
+  let scope = yield* Scope.fork(owner)
+  const open = Effect.gen(function* () {
+    scope = yield* Scope.fork(owner)
+    yield* listen({ host: "127.0.0.1", port: 7, maxConnections: 10 }, (link) =>
+      Effect.scoped(
+        Effect.andThen(
+          Effect.flatMap(playRaw(link), (peer) => Queue.offer(connections, peer)),
+          link.closed
+        )
+      )
+    ).pipe(Effect.orDie, Scope.provide(scope))
+  })
+  const close = Effect.suspend(() => Scope.close(scope, Exit.void))
+  const mcp = yield* makeMemoryMcpServer({ tools })
+  const session = yield* mcp.connect
+  const connecting = connectDevice(session, { host: "127.0.0.1", port: 7, ...options }).pipe(
+    Effect.provideContext(context)
+  )
+  const seen: Array<DeviceStatus> = []
+  const start = Effect.flatMap(connecting, (status) =>
+    Effect.forkScoped(
+      Stream.runForEach(status, (one) => Effect.sync(() => seen.push(one))),
+      { startImmediately: true }
+    )
+  )
+  return { mcp, open, close, start, next: Queue.take(connections), seen: () => seen.map(({ _tag }) => _tag) }
+})
+
+/** The next message, which must be a registration: its names. */
+const registered = (server: RawPeer) =>
+  Effect.map(server.nextMessage, (message) =>
+    message._tag === "Register" ? Object.keys(message.definitions).join() : message._tag
+  )
+
+/** Calls a service, and gives the outcome. */
+const call = Effect.fnUntraced(function* (server: RawPeer, method: string, params: object = {}, id = "c1") {
+  yield* server.message(makeDeviceMessage.call(id, method, { ...params }))
+  const message = yield* server.nextMessage
+  return message._tag === "Result" ? { id: message.callId, ...message.outcome } : message
+})
+
+describe("a device", () => {
+  scoped(
+    "registers its tools and answers calls",
+    Effect.gen(function* () {
+      const { next, open, start } = yield* makeDevice([tool("on"), tool("off")])
+      yield* open
+      yield* start
+      const server = yield* next
+      const message = yield* server.nextMessage
+      assert.deepStrictEqual(message._tag === "Register" && message.definitions["on"], {
+        description: "does on",
+        parameters: tool("on").definition.inputSchema
+      })
+      assert.deepStrictEqual(yield* call(server, "on", { n: 3 }), {
+        id: "c1",
+        success: true,
+        data: '{"n":3}'
+      })
+    })
+  )
+
+  scoped(
+    "answers on the task a call came with",
+    Effect.gen(function* () {
+      const { next, open, start } = yield* makeDevice([tool("on")])
+      yield* open
+      yield* start
+      const server = yield* next
+      yield* server.next
+      yield* server.frame("mcp", JSON.stringify(makeDeviceMessage.call("c", "on", {})), "talk42")
+      assert.strictEqual((yield* server.next).task, "talk42")
+    })
+  )
+
+  scoped(
+    "says what is wrong with a call",
+    Effect.gen(function* () {
+      const failing = tool("fails", () => Effect.succeed({ ...text("out of oil"), isError: true }))
+      const broken = tool("breaks", () => Effect.die(new Error("a bug")))
+      const unsayable = tool("counts", () => Effect.succeed({ content: [], structuredContent: { n: 1n } }))
+      const { next, open, start } = yield* makeDevice([tool("on"), failing, broken, unsayable])
+      yield* open
+      yield* start
+      const server = yield* next
+      yield* server.next
+      const error = (method: string, params: object = {}) =>
+        Effect.map(call(server, method, params), (result) => ("error" in result ? result.error : result))
+      assert.strictEqual(yield* error("nope"), "There is no service 'nope' here")
+      assert.strictEqual(
+        yield* error("on", { n: "x" }),
+        "'on' was not called: its parameters do not fit. /n: must be integer"
+      )
+      assert.strictEqual(yield* error("fails"), "out of oil")
+      assert.strictEqual(yield* error("breaks"), "internal error")
+      assert.strictEqual(yield* error("counts"), "internal error")
+      yield* server.frame("mcp", "{bad")
+      assert.deepStrictEqual(yield* call(server, "on"), { id: "c1", success: true, data: "{}" })
+    })
+  )
+
+  scoped(
+    "runs calls side by side, up to a limit, and each once",
+    Effect.gen(function* () {
+      const gate = yield* Deferred.make<void>()
+      let runs = 0
+      const slow = tool("slow", () =>
+        Effect.andThen(
+          Effect.sync(() => void runs++),
+          Effect.as(Deferred.await(gate), text("done"))
+        )
+      )
+      const { next, open, start } = yield* makeDevice([slow, tool("quick")], { limits: { maxCalls: 2 } })
+      yield* open
+      yield* start
+      const server = yield* next
+      yield* server.next
+      yield* server.message(makeDeviceMessage.call("c1", "slow", {}))
+      yield* server.message(makeDeviceMessage.call("c1", "slow", {}))
+      yield* server.message(makeDeviceMessage.call("c2", "slow", {}))
+      assert.deepStrictEqual(yield* call(server, "quick", {}, "c3"), {
+        id: "c3",
+        success: false,
+        error: "busy: 2 calls run already"
+      })
+      yield* Deferred.succeed(gate, undefined)
+      const ids = [yield* server.nextMessage, yield* server.nextMessage].map((message) =>
+        message._tag === "Result" ? message.callId : message._tag
+      )
+      assert.deepStrictEqual(ids, ["c1", "c2"])
+      assert.strictEqual(runs, 2)
+    })
+  )
+
+  scoped(
+    "ends a call that takes too long",
+    Effect.gen(function* () {
+      const { next, open, start } = yield* makeDevice([tool("slow", () => Effect.never)], {
+        heartbeatInterval: Duration.hours(1)
+      })
+      yield* open
+      yield* start
+      const server = yield* next
+      yield* server.next
+      const answer = yield* Effect.forkChild(call(server, "slow"))
+      yield* Effect.yieldNow
+      yield* TestClock.adjust("6 minutes")
+      assert.deepStrictEqual(yield* Fiber.join(answer), {
+        id: "c1",
+        success: false,
+        error: "'slow' did not answer within 300 seconds"
+      })
+    })
+  )
+
+  scoped(
+    "says so when a result is too large to be sent",
+    Effect.gen(function* () {
+      const large = tool("large", () => Effect.succeed(text("x".repeat(2000))))
+      const { next, open, start } = yield* makeDevice([large], { limits: { maxPayloadBytes: 1000 } })
+      yield* open
+      yield* start
+      const server = yield* next
+      yield* server.next
+      const result = yield* call(server, "large")
+      assert.match(JSON.stringify(result), /the result cannot be sent: .*larger than the 1000/)
+    })
+  )
+
+  scoped(
+    "registers again when its tools change, and only then",
+    Effect.gen(function* () {
+      const { mcp, next, open, start } = yield* makeDevice([tool("a")])
+      yield* open
+      yield* start
+      const server = yield* next
+      assert.strictEqual(yield* registered(server), "a")
+      yield* mcp.setTools([tool("a")])
+      yield* TestClock.adjust("1 second")
+      yield* mcp.setTools([tool("a"), tool("b")])
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual(yield* registered(server), "a,b")
+    })
+  )
+
+  scoped(
+    "names of tools that servers may not take are replaced",
+    Effect.gen(function* () {
+      const { next, open, start } = yield* makeDevice([tool("files/read it"), tool("plain")])
+      yield* open
+      yield* start
+      const server = yield* next
+      const names = (yield* registered(server)).split(",")
+      assert.match(names[0] ?? "", /^files_read_it_[a-z0-9]{8}$/)
+      assert.strictEqual(names[1], "plain")
+      assert.deepStrictEqual(yield* call(server, names[0] ?? ""), { id: "c1", success: true, data: "{}" })
+    })
+  )
+
+  scoped(
+    "shows its token and its name, and waits for the answer",
+    Effect.gen(function* () {
+      const token = Redacted.make("s3cret")
+      const { next, open, start } = yield* makeDevice([tool("a")], { token, name: "lamp" })
+      yield* open
+      yield* start
+      const server = yield* next
+      assert.strictEqual(yield* server.nextText, "s3cret##name:lamp")
+      yield* server.frame("auth", "##INFO:WELCOME", "00000000")
+      assert.strictEqual(yield* registered(server), "a")
+    })
+  )
+
+  scoped(
+    "registers after five seconds where showing a token is not answered",
+    Effect.gen(function* () {
+      const { next, open, start } = yield* makeDevice([tool("a")], { token: Redacted.make("t") })
+      yield* open
+      yield* start
+      const server = yield* next
+      yield* server.next
+      yield* TestClock.adjust("5 seconds")
+      assert.strictEqual(yield* registered(server), "a")
+    })
+  )
+
+  scoped(
+    "gives up for good when its token is refused, or its name is taken over",
+    Effect.gen(function* () {
+      for (const [type, payload] of [
+        ["auth", "##ERROR:the token is not valid"],
+        ["status", "##REPLACED:another connection goes by its name"]
+      ] as const) {
+        yield* Effect.scoped(
+          Effect.gen(function* () {
+            const { next, open, seen, start } = yield* makeDevice([tool("a")], { name: "lamp" })
+            yield* open
+            yield* start
+            const server = yield* next
+            yield* server.next
+            yield* server.frame(type, payload, "00000000")
+            yield* until(Effect.sync(() => seen().at(-1) === "Ended"))
+            yield* TestClock.adjust("10 minutes")
+            assert.strictEqual(seen().at(-1), "Ended")
+          })
+        )
+      }
+    })
+  )
+
+  scoped(
+    "gives up for good when its name is taken over, although it was let in before",
+    Effect.gen(function* () {
+      const { next, open, seen, start } = yield* makeDevice([tool("a")], { name: "lamp" })
+      yield* open
+      yield* start
+      const server = yield* next
+      yield* server.next
+      yield* server.frame("auth", "##INFO:AUTHENTICATED", "00000000")
+      assert.strictEqual(yield* registered(server), "a")
+      yield* server.frame("status", "##REPLACED:another connection goes by its name", "00000000")
+      yield* until(Effect.sync(() => seen().at(-1) === "Ended"))
+    })
+  )
+
+  scoped(
+    "connects when the server is there, and again after it was gone, with growing waits",
+    Effect.gen(function* () {
+      const { close, next, open, seen, start } = yield* makeDevice([tool("a")])
+      yield* start
+      yield* until(Effect.sync(() => seen().includes("Lost")))
+      yield* open
+      yield* TestClock.adjust("10 seconds")
+      const first = yield* next
+      assert.strictEqual(yield* registered(first), "a")
+      yield* close
+      yield* TestClock.adjust("1 minute")
+      yield* open
+      yield* TestClock.adjust("1 minute")
+      const second = yield* next
+      assert.strictEqual(yield* registered(second), "a")
+    })
+  )
+
+  scoped(
+    "stops the calls of a connection that is gone",
+    Effect.gen(function* () {
+      const stopped = yield* Deferred.make<void>()
+      const slow = tool("slow", () =>
+        Effect.onInterrupt(Effect.never, () => Deferred.succeed(stopped, undefined))
+      )
+      const { close, next, open, start } = yield* makeDevice([slow])
+      yield* open
+      yield* start
+      const server = yield* next
+      yield* server.next
+      yield* server.message(makeDeviceMessage.call("c", "slow", {}))
+      yield* Effect.yieldNow
+      yield* TestClock.adjust("1 second")
+      yield* Effect.forkScoped(close)
+      yield* TestClock.adjust("5 seconds")
+      yield* Deferred.await(stopped)
+    })
+  )
+
+  scoped(
+    "greets the server every minute, and leaves one that used to answer and does not any more",
+    Effect.gen(function* () {
+      const { next, open, seen, start } = yield* makeDevice([tool("a")])
+      yield* open
+      yield* start
+      const server = yield* next
+      yield* server.next
+      yield* TestClock.adjust("1 minute")
+      assert.strictEqual(yield* server.nextText, "##PING")
+      yield* TestClock.adjust("10 minutes")
+      assert.notInclude(seen(), "Lost")
+      yield* server.frame("status", "##INFO:PONG")
+      yield* TestClock.adjust("4 minutes")
+      assert.include(seen(), "Lost")
+    })
+  )
+
+  scoped(
+    "ends with its session",
+    Effect.gen(function* () {
+      const { mcp, next, open, seen, start } = yield* makeDevice([tool("a")])
+      yield* open
+      yield* start
+      const server = yield* next
+      yield* server.next
+      yield* mcp.crash("out of memory")
+      yield* until(Effect.sync(() => seen().at(-1) === "Ended"))
+      yield* TestClock.adjust("5 seconds")
+      yield* server.rest
+    })
+  )
+})

@@ -1,0 +1,520 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Effect, Fiber, Logger, Result, type Scope, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import { ByteConnector } from "../../../../src/application/ports/ByteLink.ts"
+import { encodeFrame, encodeJson } from "../../../../src/domain/devices/framing/encoder.ts"
+import { makeDeviceMessage } from "../../../../src/domain/devices/deviceMessages.ts"
+import { makeGateway, plain, registration, type RawPeer, until } from "../world.ts"
+
+type Gateway = Effect.Success<ReturnType<typeof makeGateway>>
+
+const scoped = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
+  it.effect(title, () => Effect.scoped(body))
+
+const toolsOf = ({ session }: Gateway) =>
+  Effect.map(Effect.orDie(session.listTools()), ({ items }) => items.map(({ name }) => String(name)))
+
+/** Waits until the gateway has exactly these tools. */
+const hasTools = (gateway: Gateway, ...names: ReadonlyArray<string>) =>
+  until(Effect.map(toolsOf(gateway), (tools) => tools.join() === names.join()))
+
+const isFailure = (text: string) => ({ content: [{ type: "text", text }], isError: true })
+const said = (text: string) => ({ content: [{ type: "text", text }], isError: false })
+
+/** Answers the next call that comes, and gives what was asked. */
+const answerNext = Effect.fnUntraced(function* (device: RawPeer, data: unknown) {
+  const call = yield* device.nextMessage
+  assert.strictEqual(call._tag, "Call")
+  if (call._tag !== "Call") return yield* Effect.die("no call")
+  yield* device.message(makeDeviceMessage.result(call.callId, { success: true, data }))
+  return call
+})
+
+describe("a gateway", () => {
+  scoped(
+    "a device that says no name gets one, and its service is a tool",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway()
+      const device = yield* gateway.newDevice
+      yield* device.message(registration("get_current_time"))
+      yield* hasTools(gateway, "device-1__get_current_time")
+      const { items } = yield* gateway.session.listTools()
+      assert.deepStrictEqual(items, [
+        {
+          name: "device-1__get_current_time",
+          description: plain.description,
+          inputSchema: plain.parameters,
+          _meta: { a2c_device: "device-1", a2c_service: "get_current_time" }
+        }
+      ])
+      const call = yield* Effect.forkChild(gateway.session.callTool("device-1__get_current_time", { a: 1 }))
+      const { method, params } = yield* answerNext(device, "14:30")
+      assert.deepStrictEqual({ method, params }, { method: "get_current_time", params: { a: 1 } })
+      assert.deepStrictEqual(yield* Fiber.join(call), said("14:30"))
+    })
+  )
+
+  scoped(
+    "calls are answered in any order, each with its own result",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway()
+      const device = yield* gateway.newDevice
+      yield* device.message(registration("a"))
+      yield* hasTools(gateway, "device-1__a")
+      const calls = yield* Effect.forkChild(
+        Effect.forEach([1, 2], (n) => gateway.session.callTool("device-1__a", { n }), {
+          concurrency: "unbounded"
+        })
+      )
+      const asked = [yield* device.nextMessage, yield* device.nextMessage]
+      for (const call of asked.reverse()) {
+        if (call._tag !== "Call") continue
+        yield* device.message(
+          makeDeviceMessage.result(call.callId, { success: true, data: `got ${String(call.params["n"])}` })
+        )
+      }
+      assert.deepStrictEqual(yield* Fiber.join(calls), [said("got 1"), said("got 2")])
+    })
+  )
+
+  scoped(
+    "a second result, a late one and one that nobody asked for are dropped",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway()
+      const device = yield* gateway.newDevice
+      yield* device.message(registration("a"))
+      yield* hasTools(gateway, "device-1__a")
+      yield* device.message(makeDeviceMessage.result("never asked", { success: true, data: 0 }))
+      const first = yield* Effect.forkChild(gateway.session.callTool("device-1__a", {}))
+      const { callId } = yield* answerNext(device, "one")
+      yield* device.message(makeDeviceMessage.result(callId, { success: true, data: "two" }))
+      assert.deepStrictEqual(yield* Fiber.join(first), said("one"))
+      const late = yield* Effect.forkChild(gateway.session.callTool("device-1__a", {}))
+      const call = yield* device.nextMessage
+      yield* TestClock.adjust("30 seconds")
+      assert.deepStrictEqual(
+        yield* Fiber.join(late),
+        isFailure("Service 'a' of device 'device-1' did not answer within 30 seconds")
+      )
+      if (call._tag === "Call")
+        yield* device.message(makeDeviceMessage.result(call.callId, { success: true, data: 1 }))
+      const next = yield* Effect.forkChild(gateway.session.callTool("device-1__a", {}))
+      yield* answerNext(device, "three")
+      assert.deepStrictEqual(yield* Fiber.join(next), said("three"))
+    })
+  )
+
+  scoped(
+    "giving a call up frees its place, and its result is dropped",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway({ limits: { maxCalls: 1 } })
+      const device = yield* gateway.newDevice
+      yield* device.message(registration("a"))
+      yield* hasTools(gateway, "device-1__a")
+      const first = yield* Effect.forkChild(gateway.session.callTool("device-1__a", {}))
+      const given = yield* device.nextMessage
+      assert.deepStrictEqual(
+        yield* gateway.session.callTool("device-1__a", {}),
+        isFailure("Device 'device-1' is busy: 1 calls run already. Try again later.")
+      )
+      yield* Fiber.interrupt(first)
+      const second = yield* Effect.forkChild(gateway.session.callTool("device-1__a", {}))
+      if (given._tag === "Call")
+        yield* device.message(makeDeviceMessage.result(given.callId, { success: true, data: 1 }))
+      yield* answerNext(device, "mine")
+      assert.deepStrictEqual(yield* Fiber.join(second), said("mine"))
+    })
+  )
+
+  scoped(
+    "a device that takes nothing is given no more than it may have calls, however many are given up",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway({ limits: { maxCalls: 2 } })
+      const { connect } = Context.get(gateway.bytes, ByteConnector)
+      const link = yield* connect({ host: "127.0.0.1", port: 7 })
+      const frame = { type: "mcp", task: "", sequence: 0, payload: encodeJson(registration("a")) } as const
+      yield* link.send(Result.getOrThrow(encodeFrame(frame)))
+      yield* hasTools(gateway, "device-1__a")
+      const large = gateway.session.callTool("device-1__a", { text: "x".repeat(100_000) })
+      for (const attempt of [1, 2]) {
+        const call = yield* Effect.forkChild(large)
+        yield* TestClock.adjust("30 seconds")
+        assert.match(JSON.stringify(yield* Fiber.join(call)), /did not answer within 30/, String(attempt))
+      }
+      assert.deepStrictEqual(
+        yield* large,
+        isFailure("Device 'device-1' is busy: 2 calls run already. Try again later.")
+      )
+    })
+  )
+
+  scoped(
+    "a call that JSON cannot say ends at once",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway()
+      const device = yield* gateway.newDevice
+      yield* device.message(registration("a"))
+      yield* hasTools(gateway, "device-1__a")
+      assert.deepStrictEqual(
+        yield* gateway.session.callTool("device-1__a", { n: 1n }),
+        isFailure("device 'device-1' was not asked: internal error")
+      )
+    })
+  )
+
+  scoped(
+    "a call that the device has not taken yet ends with its connection, and says why",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway()
+      const device = yield* gateway.newDevice
+      yield* device.message(registration("a"))
+      yield* hasTools(gateway, "device-1__a")
+      const call = yield* Effect.forkChild(
+        gateway.session.callTool("device-1__a", { text: "x".repeat(1_000_000) })
+      )
+      yield* Effect.yieldNow
+      yield* device.hangUp
+      assert.match(JSON.stringify(yield* Fiber.join(call)), /Device 'device-1' has gone: the far end closed/)
+    })
+  )
+
+  scoped(
+    "arguments that do not fit never reach the device",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway()
+      const device = yield* gateway.newDevice
+      const parameters = {
+        type: "object",
+        properties: { level: { type: "integer", minimum: 0 } },
+        required: ["level"]
+      }
+      yield* device.message(makeDeviceMessage.register(new Map([["dim", { description: "", parameters }]])))
+      yield* hasTools(gateway, "device-1__dim")
+      const wrong = yield* gateway.session.callTool("device-1__dim", { level: "high" })
+      assert.deepStrictEqual(
+        wrong,
+        isFailure("'dim' was not called: its arguments do not fit its schema.\n- /level: must be integer")
+      )
+      const missing = yield* gateway.session.callTool("device-1__dim", {})
+      assert.match(JSON.stringify(missing), /must have required property 'level'/)
+      const right = yield* Effect.forkChild(gateway.session.callTool("device-1__dim", { level: 3 }))
+      assert.deepStrictEqual((yield* answerNext(device, "ok")).params, { level: 3 })
+      yield* Fiber.join(right)
+    })
+  )
+
+  scoped(
+    "a tool that is not there is an error of the protocol",
+    Effect.gen(function* () {
+      const { session } = yield* makeGateway()
+      const failure = yield* Effect.flip(session.callTool("lamp__on", {}))
+      assert.deepStrictEqual([failure.reason, failure.code], ["protocol", -32602])
+    })
+  )
+
+  scoped(
+    "an error of a service is an error of the tool",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway()
+      const device = yield* gateway.newDevice
+      yield* device.message(registration("a"))
+      yield* hasTools(gateway, "device-1__a")
+      const call = yield* Effect.forkChild(gateway.session.callTool("device-1__a", {}))
+      const asked = yield* device.nextMessage
+      if (asked._tag === "Call") {
+        yield* device.message(makeDeviceMessage.result(asked.callId, { success: false, error: "out of oil" }))
+      }
+      assert.deepStrictEqual(yield* Fiber.join(call), isFailure("out of oil"))
+    })
+  )
+
+  scoped(
+    "when a device is gone its calls end at once and its tools vanish",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway()
+      const other = yield* gateway.newDevice
+      yield* other.message(registration("stays"))
+      yield* hasTools(gateway, "device-1__stays")
+      const device = yield* gateway.newDevice
+      yield* device.message(registration("a"))
+      yield* hasTools(gateway, "device-1__stays", "device-2__a")
+      const calls = yield* Effect.forkChild(
+        Effect.forEach([1, 2, 3], () => gateway.session.callTool("device-2__a", {}), {
+          concurrency: "unbounded"
+        })
+      )
+      yield* device.nextMessage
+      yield* device.hangUp
+      for (const result of yield* Fiber.join(calls)) {
+        assert.match(JSON.stringify(result), /Device 'device-2' has gone: the far end closed/)
+      }
+      yield* hasTools(gateway, "device-1__stays")
+    })
+  )
+
+  scoped(
+    "a new registration replaces the services; a call of one that is gone may still end",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway()
+      const device = yield* gateway.newDevice
+      yield* device.message(registration("a", "b"))
+      yield* hasTools(gateway, "device-1__a", "device-1__b")
+      const running = yield* Effect.forkChild(gateway.session.callTool("device-1__a", {}))
+      const call = yield* device.nextMessage
+      yield* device.message(registration("b", "c"))
+      yield* hasTools(gateway, "device-1__b", "device-1__c")
+      if (call._tag === "Call")
+        yield* device.message(makeDeviceMessage.result(call.callId, { success: true, data: "x" }))
+      assert.deepStrictEqual(yield* Fiber.join(running), said("x"))
+      yield* device.message(registration())
+      yield* hasTools(gateway)
+    })
+  )
+
+  scoped(
+    "changes are announced, those that change nothing are not",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway()
+      const told: Array<string> = []
+      const changes = yield* gateway.session.watch({ tools: true, resources: true, uris: [] })
+      yield* Effect.forkScoped(
+        Stream.runForEach(changes, (change) => Effect.sync(() => told.push(change._tag))),
+        { startImmediately: true }
+      )
+      const device = yield* gateway.newDevice
+      yield* device.message(registration("a"))
+      yield* until(Effect.sync(() => told.length === 1))
+      yield* TestClock.adjust("1 second")
+      yield* device.message(registration("a"))
+      yield* TestClock.adjust("1 second")
+      assert.lengthOf(told, 1)
+      yield* device.message(registration("a", "b"))
+      yield* until(Effect.sync(() => told.length === 2))
+      yield* TestClock.adjust("1 second")
+      yield* device.hangUp
+      yield* until(Effect.sync(() => told.length === 3))
+    })
+  )
+
+  scoped(
+    "a device that comes without services is announced, but not to those who want to know of tools",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway()
+      const seen: Array<string> = []
+      const watch = yield* gateway.session.watch({ tools: true, resources: false, uris: [] })
+      const told = Stream.runForEach(watch, (change) => Effect.sync(() => seen.push(change._tag)))
+      yield* Effect.forkScoped(told, { startImmediately: true })
+      const devices = Stream.runForEach(gateway.changes, (all) =>
+        Effect.sync(() => seen.push(`${all.length}`))
+      )
+      yield* Effect.forkScoped(devices, { startImmediately: true })
+      const device = yield* gateway.newDevice
+      yield* device.frame("auth", "##name:lamp", "00000000")
+      yield* until(Effect.sync(() => seen.includes("1")))
+      yield* TestClock.adjust("1 second")
+      yield* device.hangUp
+      yield* until(Effect.sync(() => seen.at(-1) === "0"))
+      assert.deepStrictEqual(seen, ["0", "1", "0"])
+    })
+  )
+
+  scoped(
+    "what a device does wrong harms neither it nor others",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway()
+      const device = yield* gateway.newDevice
+      yield* device.bytes(new Uint8Array([0, 255, 10, 35, 35]))
+      yield* device.frame("mcp", "{bad")
+      yield* device.frame("mcp", '{"type":"nonsense"}')
+      yield* device.message({ type: "register", data: { services: { "": {}, bad: 3, good: plain } } })
+      yield* hasTools(gateway, "device-1__good")
+    })
+  )
+
+  scoped(
+    "registering what cannot be used again and again costs the connection",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway()
+      const device = yield* gateway.newDevice
+      yield* Effect.repeat(device.message({ type: "register", data: { services: { bad: 3 } } }), {
+        times: 100
+      })
+      assert.deepStrictEqual(yield* device.rest, ["##ERROR:it sent too much that cannot be used"])
+    })
+  )
+
+  scoped(
+    "registering other services again and again fills no log",
+    Effect.gen(function* () {
+      const lines: Array<unknown> = []
+      const logger = Logger.make<unknown, void>(({ message }) => void lines.push(message))
+      const register = Effect.gen(function* () {
+        const gateway = yield* makeGateway()
+        const device = yield* gateway.newDevice
+        for (let index = 0; index < 50; index++) yield* device.message(registration(`s${index}`))
+        yield* TestClock.adjust("1 second")
+        yield* hasTools(gateway, "device-1__s49")
+      })
+      yield* Effect.provide(register, Logger.layer([logger]))
+      assert.deepStrictEqual(lines, [
+        ["device connected", { device: "device-1", peer: "127.0.0.1" }],
+        ["device registered", { device: "device-1", services: 1 }]
+      ])
+    })
+  )
+
+  scoped(
+    "a device that calls is told that there is nothing to call",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway()
+      const device = yield* gateway.newDevice
+      yield* device.message(makeDeviceMessage.call("c", "open_the_door", {}))
+      assert.deepStrictEqual(yield* device.nextMessage, {
+        _tag: "Result",
+        callId: "c",
+        outcome: { success: false, error: "There is no service 'open_the_door' here" }
+      })
+    })
+  )
+
+  scoped(
+    "a registration is acknowledged where that is switched on",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway({ acknowledgeRegistration: true })
+      const device = yield* gateway.newDevice
+      yield* device.frame(
+        "mcp",
+        '{"type":"register","data":{"services":{"a":{},"b":{"parameters":1},"a":{"description":"x"}}}}'
+      )
+      const answer = yield* device.nextMessage
+      assert.strictEqual(answer._tag === "Registered" && answer.services, 1)
+      assert.match(JSON.stringify(answer), /\\"b\\": parameters.*\\"a\\": registered more than once/)
+    })
+  )
+
+  scoped(
+    "a registration with more faults than a message can hold is acknowledged, too",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway({ acknowledgeRegistration: true, limits: { maxPayloadBytes: 5000 } })
+      const device = yield* gateway.newDevice
+      const bad = Object.fromEntries(Array.from({ length: 400 }, (_, index) => [`s${index}`, 3]))
+      yield* device.message({ type: "register", data: { services: { good: plain, ...bad } } })
+      const answer = yield* device.nextMessage
+      assert.strictEqual(answer._tag === "Registered" && answer.services, 1)
+      assert.strictEqual(answer._tag === "Registered" && answer.faults.at(-1), "and 390 more")
+    })
+  )
+
+  scoped(
+    "greetings are answered, and a goodbye closes after a while",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway()
+      const device = yield* gateway.newDevice
+      yield* device.frame("status", "##PING")
+      assert.strictEqual(yield* device.nextText, "##INFO:PONG")
+      yield* device.frame("status", "##DISCONNECT")
+      assert.strictEqual(yield* device.nextText, "##INFO:DISCONNECT")
+      const rest = yield* Effect.forkChild(device.rest)
+      yield* TestClock.adjust("1 second")
+      assert.isUndefined(rest.pollUnsafe())
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(yield* Fiber.join(rest), [])
+    })
+  )
+
+  scoped(
+    "a device of which nothing is heard for five minutes is gone",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway()
+      const device = yield* gateway.newDevice
+      yield* device.message(registration("a"))
+      yield* hasTools(gateway, "device-1__a")
+      yield* TestClock.adjust("4 minutes")
+      yield* device.frame("status", "##PING")
+      assert.strictEqual(yield* device.nextText, "##INFO:PONG")
+      yield* TestClock.adjust("4 minutes")
+      assert.deepStrictEqual(yield* toolsOf(gateway), ["device-1__a"])
+      yield* TestClock.adjust("1 minute")
+      assert.deepStrictEqual(yield* device.rest, ["##ERROR:nothing was heard of it"])
+      assert.deepStrictEqual(yield* toolsOf(gateway), [])
+    })
+  )
+
+  scoped(
+    "a frame that is never finished is given up after half a minute",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway()
+      const device = yield* gateway.newDevice
+      yield* device.bytes(new TextEncoder().encode('##START\u0006mcp000010000{"type":"regi'))
+      yield* TestClock.adjust("46 seconds")
+      yield* device.message(registration("a"))
+      yield* hasTools(gateway, "device-1__a")
+    })
+  )
+
+  scoped(
+    "frames that are too large cost nothing, the third within a minute the connection",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway({ limits: { maxPayloadBytes: 1000 } })
+      const device = yield* gateway.newDevice
+      const large = new TextEncoder().encode(`##START\u0006mcp000010000"${"x".repeat(2000)}"##END`)
+      yield* device.bytes(large)
+      yield* device.bytes(large)
+      yield* device.message(registration("a"))
+      yield* hasTools(gateway, "device-1__a")
+      yield* Effect.ignore(device.link.send(large))
+      assert.deepStrictEqual(yield* device.rest, ["##ERROR:it sent too much that cannot be used"])
+    })
+  )
+
+  scoped(
+    "garbage without end costs the connection",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway()
+      const device = yield* gateway.newDevice
+      const flood = Effect.forever(device.link.send(new Uint8Array(60_000).fill(7)))
+      assert.strictEqual((yield* Effect.flip(flood))._tag, "ByteLinkClosed")
+    })
+  )
+
+  scoped(
+    "frames of other types are handed on untouched, and may be answered",
+    Effect.gen(function* () {
+      const heard: Array<string> = []
+      const gateway = yield* makeGateway({
+        onFrame: (device, frame, reply) => {
+          heard.push(`${device} ${frame.type} ${frame.task} ${new TextDecoder().decode(frame.payload)}`)
+          return reply({ ...frame, payload: new TextEncoder().encode("14点30分") })
+        }
+      })
+      const device = yield* gateway.newDevice
+      yield* device.frame("text", "现在几点了?")
+      assert.strictEqual(yield* device.nextText, "14点30分")
+      assert.deepStrictEqual(heard, ["device-1 text task1234 现在几点了?"])
+    })
+  )
+
+  scoped(
+    "one device is a peer of its own, whose session ends with it",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway()
+      const device = yield* gateway.newDevice
+      yield* device.message(registration("on"))
+      yield* hasTools(gateway, "device-1__on")
+      assert.isUndefined(yield* gateway.deviceSession("lamp"))
+      const session = yield* gateway.deviceSession("device-1")
+      if (session === undefined) return yield* Effect.die("no session")
+      assert.deepStrictEqual(
+        (yield* session.listTools()).items.map(({ name }) => name),
+        ["on"]
+      )
+      const call = yield* Effect.forkChild(session.callTool("on", {}))
+      yield* answerNext(device, "ok")
+      assert.deepStrictEqual(yield* Fiber.join(call), said("ok"))
+      yield* session.ping
+      yield* device.hangUp
+      assert.strictEqual((yield* session.closed).reason, "closed")
+      assert.strictEqual((yield* Effect.flip(session.ping)).reason, "closed")
+    })
+  )
+})

@@ -1,0 +1,329 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Logger, Redacted, Result, type Scope } from "effect"
+import { TestClock } from "effect/testing"
+import { authenticateByToken, authenticateByTokens } from "../../../../src/adapters/auth/deviceTokens.ts"
+import { DeviceRejected } from "../../../../src/application/devices/AuthenticateDevice.ts"
+import { encodeFrame } from "../../../../src/domain/devices/framing/encoder.ts"
+import { makeGateway, registration, until } from "../world.ts"
+
+type Gateway = Effect.Success<ReturnType<typeof makeGateway>>
+
+const scoped = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
+  it.effect(title, () => Effect.scoped(body))
+
+const names = ({ devices }: Gateway) => Effect.map(devices, (all) => all.map(({ name }) => name).join())
+
+const authFrame = (text: string) =>
+  Result.getOrThrow(
+    encodeFrame({ type: "auth", task: "00000000", sequence: 0, payload: new TextEncoder().encode(text) })
+  )
+
+const hasDevices = (gateway: Gateway, expected: string) =>
+  until(Effect.map(names(gateway), (found) => found === expected))
+
+const guarded = makeGateway({ authenticate: authenticateByToken(Redacted.make("s3cret")) })
+
+describe("a device at the door", () => {
+  scoped(
+    "comes in with the token, under the name it gives itself",
+    Effect.gen(function* () {
+      const gateway = yield* guarded
+      const device = yield* gateway.newDevice
+      yield* device.frame("auth", "s3cret##lang:zh##name:lamp", "00000000")
+      assert.strictEqual(yield* device.nextText, "##INFO:AUTHENTICATED")
+      yield* hasDevices(gateway, "lamp")
+    })
+  )
+
+  scoped(
+    "is refused with another one, and told why",
+    Effect.gen(function* () {
+      const gateway = yield* guarded
+      const device = yield* gateway.newDevice
+      yield* device.frame("auth", "guess##name:lamp", "00000000")
+      assert.deepStrictEqual(yield* device.rest, ["##ERROR:the token is not valid"])
+      assert.strictEqual(yield* names(gateway), "")
+    })
+  )
+
+  scoped(
+    "is refused when it shows nothing, even where nothing is what was set",
+    Effect.gen(function* () {
+      const nothing = Redacted.make("")
+      for (const authenticate of [
+        authenticateByToken(nothing),
+        authenticateByTokens(new Map([["lamp", nothing]]))
+      ]) {
+        const device = yield* (yield* makeGateway({ authenticate })).newDevice
+        yield* device.frame("auth", "##name:lamp", "00000000")
+        assert.deepStrictEqual(yield* device.rest, ["##ERROR:the token is not valid"])
+      }
+    })
+  )
+
+  scoped(
+    "registers nothing before it has shown its token",
+    Effect.gen(function* () {
+      const gateway = yield* guarded
+      const device = yield* gateway.newDevice
+      yield* device.message(registration("early"))
+      yield* device.frame("auth", "s3cret##name:lamp", "00000000")
+      yield* hasDevices(gateway, "lamp")
+      assert.deepStrictEqual((yield* gateway.session.listTools()).items, [])
+    })
+  )
+
+  scoped(
+    "has five seconds to show it",
+    Effect.gen(function* () {
+      const gateway = yield* guarded
+      const device = yield* gateway.newDevice
+      yield* TestClock.adjust("4999 millis")
+      yield* device.message(registration("early"))
+      yield* TestClock.adjust("1 millis")
+      assert.deepStrictEqual(yield* device.rest, ["##ERROR:it showed no token in time"])
+    })
+  )
+
+  scoped(
+    "changes nothing by showing it again",
+    Effect.gen(function* () {
+      const gateway = yield* guarded
+      const device = yield* gateway.newDevice
+      yield* device.frame("auth", "s3cret##name:lamp", "00000000")
+      yield* device.frame("auth", "wrong##name:door", "00000000")
+      yield* device.message(registration("on"))
+      yield* until(Effect.map(gateway.session.listTools(), ({ items }) => items.length === 1))
+      assert.strictEqual(yield* names(gateway), "lamp")
+    })
+  )
+
+  scoped(
+    "finds it shut after five refusals within a minute, for a minute",
+    Effect.gen(function* () {
+      const gateway = yield* guarded
+      for (let attempt = 1; attempt <= 5; attempt++) {
+        const device = yield* gateway.newDevice
+        yield* device.frame("auth", `guess ${attempt}`, "00000000")
+        assert.lengthOf(yield* device.rest, 1)
+      }
+      const shut = yield* gateway.newDevice
+      assert.deepStrictEqual(yield* shut.rest, [])
+      yield* TestClock.adjust("1 minute")
+      const again = yield* gateway.newDevice
+      yield* again.frame("auth", "s3cret##name:lamp", "00000000")
+      yield* hasDevices(gateway, "lamp")
+    })
+  )
+
+  scoped(
+    "does not find it shut after refusals that are further apart",
+    Effect.gen(function* () {
+      const gateway = yield* guarded
+      for (let attempt = 1; attempt <= 10; attempt++) {
+        const device = yield* gateway.newDevice
+        yield* device.frame("auth", `guess ${attempt}`, "00000000")
+        assert.lengthOf(yield* device.rest, 1)
+        yield* TestClock.adjust("20 seconds")
+      }
+    })
+  )
+
+  scoped(
+    "has one guess for each connection, although it sends many at once",
+    Effect.gen(function* () {
+      let guesses = 0
+      const gateway = yield* makeGateway({
+        authenticate: () =>
+          Effect.suspend(() => {
+            guesses++
+            return new DeviceRejected({ message: "no" })
+          })
+      })
+      const device = yield* gateway.newDevice
+      yield* device.bytes(new Uint8Array(Buffer.concat(Array(20).fill(authFrame("guess")))))
+      assert.deepStrictEqual(yield* device.rest, ["##ERROR:no"])
+      assert.strictEqual(guesses, 1)
+    })
+  )
+
+  scoped(
+    "has five guesses a minute, although it connected many times before the first",
+    Effect.gen(function* () {
+      const gateway = yield* guarded
+      const devices = yield* Effect.replicateEffect(gateway.newDevice, 6)
+      const answers = yield* Effect.forEach(devices, (device, index) =>
+        Effect.andThen(
+          device.frame("auth", index === 5 ? "s3cret##name:lamp" : `guess ${index}`, "00000000"),
+          device.rest
+        )
+      )
+      assert.deepStrictEqual(
+        answers.map((said) => said.length),
+        [1, 1, 1, 1, 1, 0]
+      )
+    })
+  )
+
+  scoped(
+    "is known by a token of its own, whatever it calls itself",
+    Effect.gen(function* () {
+      const tokens = new Map([
+        ["lamp", Redacted.make("one")],
+        ["door", Redacted.make("two")]
+      ])
+      const gateway = yield* makeGateway({ authenticate: authenticateByTokens(tokens) })
+      const device = yield* gateway.newDevice
+      yield* device.frame("auth", "two##name:lamp", "00000000")
+      yield* hasDevices(gateway, "door")
+    })
+  )
+
+  scoped(
+    "takes over from the connection that went by its name",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway()
+      const stale = yield* gateway.newDevice
+      yield* stale.frame("auth", "##name:lamp", "00000000")
+      yield* stale.message(registration("old"))
+      yield* until(Effect.map(gateway.session.listTools(), ({ items }) => items.length === 1))
+      const fresh = yield* gateway.newDevice
+      yield* fresh.frame("auth", "##name:lamp", "00000000")
+      assert.deepStrictEqual(yield* stale.rest, [
+        "##INFO:AUTHENTICATED",
+        "##REPLACED:another connection goes by its name"
+      ])
+      assert.strictEqual(yield* names(gateway), "lamp")
+      assert.deepStrictEqual((yield* gateway.session.listTools()).items, [])
+      yield* fresh.message(registration("new"))
+      yield* until(
+        Effect.map(gateway.session.listTools(), ({ items }) => items.some(({ name }) => name === "lamp__new"))
+      )
+    })
+  )
+
+  scoped(
+    "gets the lowest number that is free when it has no name",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway()
+      const first = yield* gateway.newDevice
+      yield* first.frame("status", "##HELLO")
+      yield* hasDevices(gateway, "device-1")
+      const second = yield* gateway.newDevice
+      yield* second.frame("auth", "##name:bad\u0007name", "00000000")
+      yield* hasDevices(gateway, "device-1,device-2")
+      yield* first.hangUp
+      yield* hasDevices(gateway, "device-2")
+      const third = yield* gateway.newDevice
+      yield* third.frame("status", "##HELLO")
+      yield* hasDevices(gateway, "device-2,device-1")
+    })
+  )
+
+  scoped(
+    "does not go by a name that only looks like another's",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway()
+      const lamp = yield* gateway.newDevice
+      yield* lamp.frame("auth", "##name: lamp ", "00000000")
+      yield* hasDevices(gateway, "lamp")
+      const other = yield* gateway.newDevice
+      yield* other.frame("auth", "##name:la\u200bmp", "00000000")
+      yield* hasDevices(gateway, "lamp,device-1")
+    })
+  )
+
+  scoped(
+    "is not late when it is the one who decides that takes long",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway({
+        authenticate: () => Effect.delay(Effect.succeed({}), "8 seconds")
+      })
+      const device = yield* gateway.newDevice
+      yield* device.frame("auth", "s3cret##name:lamp", "00000000")
+      yield* Effect.yieldNow
+      yield* TestClock.adjust("4 seconds")
+      yield* TestClock.adjust("4 seconds")
+      yield* hasDevices(gateway, "lamp")
+    })
+  )
+
+  scoped(
+    "finds no place when 64 of its address have not shown yet who they are",
+    Effect.gen(function* () {
+      const gateway = yield* guarded
+      const waiting = yield* Effect.forEach(Array.from({ length: 64 }), () => gateway.newDevice)
+      const late = yield* gateway.newDevice
+      assert.deepStrictEqual(yield* late.rest, [])
+      const [first, second] = waiting
+      yield* first?.frame("auth", "s3cret##name:lamp", "00000000") ?? Effect.void
+      yield* hasDevices(gateway, "lamp")
+      const next = yield* gateway.newDevice
+      yield* next.frame("auth", "s3cret##name:door", "00000000")
+      yield* hasDevices(gateway, "lamp,door")
+      yield* second?.hangUp ?? Effect.void
+      yield* Effect.yieldNow
+      const last = yield* gateway.newDevice
+      yield* last.frame("auth", "s3cret##name:gate", "00000000")
+      yield* hasDevices(gateway, "lamp,door,gate")
+    })
+  )
+
+  scoped(
+    "is closed at once when there are as many as there may be",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway({ limits: { maxDevices: 1 } })
+      const first = yield* gateway.newDevice
+      yield* first.frame("auth", "##name:lamp", "00000000")
+      yield* hasDevices(gateway, "lamp")
+      const second = yield* gateway.newDevice
+      assert.deepStrictEqual(yield* second.rest, [])
+    })
+  )
+})
+
+/** Runs something, and gives the lines that an operator sees of it. */
+const linesOf = <A, E, R>(body: Effect.Effect<A, E, R>) => {
+  const lines: Array<string> = []
+  const logger = Logger.make<unknown, void>(({ message }) => void lines.push(JSON.stringify(message)))
+  return Effect.as(Effect.provide(body, Logger.layer([logger])), lines)
+}
+
+describe("what a stranger can make a gateway log", () => {
+  scoped(
+    "nothing by coming and going, and one line by sending what nobody can use",
+    Effect.gen(function* () {
+      const lines = yield* linesOf(
+        Effect.gen(function* () {
+          const gateway = yield* guarded
+          for (let visit = 1; visit <= 10; visit++) yield* (yield* gateway.newDevice).hangUp
+          const device = yield* gateway.newDevice
+          yield* Effect.repeat(device.message(registration("early")), { times: 100 })
+          assert.deepStrictEqual(yield* device.rest, ["##ERROR:it sent too much that cannot be used"])
+        })
+      )
+      const reason = "it sent too much that cannot be used"
+      assert.deepStrictEqual(lines, [JSON.stringify(["device refused", { peer: "127.0.0.1", reason }])])
+    })
+  )
+
+  scoped(
+    "five lines a minute by showing wrong tokens or none, however many connections it opens",
+    Effect.gen(function* () {
+      const lines = yield* linesOf(
+        Effect.gen(function* () {
+          const gateway = yield* guarded
+          const devices = yield* Effect.replicateEffect(gateway.newDevice, 20)
+          yield* Effect.forEach(devices.slice(0, 2), (device) =>
+            Effect.andThen(device.frame("auth", "guess", "00000000"), device.rest)
+          )
+          yield* TestClock.adjust("5 seconds")
+          yield* Effect.forEach(devices, ({ rest }) => rest)
+        })
+      )
+      const line = (reason: string) => JSON.stringify(["device refused", { peer: "127.0.0.1", reason }])
+      const late = line("it showed no token in time")
+      assert.deepStrictEqual(lines, [...Array(2).fill(line("the token is not valid")), late, late, late])
+    })
+  )
+})

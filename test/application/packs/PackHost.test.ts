@@ -1,0 +1,318 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Duration, Effect, Fiber, type Scope, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import type { PackView } from "../../../src/application/packs/PackHost.ts"
+import { PackError } from "../../../src/application/ports/packs/PackLoader.ts"
+import { entry, makeHost, manifestOf } from "./world.ts"
+
+const scoped = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
+  it.effect(title, () => Effect.scoped(body))
+
+type Host = Effect.Success<ReturnType<typeof makeHost>>["host"]
+
+const formatPack = ({ name, status }: PackView): string =>
+  status._tag === "Failed" ? `${name} Failed: ${status.reason}` : `${name} ${status._tag}`
+
+const standing = ({ packs }: Host) => Effect.map(packs, (all) => all.map(formatPack))
+
+/** Waits, without the clock moving, until the packs stand like this. */
+const stands = (host: Host, ...expected: ReadonlyArray<string>): Effect.Effect<void> =>
+  Effect.flatMap(standing(host), (now) =>
+    now.join() === expected.join() ? Effect.void : Effect.andThen(Effect.yieldNow, stands(host, ...expected))
+  )
+
+const toolsOf = ({ session }: Host) =>
+  Effect.map(session.listTools(), ({ items }) => items.map(({ name }) => String(name)))
+
+const said = (text: string) => ({ content: [{ type: "text", text }] })
+
+const callRoute = (host: Host, endpoint: string, args = {}) =>
+  Effect.suspend(() => {
+    const hosted = host.route(endpoint)
+    return hosted === undefined
+      ? Effect.die(`no route ${endpoint}`)
+      : host.call(hosted, { args, form: false, files: {} })
+  })
+
+describe("a host of packs", () => {
+  scoped(
+    "what lies in its folders is found, loaded, listed and called",
+    Effect.gen(function* () {
+      const { host, put } = yield* makeHost()
+      yield* put(entry("lamp"), entry("door", "7", { description: "Opens", usage: "open it" }))
+      yield* host.rescan
+      assert.deepStrictEqual(yield* standing(host), ["lamp Ready", "door Ready"])
+      assert.deepStrictEqual(yield* toolsOf(host), ["lamp", "door"])
+      assert.deepStrictEqual(yield* host.session.callTool("door", { a: 1 }), said('door 7 door {"a":1}'))
+      assert.deepStrictEqual(yield* callRoute(host, "/tools/lamp", { b: 2 }), said('lamp 1 lamp {"b":2}'))
+      const [, door] = yield* host.packs
+      assert.deepStrictEqual([door?.description, door?.usage], ["Opens", "open it"])
+    })
+  )
+
+  scoped(
+    "a pack that cannot be used says why, and harms no other",
+    Effect.gen(function* () {
+      const { host, packs, put, unknown } = yield* makeHost()
+      packs.set("throws 1", { loadError: "it threw: boom" })
+      unknown.add("nope@1")
+      yield* put(
+        entry("throws"),
+        { ...entry("empty"), files: ["index.ts"] },
+        entry("odd", "1", { enabled: "maybe" }),
+        entry("greedy", "1", { packages: ["nope@1"] }),
+        entry("sly", "1", { packages: ["--registry=x"] }),
+        entry("good")
+      )
+      yield* host.rescan
+      const [throws, empty, odd, greedy, sly, good] = yield* standing(host)
+      assert.strictEqual(throws, "throws Failed: it threw: boom")
+      assert.match(empty ?? "", /^empty Failed: there is no 'empty_tool.ts'/)
+      assert.match(odd ?? "", /^odd Failed: .*enabled/)
+      assert.match(greedy ?? "", /^greedy Failed: .*no package nope@1/)
+      assert.match(sly ?? "", /^sly Failed: .*--registry=x/)
+      assert.strictEqual(good, "good Ready")
+      assert.deepStrictEqual(yield* toolsOf(host), ["good"])
+    })
+  )
+
+  scoped(
+    "a pack that is not enabled is listed, and neither installed nor loaded",
+    Effect.gen(function* () {
+      const { host, installed, log, put } = yield* makeHost()
+      yield* put(entry("off", "1", { enabled: false, packages: ["is-odd@3.0.1"] }))
+      yield* host.rescan
+      assert.deepStrictEqual(yield* standing(host), ["off Disabled"])
+      assert.deepStrictEqual([installed, log], [[], []])
+    })
+  )
+
+  scoped(
+    "packages are installed before the pack is loaded, in the words of npm",
+    Effect.gen(function* () {
+      const { host, installed, put } = yield* makeHost()
+      yield* put(entry("maths", "1", { packages: ["is-odd==3.0.1", "@scope/x@^1"] }))
+      yield* host.rescan
+      assert.deepStrictEqual(yield* standing(host), ["maths Ready"])
+      assert.deepStrictEqual(installed, ["@scope/x@^1", "is-odd@3.0.1"])
+    })
+  )
+
+  scoped(
+    "what is added, edited or removed is taken up, and those who watch are told",
+    Effect.gen(function* () {
+      const { host, put } = yield* makeHost()
+      let told = 0
+      const changes = yield* host.session.watch({ tools: true, resources: false, uris: [] })
+      yield* Effect.forkScoped(
+        Stream.runForEach(changes, () => Effect.sync(() => told++)),
+        { startImmediately: true }
+      )
+      yield* put(entry("lamp"))
+      yield* stands(host, "lamp Ready")
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual(told, 1)
+      yield* put(entry("lamp", "2"))
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(yield* host.session.callTool("lamp", {}), said("lamp 2 lamp {}"))
+      assert.strictEqual(told, 1)
+      yield* put()
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(yield* toolsOf(host), [])
+      assert.strictEqual(told, 2)
+      assert.strictEqual((yield* Effect.flip(host.session.callTool("lamp", {}))).code, -32602)
+    })
+  )
+
+  scoped(
+    "what changes is taken up while another pack is still being loaded, and so is what mends that one",
+    Effect.gen(function* () {
+      const { host, packs, put } = yield* makeHost()
+      packs.set("slow 1", { loading: Effect.never })
+      yield* put(entry("slow"))
+      yield* TestClock.adjust("1 second")
+      yield* put(entry("slow"), entry("lamp"))
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(yield* standing(host), ["slow Loading", "lamp Ready"])
+      yield* put(entry("slow", "2"), entry("lamp"))
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(yield* standing(host), ["slow Ready", "lamp Ready"])
+    })
+  )
+
+  scoped(
+    "a pack that is disabled while it is being loaded is not loaded",
+    Effect.gen(function* () {
+      const { host, log, packs, put } = yield* makeHost()
+      const gate = yield* Deferred.make<void>()
+      packs.set("lamp 1", { loading: Deferred.await(gate) })
+      yield* put(entry("lamp"))
+      yield* TestClock.adjust("1 second")
+      yield* put(entry("lamp", "2", { enabled: false }))
+      yield* TestClock.adjust("1 second")
+      yield* Deferred.succeed(gate, undefined)
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual([yield* standing(host), log], [["lamp Disabled"], []])
+    })
+  )
+
+  it.effect("a version that still has calls is closed with the host", () =>
+    Effect.gen(function* () {
+      const log = yield* Effect.scoped(
+        Effect.gen(function* () {
+          const { host, log: all, packs, put } = yield* makeHost()
+          packs.set("lamp 1", { call: () => Effect.never })
+          yield* put(entry("lamp"))
+          yield* host.rescan
+          yield* Effect.forkDetach(host.session.callTool("lamp", {}), { startImmediately: true })
+          yield* put(entry("lamp", "2"))
+          yield* host.rescan
+          return all
+        })
+      )
+      assert.sameMembers(log, ["load lamp 1", "load lamp 2", "close lamp 2", "close lamp 1"])
+    })
+  )
+
+  scoped(
+    "a pack that is being installed keeps no other waiting, and may be edited meanwhile",
+    Effect.gen(function* () {
+      const { host, put } = yield* makeHost()
+      yield* put(entry("big", "1", { packages: ["slow@1"] }))
+      yield* stands(host, "big Installing")
+      yield* put(entry("big", "1", { packages: ["slow@1"] }), entry("lamp"))
+      yield* TestClock.adjust("1 second")
+      yield* stands(host, "big Installing", "lamp Ready")
+      yield* put(entry("big", "2"), entry("lamp"))
+      yield* TestClock.adjust("1 second")
+      yield* stands(host, "big Ready", "lamp Ready")
+    })
+  )
+
+  scoped(
+    "calls under way finish on the version they began with",
+    Effect.gen(function* () {
+      const { host, log, packs, put } = yield* makeHost()
+      const gate = yield* Deferred.make<void>()
+      packs.set("lamp 1", { call: () => Effect.as(Deferred.await(gate), said("old")) })
+      yield* put(entry("lamp"))
+      yield* host.rescan
+      const call = yield* Effect.forkChild(host.session.callTool("lamp", {}), { startImmediately: true })
+      yield* put(entry("lamp", "2"))
+      yield* host.rescan
+      assert.deepStrictEqual(yield* host.session.callTool("lamp", {}), said("lamp 2 lamp {}"))
+      assert.deepStrictEqual(log, ["load lamp 1", "load lamp 2"])
+      yield* Deferred.succeed(gate, undefined)
+      assert.deepStrictEqual(yield* Fiber.join(call), said("old"))
+      yield* Effect.yieldNow
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(log, ["load lamp 1", "load lamp 2", "close lamp 1"])
+    })
+  )
+
+  scoped(
+    "an edit that breaks a pack takes it away and says why, the next one brings it back",
+    Effect.gen(function* () {
+      const { host, packs, put } = yield* makeHost()
+      packs.set("lamp 2", { loadError: "a syntax error" })
+      yield* put(entry("lamp"))
+      yield* host.rescan
+      yield* put(entry("lamp", "2"))
+      yield* host.rescan
+      assert.deepStrictEqual(yield* standing(host), ["lamp Failed: a syntax error"])
+      assert.deepStrictEqual(yield* toolsOf(host), [])
+      yield* put(entry("lamp", "3"))
+      yield* host.rescan
+      assert.deepStrictEqual(yield* toolsOf(host), ["lamp"])
+    })
+  )
+
+  scoped(
+    "a pack whose worker is gone is loaded again, with growing waits",
+    Effect.gen(function* () {
+      const { crash, host, log, put } = yield* makeHost()
+      yield* put(entry("lamp"))
+      yield* host.rescan
+      yield* crash("lamp")
+      yield* stands(host, "lamp Failed: it is loaded again soon: out of memory")
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(yield* standing(host), ["lamp Ready"])
+      assert.deepStrictEqual(log, ["load lamp 1", "close lamp 1", "load lamp 1"])
+    })
+  )
+
+  scoped(
+    "two packs of one name, one endpoint or one tool are told apart, and say so",
+    Effect.gen(function* () {
+      const { host, packs, put } = yield* makeHost()
+      packs.set("b 1", { manifest: manifestOf("a", "own") })
+      yield* put(entry("a"), entry("b"), { ...entry("a"), path: "/packs/a_tool.ts" })
+      yield* host.rescan
+      const [a, b, second] = yield* host.packs
+      assert.strictEqual(a?.status._tag, "Ready")
+      assert.deepStrictEqual(b?.status._tag === "Ready" && b.status.routes.map(({ endpoint }) => endpoint), [
+        "/tools/own"
+      ])
+      assert.match(JSON.stringify(b?.status), /\/tools\/a.*tool 'a' goes by 'b__a'/)
+      assert.match(JSON.stringify(second?.status), /another pack of the name 'a'/)
+      assert.deepStrictEqual(yield* toolsOf(host), ["a", "b__a", "own"])
+      assert.deepStrictEqual(yield* host.session.callTool("b__a", {}), said("b 1 a {}"))
+    })
+  )
+
+  scoped(
+    "a call that takes too long ends, and says so",
+    Effect.gen(function* () {
+      const { host, packs, put } = yield* makeHost({ limits: { timeout: Duration.seconds(5) } })
+      packs.set("slow 1", { call: () => Effect.never })
+      yield* put(entry("slow"))
+      yield* host.rescan
+      const call = yield* Effect.forkChild(callRoute(host, "/tools/slow"))
+      yield* TestClock.adjust("5 seconds")
+      assert.strictEqual((yield* Effect.flip(Fiber.join(call)))._tag, "PackTimeout")
+      const spoken = yield* Effect.forkChild(host.session.callTool("slow", {}))
+      yield* TestClock.adjust("5 seconds")
+      assert.deepStrictEqual(yield* Fiber.join(spoken), {
+        ...said("The tool did not answer within 5 seconds"),
+        isError: true
+      })
+    })
+  )
+
+  scoped(
+    "only so many calls of a pack run and wait",
+    Effect.gen(function* () {
+      const { host, packs, put } = yield* makeHost({ limits: { concurrency: 1, maxQueued: 1 } })
+      const gate = yield* Deferred.make<void>()
+      packs.set("slow 1", { call: () => Effect.as(Deferred.await(gate), said("done")) })
+      yield* put(entry("slow"), entry("other"))
+      yield* host.rescan
+      const calls = yield* Effect.forkChild(
+        Effect.forEach([1, 2], () => callRoute(host, "/tools/slow"), { concurrency: 2 }),
+        { startImmediately: true }
+      )
+      assert.strictEqual((yield* Effect.flip(callRoute(host, "/tools/slow")))._tag, "PackBusy")
+      yield* callRoute(host, "/tools/other")
+      yield* Deferred.succeed(gate, undefined)
+      assert.deepStrictEqual(yield* Fiber.join(calls), [said("done"), said("done")])
+    })
+  )
+
+  scoped(
+    "what is wrong with the arguments is told to a model, one by one",
+    Effect.gen(function* () {
+      const { host, packs, put } = yield* makeHost()
+      const problems = [{ loc: ["body", "text"], msg: "Field required", type: "missing" }]
+      packs.set("a 1", {
+        call: () =>
+          Effect.fail(new PackError({ reason: "params", message: "The arguments do not fit", problems }))
+      })
+      yield* put(entry("a"))
+      yield* host.rescan
+      assert.deepStrictEqual(yield* host.session.callTool("a", {}), {
+        ...said("The tool was not called: its arguments do not fit.\n- text: Field required"),
+        isError: true
+      })
+    })
+  )
+})

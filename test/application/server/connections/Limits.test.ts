@@ -1,0 +1,388 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Duration, Effect, Fiber, Layer } from "effect"
+import * as MemoryCluster from "../../../../src/adapters/memory/MemoryCluster.ts"
+import { OfficeRegistry } from "../../../../src/application/ports/OfficeRegistry.ts"
+import { ServerMetrics } from "../../../../src/application/server/observability/ServerMetrics.ts"
+import {
+  agent,
+  agentIn,
+  assertDenied,
+  assertRefused,
+  bodiesOf,
+  computer,
+  computerIn,
+  join,
+  settled
+} from "../../../conformance/cast.ts"
+import { buildWorld, conform, type Peer, type World } from "../../../conformance/World.ts"
+
+const calling = (peer: Peer, reqId: string, computerName = "pc-1") =>
+  peer.ask("client:get_tools", { agent: "agent-1", req_id: reqId, computer: computerName })
+
+/** Answers calls when it is told to. */
+const answersLater = (peer: Peer) => {
+  const gate = Deferred.makeUnsafe<void>()
+  return Effect.as(
+    peer.answers(() => Effect.as(Deferred.await(gate), [{ tools: [], req_id: "r" }])),
+    Deferred.succeed(gate, undefined)
+  )
+}
+
+const answersAtOnce = (peer: Peer) => peer.answers(() => Effect.succeed([{ tools: [], req_id: "r" }]))
+
+/** Waits until the Computer has got so many calls. */
+const reached = (peer: Peer, count: number) =>
+  Effect.repeat(
+    Effect.andThen(
+      Effect.yieldNow,
+      Effect.sync(() => bodiesOf(peer, "client:get_tools").length)
+    ),
+    { until: (calls) => calls >= count }
+  )
+
+const warnings = (world: World, text: string) =>
+  world.logs.filter((line) => line.level === "Warn" && line.text.includes(text))
+
+/** A tally of its own for a test, and what it has counted. */
+const counting = () => {
+  const counts: Record<string, number> = {}
+  const count = (what: string) => {
+    counts[what] = (counts[what] ?? 0) + 1
+  }
+  const metrics: ServerMetrics = {
+    ...ServerMetrics.defaultValue(),
+    limitExceeded: (limit) => count(`refused ${limit}`),
+    dropped: (kind) => count(`dropped ${kind}`)
+  }
+  return { counts, metrics }
+}
+
+describe("messages", () => {
+  const few = { messagesPerSecond: 0.01, messageBurst: 3 }
+  const expected = {
+    code: 429,
+    limit: "messages_per_second",
+    most: 0.01
+  }
+
+  conform(
+    "too many are refused with what is allowed and when to try again, for that member alone",
+    (world) =>
+      Effect.gen(function* () {
+        const a1 = yield* agentIn(world, "O1")
+        const c1 = yield* computerIn(world, "O1")
+        yield* answersAtOnce(c1)
+        for (const id of ["1", "2"]) yield* calling(a1, id)
+        const [refused] = yield* calling(a1, "3")
+        assert.deepInclude(refused, expected)
+        assert.isAbove((refused as { retry_after: number }).retry_after, 90)
+        assertDenied(yield* join(a1, "agent", "agent-1", "O1"))
+        yield* settled([c1])
+        yield* world.elapse("100 seconds")
+      }),
+    { limits: few }
+  )
+
+  conform(
+    "are taken again after the time that was said",
+    (world) =>
+      Effect.gen(function* () {
+        const a1 = yield* agentIn(world, "O1")
+        const c1 = yield* computerIn(world, "O1")
+        yield* answersAtOnce(c1)
+        yield* calling(a1, "1")
+        const [refused] = yield* calling(a1, "2")
+        const { retry_after: wait } = refused as { retry_after: number }
+        assert.isTrue(wait > 0 && wait <= 1)
+        yield* world.transport === "memory" ? world.elapse("1 second") : Effect.sleep("1010 millis")
+        assert.deepStrictEqual(yield* calling(a1, "3"), [{ tools: [], req_id: "r" }])
+      }),
+    { limits: { messagesPerSecond: 1, messageBurst: 2 } }
+  )
+
+  conform(
+    "count as many when they concern a large office",
+    (world) =>
+      Effect.gen(function* () {
+        const a1 = yield* agentIn(world, "O1")
+        const c1 = yield* computerIn(world, "O1")
+        for (let more = 2; more <= 40; more++) yield* computerIn(world, "O1", `pc-${more}`)
+        for (let sent = 0; sent < 9; sent++) yield* c1.tell("server:update_desktop", { computer: "pc-1" })
+        yield* settled([c1])
+        yield* a1.hear("notify:update_desktop")
+        yield* settled([a1])
+        assert.isAtMost(bodiesOf(a1, "notify:update_desktop").length, 3)
+      }),
+    { limits: { messagesPerSecond: 0.01, messageBurst: 10 } }
+  )
+
+  const told = counting()
+  conform(
+    "that nobody answers are dropped and counted",
+    (world) =>
+      Effect.gen(function* () {
+        const a1 = yield* agentIn(world, "O1")
+        const c1 = yield* computerIn(world, "O1")
+        for (let sent = 0; sent < 4; sent++) yield* c1.tell("server:update_desktop", { computer: "pc-1" })
+        yield* settled([c1])
+        for (const _ of [1, 2]) yield* a1.hear("notify:update_desktop")
+        assert.strictEqual(bodiesOf(a1, "notify:update_desktop").length, 2)
+        assert.isAtLeast(told.counts["dropped message"] ?? 0, 2)
+        assert.strictEqual(warnings(world, "messages refused").length, 1)
+      }),
+    { limits: few, tally: told.metrics }
+  )
+
+  conform(
+    "do not count when they are answers",
+    (world) =>
+      Effect.gen(function* () {
+        const c1 = yield* computerIn(world, "O1")
+        yield* answersAtOnce(c1)
+        const a1 = yield* agentIn(world, "O1")
+        for (const id of ["1", "2"]) yield* calling(a1, id)
+        yield* a1.close
+        const a2 = yield* agentIn(world, "O1", "agent-2")
+        for (const id of ["3", "4"]) yield* calling(a2, id)
+        assert.deepStrictEqual(yield* c1.ask("server:leave_office", { office_id: "O1" }), [true, null])
+      }),
+    { limits: few }
+  )
+
+  conform(
+    "in a flood cost their sender the connection, and nobody else anything",
+    (world) =>
+      Effect.gen(function* () {
+        const a1 = yield* agentIn(world, "O1")
+        const c1 = yield* computerIn(world, "O1")
+        yield* Effect.forEach(Array.from({ length: 12 }), () => a1.tell("client:get_tools", {}))
+        yield* a1.closed
+        assert.deepStrictEqual(yield* c1.hear("notify:leave_office"), { office_id: "O1", agent: "agent-1" })
+        const [line] = warnings(world, "connection closed")
+        assert.include(line?.text, "messagesPerSecond")
+        yield* settled([c1])
+      }),
+    { limits: few }
+  )
+})
+
+describe("calls", () => {
+  conform(
+    "of one Agent are so many at once, and the next one goes when one has ended",
+    (world) =>
+      Effect.gen(function* () {
+        const a1 = yield* agentIn(world, "O1")
+        const c1 = yield* computerIn(world, "O1")
+        const c2 = yield* computerIn(world, "O1", "pc-2")
+        const answer = yield* answersLater(c1)
+        yield* answersAtOnce(c2)
+        const waiting = yield* Effect.forkChild(calling(a1, "1"))
+        const other = yield* Effect.forkChild(calling(a1, "2"))
+        yield* reached(c1, 2)
+        const [refused] = yield* calling(a1, "3", "pc-2")
+        assert.deepInclude(refused, { code: 429, limit: "calls_per_agent", most: 2 })
+        const a2 = yield* agentIn(world, "O2")
+        yield* computerIn(world, "O2")
+        assert.deepStrictEqual(yield* calling(a2, "1", "nobody"), [
+          { code: 404, message: "Computer 'nobody' not found in the office" }
+        ])
+        yield* answer
+        yield* Fiber.join(waiting)
+        yield* Fiber.join(other)
+        assert.deepStrictEqual(yield* calling(a1, "4", "pc-2"), [{ tools: [], req_id: "r" }])
+      }),
+    { limits: { callsPerAgent: 2 } }
+  )
+
+  conform(
+    "to one Computer are so many at once, and another Computer is still there",
+    (world) =>
+      Effect.gen(function* () {
+        const a1 = yield* agentIn(world, "O1")
+        const c1 = yield* computerIn(world, "O1")
+        const c2 = yield* computerIn(world, "O1", "pc-2")
+        const answer = yield* answersLater(c1)
+        yield* answersAtOnce(c2)
+        const waiting = yield* Effect.forkChild(calling(a1, "1"))
+        yield* reached(c1, 1)
+        const [refused] = yield* calling(a1, "2")
+        assert.deepInclude(refused, { code: 429, limit: "calls_per_computer", most: 1 })
+        assert.deepStrictEqual(yield* calling(a1, "3", "pc-2"), [{ tools: [], req_id: "r" }])
+        yield* answer
+        yield* Fiber.join(waiting)
+      }),
+    { limits: { callsPerComputer: 1 } }
+  )
+
+  it.effect("to nobody count as long as other Servers are asked for them", () =>
+    Effect.gen(function* () {
+      const asked = yield* Deferred.make<void>()
+      const told = yield* Deferred.make<boolean>()
+      const slow = Layer.effect(
+        OfficeRegistry,
+        Effect.map(OfficeRegistry, (registry) => ({
+          ...registry,
+          isComputerElsewhere: () => Effect.andThen(Deferred.succeed(asked, undefined), Deferred.await(told))
+        }))
+      )
+      const world = yield* buildWorld("memory", {
+        cluster: Layer.provideMerge(slow, MemoryCluster.layer),
+        limits: { callsPerAgent: 1 }
+      })
+      const a1 = yield* agentIn(world, "O1")
+      const first = yield* Effect.forkChild(calling(a1, "1"))
+      yield* Deferred.await(asked)
+      const [refused] = yield* calling(a1, "2")
+      assert.deepInclude(refused, { code: 429, limit: "calls_per_agent", most: 1 })
+      yield* Deferred.succeed(told, false)
+      assert.deepInclude((yield* Fiber.join(first))[0], { code: 404 })
+      assert.deepInclude((yield* calling(a1, "3"))[0], { code: 404 })
+    })
+  )
+})
+
+describe("texts", () => {
+  const short = { nameLength: 8, officeLength: 4, requestIdLength: 3 }
+
+  conform(
+    "names and office ids are so long, and hold nothing that breaks a line",
+    (world) =>
+      Effect.gen(function* () {
+        const c1 = yield* computer(world)
+        assert.include(assertDenied(yield* join(c1, "computer", "x".repeat(9), "O1")), "8 characters")
+        assert.include(assertDenied(yield* join(c1, "computer", "pc-1", "x".repeat(5))), "4 characters")
+        assert.include(assertDenied(yield* join(c1, "computer", "a\nb", "O1")), "control characters")
+        assert.include(assertDenied(yield* join(c1, "computer", "pc-1", "\u001b[2J")), "control characters")
+        assert.deepStrictEqual(yield* join(c1, "computer", "x".repeat(8), "O1"), [true, null])
+      }),
+    { limits: short }
+  )
+
+  conform(
+    "request ids are so long",
+    (world) =>
+      Effect.gen(function* () {
+        const a1 = yield* agentIn(world, "O1", "agent-1")
+        const c1 = yield* computerIn(world, "O1")
+        yield* answersAtOnce(c1)
+        assertRefused(yield* calling(a1, "long"), 400)
+        assertRefused(
+          yield* a1.ask("server:list_room", { agent: "agent-1", req_id: "long", office_id: "O1" }),
+          400
+        )
+        yield* a1.tell("server:tool_call_cancel", { agent: "agent-1", req_id: "long" })
+        assert.deepStrictEqual(yield* calling(a1, "abc"), [{ tools: [], req_id: "r" }])
+        assert.deepStrictEqual(bodiesOf(c1, "notify:tool_call_cancel"), [])
+      }),
+    { limits: short }
+  )
+})
+
+describe("connections", () => {
+  conform(
+    "are so many, and the next one comes in when one has gone",
+    (world) =>
+      Effect.gen(function* () {
+        const first = yield* agent(world)
+        const second = yield* computer(world)
+        const refused = yield* Effect.flip(world.connect({}))
+        assert.strictEqual(refused.code, 503)
+        assert.include(refused.message, "2 connections")
+        yield* settled([second])
+        yield* first.close
+        yield* Effect.retry(world.connect({}), { while: ({ code }) => code === 503 })
+      }),
+    { limits: { connections: 2 } }
+  )
+
+  conform(
+    "join an office in time, or are closed",
+    (world) =>
+      Effect.gen(function* () {
+        const seated = yield* computerIn(world, "O1")
+        const outside = yield* agent(world)
+        yield* world.elapse("3 seconds")
+        yield* outside.closed
+        assert.include(warnings(world, "connection closed")[0]?.text, "joinTimeout")
+        yield* settled([seated])
+      }),
+    { limits: { joinTimeout: Duration.seconds(2) } }
+  )
+
+  conform(
+    "that have left an office have their time again",
+    (world) =>
+      Effect.gen(function* () {
+        // Where time is real, the time to join is never over.
+        if (world.transport !== "memory") return
+        const c1 = yield* computerIn(world, "O1")
+        yield* world.elapse("50 seconds")
+        yield* c1.ask("server:leave_office", { office_id: "O1" })
+        yield* world.elapse("59 seconds")
+        assert.deepStrictEqual(yield* join(c1, "computer", "pc-1", "O2"), [true, null])
+        yield* c1.ask("server:leave_office", { office_id: "O2" })
+        // Asking to leave what one is not in gives no time.
+        yield* world.elapse("30 seconds")
+        yield* settled([c1])
+        yield* world.elapse("32 seconds")
+        yield* c1.closed
+      }),
+    { limits: { joinTimeout: Duration.seconds(60) } }
+  )
+
+  conform(
+    "in which nothing comes or goes are closed, if that is wanted",
+    (world) =>
+      Effect.gen(function* () {
+        if (world.transport !== "memory") return
+        const a1 = yield* agentIn(world, "O1")
+        const c1 = yield* computerIn(world, "O1")
+        const silent = yield* computerIn(world, "O2")
+        const answer = yield* answersLater(c1)
+        const waiting = yield* Effect.forkChild(calling(a1, "1"))
+        yield* reached(c1, 1)
+        yield* world.elapse("40 seconds")
+        yield* silent.closed
+        assert.include(warnings(world, "connection closed")[0]?.text, "idleTimeout")
+        yield* answer
+        yield* Fiber.join(waiting)
+        // Being asked something is a sign of life of both, and so is being told something.
+        yield* world.elapse("20 seconds")
+        yield* calling(a1, "2")
+        yield* world.elapse("20 seconds")
+        yield* c1.tell("server:update_desktop", { computer: "pc-1" })
+        yield* a1.hear("notify:update_desktop")
+        yield* world.elapse("20 seconds")
+        yield* settled([a1, c1])
+      }),
+    {
+      limits: { idleTimeout: Duration.seconds(30), joinTimeout: Duration.infinity },
+      routingTimeout: Duration.hours(1)
+    }
+  )
+
+  conform(
+    "that have just answered, or been answered, have their time again",
+    (world) =>
+      Effect.gen(function* () {
+        if (world.transport !== "memory") return
+        const a1 = yield* agentIn(world, "O1")
+        const c1 = yield* computerIn(world, "O1")
+        const answer = yield* answersLater(c1)
+        const waiting = yield* Effect.forkChild(calling(a1, "1"))
+        yield* reached(c1, 1)
+        yield* world.elapse("29 seconds")
+        yield* answer
+        yield* Fiber.join(waiting)
+        yield* world.elapse("29 seconds")
+        assert.deepStrictEqual(warnings(world, "connection closed"), [])
+        yield* world.elapse("2 seconds")
+        // Whoever hears of it has its time again.
+        yield* a1.closed
+      }),
+    {
+      limits: { idleTimeout: Duration.seconds(30), joinTimeout: Duration.infinity },
+      routingTimeout: Duration.hours(1)
+    }
+  )
+})

@@ -1,0 +1,90 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Duration, Effect, Exit, Fiber, Scope } from "effect"
+import { TestClock } from "effect/testing"
+import {
+  agent,
+  agentIn,
+  assertDenied,
+  assertRefused,
+  bodiesOf,
+  computerIn,
+  join
+} from "../../../conformance/cast.ts"
+import { buildWorld, type Peer } from "../../../conformance/World.ts"
+
+/** A Server that a test can close while its members stay. */
+const closable = Effect.fnUntraced(function* (drainTimeout: Duration.Duration) {
+  const scope = yield* Scope.make()
+  const world = yield* Scope.provide(buildWorld("memory", { drainTimeout }), scope)
+  return { world, close: Effect.forkChild(Scope.close(scope, Exit.void), { startImmediately: true }) }
+})
+
+/** An office with a call that is under way until `answer`. */
+const callUnderWay = Effect.fnUntraced(function* (drainTimeout: Duration.Duration) {
+  const { close, world } = yield* closable(drainTimeout)
+  const a1 = yield* agentIn(world, "O1")
+  const c1 = yield* computerIn(world, "O1")
+  const gate = yield* Deferred.make<void>()
+  yield* c1.answers(() => Effect.as(Deferred.await(gate), [{ tools: [], req_id: "r" }]))
+  const call = yield* Effect.forkChild(calling(a1, "1"), { startImmediately: true })
+  yield* Effect.repeat(Effect.yieldNow, { until: () => bodiesOf(c1, "client:get_tools").length === 1 })
+  return { a1, c1, call, close, world, answer: Deferred.succeed(gate, undefined) }
+})
+
+const calling = (peer: Peer, reqId: string) =>
+  peer.ask("client:get_tools", { agent: "agent-1", req_id: reqId, computer: "pc-1" })
+
+describe("a Server that goes down", () => {
+  it.effect("lets calls end, and begins neither calls nor stays in an office meanwhile", () =>
+    Effect.gen(function* () {
+      const { a1, answer, c1, call, close, world } = yield* callUnderWay(Duration.seconds(10))
+      const newcomer = yield* agent(world)
+      const closing = yield* close
+      assert.isTrue(world.server.draining())
+      assert.include(assertDenied(yield* join(newcomer, "agent", "agent-2", "O2")), "going down")
+      assertRefused(yield* calling(a1, "2"), 503)
+      yield* TestClock.adjust("5 seconds")
+      assert.isUndefined(closing.pollUnsafe())
+      yield* answer
+      assert.deepStrictEqual(yield* Fiber.join(call), [{ tools: [], req_id: "r" }])
+      yield* TestClock.adjust("20 millis")
+      yield* Fiber.join(closing)
+      for (const peer of [a1, c1, newcomer]) yield* peer.closed
+      assert.deepStrictEqual(world.server.load(), { connections: 0, sessions: 0, offices: 0, calls: 0 })
+    })
+  )
+
+  it.effect("cuts off what takes longer than it was given, and says so", () =>
+    Effect.gen(function* () {
+      const { a1, call, close, world } = yield* callUnderWay(Duration.seconds(10))
+      const closing = yield* close
+      yield* TestClock.adjust("9 seconds")
+      assert.isUndefined(closing.pollUnsafe())
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.join(closing)
+      yield* a1.closed
+      assert.isTrue(Exit.isFailure(yield* Fiber.await(call)))
+      assert.isTrue(world.logs.some(({ level, text }) => level === "Warn" && text.includes("cut off")))
+    })
+  )
+
+  it.effect("is in no hurry and in no delay when nothing is under way", () =>
+    Effect.gen(function* () {
+      const { close, world } = yield* closable(Duration.seconds(10))
+      const c1 = yield* computerIn(world, "O1")
+      assert.isFalse(world.server.draining())
+      const closing = yield* close
+      yield* TestClock.adjust("20 millis")
+      yield* Fiber.join(closing)
+      yield* c1.closed
+    })
+  )
+
+  it.effect("cuts calls off at once when it was given no time", () =>
+    Effect.gen(function* () {
+      const { call, close } = yield* callUnderWay(Duration.zero)
+      yield* Fiber.join(yield* close)
+      assert.isTrue(Exit.isFailure(yield* Fiber.await(call)))
+    })
+  )
+})

@@ -1,0 +1,368 @@
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Deferred, Duration, Effect, Fiber, Layer, Logger, Queue, Ref, Result, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import * as MemoryCluster from "../../../../src/adapters/memory/MemoryCluster.ts"
+import * as Memory from "../../../../src/adapters/memory/MemoryTransport.ts"
+import * as SocketIoClient from "../../../../src/adapters/socketio/client/SocketIoClient.ts"
+import * as SocketIoServer from "../../../../src/adapters/socketio/SocketIoServer.ts"
+import { joinOffice } from "../../../../src/application/member/OfficeMember.ts"
+import {
+  allowAll,
+  Authenticator,
+  admissionRejected
+} from "../../../../src/application/ports/Authenticator.ts"
+import { jsonBody } from "../../../../src/application/ports/Body.ts"
+import { TransportClient } from "../../../../src/application/ports/Transport.ts"
+import { Server } from "../../../../src/application/server/lifecycle/Server.ts"
+import { isJsonObject } from "../../../../src/domain/json.ts"
+import { allGrants, type Grants, type Identity } from "../../../../src/domain/model/Identity.ts"
+import { PROTOCOL_VERSION } from "../../../../src/domain/wire/version.ts"
+
+/** Who may be whom: identities by the token that they show, taken back by {@link Guests.revoke}. */
+interface Guests extends Authenticator {
+  readonly revoke: (token: string) => Effect.Effect<void>
+}
+
+const guest = (subject: string, grants: Grants = allGrants, expiresAt?: number): Identity => ({
+  subject,
+  grants,
+  expiresAt
+})
+
+const guests = (known: { readonly [token: string]: Identity }) =>
+  Effect.gen(function* () {
+    const left = yield* Ref.make(new Map(Object.entries(known)))
+    const changes = yield* Queue.unbounded<void>()
+    const made: Guests = {
+      authenticate: ({ auth }) =>
+        Effect.gen(function* () {
+          const token = isJsonObject(auth) ? auth["token"] : undefined
+          const found = (yield* Ref.get(left)).get(String(token))
+          return found ?? (yield* admissionRejected("invalid_credentials", "The key is not valid"))
+        }),
+      isStillValid: (identity) => [...Ref.getUnsafe(left).values()].includes(identity),
+      changes: Stream.fromQueue(changes),
+      revoke: (token) =>
+        Effect.andThen(
+          Ref.update(left, (now) => new Map([...now].filter(([one]) => one !== token))),
+          Queue.offer(changes, undefined)
+        )
+    }
+    return made
+  })
+
+/** A Server in memory, and everything that it logs. */
+const serve = Effect.fnUntraced(function* (authenticator: Authenticator) {
+  const logs: Array<string> = []
+  const logger = Logger.make<unknown, void>(({ logLevel, message }) => {
+    logs.push(`${logLevel} ${JSON.stringify(message)}`)
+  })
+  const context = yield* Server.layer.pipe(
+    Layer.provideMerge(Memory.layer()),
+    Layer.provide(MemoryCluster.layer),
+    Layer.provide(Layer.succeed(Authenticator, authenticator)),
+    Layer.provide(Logger.layer([logger])),
+    Layer.build
+  )
+  const transport = Context.get(context, TransportClient)
+  const connect = (token: string, role?: string) =>
+    transport.connect({
+      version: PROTOCOL_VERSION,
+      auth: { token, ...(role !== undefined && { role }) },
+      onMessage: () => Effect.succeed([])
+    })
+  const join = (
+    link: Effect.Success<ReturnType<typeof connect>>,
+    role: string,
+    office: string,
+    name: string
+  ) =>
+    Effect.map(
+      link.request("server:join_office", jsonBody({ role, office_id: office, name }), Duration.seconds(5)),
+      (reply) => reply.map(({ head }) => Result.getOrThrow(head))
+    )
+  return { connect, join, logs, transport, load: Context.get(context, Server).load }
+})
+
+/** Waits until the Server has so many connections: a link is closed a moment before what belongs to it is. */
+const until = (load: Server["Service"]["load"], connections: number) =>
+  Effect.repeat(
+    Effect.andThen(
+      Effect.yieldNow,
+      Effect.sync(() => load().connections)
+    ),
+    { until: (now) => now === connections }
+  )
+
+const computers: Grants = { rights: ["computer"], offices: ["team*"], names: ["desk"] }
+
+describe("connecting", () => {
+  it.effect("is for those whom the authenticator knows", () =>
+    Effect.gen(function* () {
+      const { connect, load, logs } = yield* serve(yield* guests({ good: guest("me") }))
+      const refused = yield* Effect.flip(connect("bad-s3cret"))
+      assert.deepInclude<object>(refused, { code: 401, reason: "invalid_credentials" })
+      yield* connect("good")
+      assert.strictEqual(load().connections, 1)
+      assert.isTrue(logs.some((line) => line.startsWith("Warn") && line.includes("The key is not valid")))
+      assert.notInclude(logs.join(), "s3cret")
+    })
+  )
+
+  it.effect("needs the right to the stated role", () =>
+    Effect.gen(function* () {
+      const { connect } = yield* serve(yield* guests({ pc: guest("pc", computers) }))
+      yield* connect("pc", "computer")
+      const refused = yield* Effect.flip(connect("pc", "agent"))
+      assert.deepInclude<object>(refused, {
+        code: 403,
+        reason: "role_not_granted",
+        message: "'pc' may not be an Agent"
+      })
+    })
+  )
+
+  it.effect("is not for those whose time is over", () =>
+    Effect.gen(function* () {
+      const { connect } = yield* serve(yield* guests({ old: guest("old", allGrants, 1000) }))
+      yield* TestClock.adjust("1 second")
+      assert.deepInclude<object>(yield* Effect.flip(connect("old")), {
+        code: 401,
+        reason: "expired_credentials"
+      })
+    })
+  )
+
+  it.effect("does not hang on an authenticator that does", () =>
+    Effect.gen(function* () {
+      const { connect, load } = yield* serve({ ...allowAll, authenticate: () => Effect.never })
+      const attempt = yield* Effect.forkChild(Effect.flip(connect("x")), { startImmediately: true })
+      yield* TestClock.adjust("15 seconds")
+      assert.deepInclude<object>(yield* Fiber.join(attempt), {
+        code: 503,
+        reason: "unavailable",
+        retryable: true
+      })
+      assert.strictEqual(load().connections, 0)
+    })
+  )
+})
+
+describe("joining", () => {
+  it.effect("needs the role, the office and the name", () =>
+    Effect.gen(function* () {
+      const { connect, join, load } = yield* serve(yield* guests({ pc: guest("pc", computers) }))
+      const link = yield* connect("pc")
+      const rows = [
+        ["agent", "team", "desk", "'pc' may not be an Agent"],
+        ["computer", "ops", "desk", "'pc' may not join room 'ops'"],
+        ["computer", "team", "root", "'pc' may not go by the name 'root'"]
+      ] as const
+      for (const [role, office, name, reason] of rows) {
+        assert.deepStrictEqual(yield* join(link, role, office, name), [false, reason])
+      }
+      assert.strictEqual(load().offices, 0)
+      assert.deepStrictEqual(yield* join(link, "computer", "team-1", "desk"), [true, null])
+    })
+  )
+})
+
+describe("an identity that ends", () => {
+  it.effect("ends its connections at that moment, and frees their seats", () =>
+    Effect.gen(function* () {
+      const end = Duration.toMillis("2 hours")
+      const world = yield* serve(
+        yield* guests({ short: guest("short", allGrants, end), long: guest("long") })
+      )
+      const short = yield* world.connect("short")
+      const long = yield* world.connect("long")
+      yield* world.join(short, "computer", "team", "desk")
+      yield* world.join(long, "agent", "team", "me")
+      yield* TestClock.adjust(end - 1)
+      assert.strictEqual(world.load().connections, 2)
+      yield* TestClock.adjust(1)
+      assert.strictEqual(yield* short.closed, "credentials expired")
+      assert.deepStrictEqual(world.load(), { connections: 1, sessions: 1, offices: 1, calls: 0 })
+      assert.isTrue(world.logs.some((line) => line.includes("credentials expired") && line.includes("short")))
+    })
+  )
+})
+
+describe("an identity that is taken back", () => {
+  it.effect("ends its connections at once, and no others", () =>
+    Effect.gen(function* () {
+      const known = yield* guests({ out: guest("out"), in: guest("in") })
+      const { connect, load } = yield* serve(known)
+      const links = yield* Effect.all([connect("out"), connect("out"), connect("in")])
+      yield* known.revoke("out")
+      assert.strictEqual(yield* links[0].closed, "credentials revoked")
+      assert.strictEqual(yield* links[1].closed, "credentials revoked")
+      yield* until(load, 1)
+      assert.deepInclude<object>(yield* Effect.flip(connect("out")), { code: 401 })
+    })
+  )
+
+  it.effect("does not slip in while it is judged", () =>
+    Effect.gen(function* () {
+      const known = yield* guests({ out: guest("out") })
+      const judging = yield* Deferred.make<void>()
+      const { connect, load } = yield* serve({
+        ...known,
+        authenticate: (handshake) => Effect.tap(known.authenticate(handshake), () => Deferred.await(judging))
+      })
+      const attempt = yield* Effect.forkChild(Effect.flip(connect("out")), { startImmediately: true })
+      yield* Effect.yieldNow
+      yield* known.revoke("out")
+      yield* Deferred.succeed(judging, undefined)
+      assert.deepInclude<object>(yield* Fiber.join(attempt), { code: 401, reason: "invalid_credentials" })
+      assert.strictEqual(load().connections, 0)
+    })
+  )
+})
+
+describe("over Socket.IO", () => {
+  const live = Effect.fnUntraced(function* (authenticator: Authenticator) {
+    const context = yield* Server.layer.pipe(
+      Layer.provide(SocketIoServer.layer()),
+      Layer.provide(MemoryCluster.layer),
+      Layer.provide(Layer.succeed(Authenticator, authenticator)),
+      Layer.provide(Logger.layer([])),
+      Layer.fresh,
+      Layer.build
+    )
+    const { load, url } = Context.get(context, Server)
+    const client = (options: Partial<SocketIoClient.SocketIoClientOptions>) =>
+      SocketIoClient.layer({ url, ...options })
+    const connect = (options: Partial<SocketIoClient.SocketIoClientOptions>) =>
+      TransportClient.use((transport) =>
+        transport.connect({
+          version: PROTOCOL_VERSION,
+          auth: { role: "agent" },
+          onMessage: () => Effect.succeed([])
+        })
+      ).pipe(Effect.provide(client(options)))
+    return { client, connect, load, url }
+  })
+
+  for (const transport of ["polling", "websocket"] as const) {
+    it.live(`refusals say why in words for programs, over ${transport}`, () =>
+      Effect.gen(function* () {
+        const { connect } = yield* live(yield* guests({ good: guest("me") }))
+        const transports = [transport]
+        assert.deepInclude<object>(yield* Effect.flip(connect({ transports, token: "bad" })), {
+          _tag: "AdmissionRefused",
+          code: 401,
+          reason: "invalid_credentials",
+          message: "The key is not valid",
+          retryable: false
+        })
+        yield* connect({ transports, token: "good" })
+      }).pipe(Effect.scoped)
+    )
+  }
+
+  it.live("whoever is revoked hears it, and is let go", () =>
+    Effect.gen(function* () {
+      const known = yield* guests({ out: guest("out") })
+      const { connect, load } = yield* live(known)
+      const link = yield* connect({ token: "out" })
+      yield* known.revoke("out")
+      assert.strictEqual(yield* link.closed, "transport close")
+      yield* until(load, 0)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("a token is asked for anew with every connection, and one that cannot be had is no refusal", () =>
+    Effect.gen(function* () {
+      const { connect } = yield* live(yield* guests({ good: guest("me") }))
+      const next = yield* Ref.make("bad")
+      const token = Ref.get(next)
+      assert.strictEqual((yield* Effect.flip(connect({ token })))._tag, "AdmissionRefused")
+      yield* Ref.set(next, "good")
+      yield* connect({ token })
+      const none = yield* Effect.flip(connect({ token: Effect.fail({ message: "it is locked" }) }))
+      assert.strictEqual(none._tag, "Unreachable")
+      assert.match(none.message, /it is locked/)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("a Server that is broken, or a proxy that has too much to do, may let in later", () =>
+    Effect.gen(function* () {
+      const broken = yield* live({ ...allowAll, authenticate: () => Effect.die(new Error("a bug")) })
+      const here = yield* Effect.flip(broken.connect({}))
+      assert.deepInclude<object>(here, { _tag: "AdmissionRefused", code: 500, retryable: true })
+      let status = 0
+      const proxy = createServer((_, response) => void response.writeHead(status).end())
+      yield* Effect.acquireRelease(
+        Effect.callback<void>((resume) => void proxy.listen(0, "127.0.0.1", () => resume(Effect.void))),
+        () => Effect.sync(() => proxy.close())
+      )
+      const { port } = proxy.address() as AddressInfo
+      for (const [answered, retryable] of [
+        [403, false],
+        [408, true],
+        [429, true]
+      ] as const) {
+        status = answered
+        const refused = yield* Effect.flip(broken.connect({ url: `http://127.0.0.1:${port}` }))
+        assert.deepInclude<object>(refused, { _tag: "AdmissionRefused", code: answered, retryable })
+      }
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("who asks why a WebSocket was refused shows its token, too: a proxy may want to see it", () =>
+    Effect.gen(function* () {
+      const mismatch = { code: 4008, message: "m", server_version: "0.3.0", client_version: "0.2.0" }
+      const proxy = createServer(({ headers }, response) => {
+        const known = headers.authorization === "Bearer good"
+        response.writeHead(known ? 400 : 401).end(JSON.stringify(known ? mismatch : {}))
+      })
+      proxy.on("upgrade", (_, socket) => socket.end("HTTP/1.1 400 Bad Request\r\n\r\n"))
+      yield* Effect.acquireRelease(
+        Effect.callback<void>((resume) => void proxy.listen(0, "127.0.0.1", () => resume(Effect.void))),
+        () => Effect.sync(() => proxy.close())
+      )
+      const { port } = proxy.address() as AddressInfo
+      const { connect } = yield* live(allowAll)
+      const url = `http://127.0.0.1:${port}`
+      const refused = yield* Effect.flip(connect({ url, token: "good", transports: ["websocket"] }))
+      assert.strictEqual(refused._tag, "VersionRefused")
+    }).pipe(Effect.scoped)
+  )
+
+  const expired: Authenticator = {
+    ...allowAll,
+    authenticate: (handshake) =>
+      isJsonObject(handshake.auth) && handshake.auth["token"] === "fresh"
+        ? allowAll.authenticate(handshake)
+        : Effect.fail(admissionRejected("expired_credentials", "The key has expired"))
+  }
+  const member = { role: "computer", office: "team", name: "desk", retryInitialConnect: true } as const
+  const quiet = () => ({
+    onMessage: () => Effect.succeed([]),
+    onJoined: Effect.void,
+    onLost: () => Effect.void
+  })
+
+  it.live("a member with a token that may be renewed tries again when it has expired", () =>
+    Effect.gen(function* () {
+      const { client, load } = yield* live(expired)
+      const tokens = yield* Ref.make(["stale", "fresh"])
+      const token = Ref.modify(tokens, ([first = "fresh", ...others]) => [first, others])
+      yield* Effect.provide(joinOffice(member, quiet), client({ token }))
+      assert.strictEqual(load().connections, 1)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("a member whose token stays the same does not", () =>
+    Effect.gen(function* () {
+      const { client } = yield* live(expired)
+      const refused = yield* Effect.flip(
+        Effect.provide(joinOffice(member, quiet), client({ token: "stale" }))
+      )
+      assert.strictEqual(refused.message, "The key has expired")
+    }).pipe(Effect.scoped)
+  )
+})

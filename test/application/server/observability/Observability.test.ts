@@ -1,0 +1,251 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Exit, Fiber, Queue, Scope } from "effect"
+import { TestClock } from "effect/testing"
+import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
+import { allowAll } from "../../../../src/application/ports/Authenticator.ts"
+import { jsonBody } from "../../../../src/application/ports/Body.ts"
+import { AdmissionRejected, TransportClient } from "../../../../src/application/ports/Transport.ts"
+import { callOutcome } from "../../../../src/application/server/observability/callOutcome.ts"
+import { PROTOCOL_VERSION } from "../../../../src/domain/wire/version.ts"
+import { computerNotFound, ProtocolError } from "../../../../src/domain/model/ProtocolError.ts"
+import { agentUnderTest, computerUnderTest, textResult, tool } from "../../../conformance/members.ts"
+import { type Seen, seenServer } from "../seen.ts"
+
+const calls = (outcome: string) => `a2c_calls_total{event=client:tool_call,outcome=${outcome}}`
+
+/** An office with a Computer whose tools answer, fail and wait, once the Agent has looked around. */
+const office = Effect.gen(function* () {
+  const seen = yield* seenServer()
+  const started = yield* Deferred.make<void>()
+  const server = yield* makeMemoryMcpServer({
+    tools: [
+      tool("good"),
+      tool("bad", () => Effect.succeed(textResult("no", { isError: true }))),
+      tool("slow", () => Effect.andThen(Deferred.succeed(started, undefined), Effect.never))
+    ]
+  })
+  const computerScope = yield* Scope.fork(yield* Effect.scope)
+  yield* Scope.provide(computerUnderTest(seen, { servers: { server } }), computerScope)
+  const agent = yield* agentUnderTest(seen)
+  yield* agent.settled
+  return { agent, computerScope, seen, started }
+})
+
+/** What a peer gets that is not let in. */
+const refusedConnection = ({ client }: Seen) =>
+  Effect.flip(
+    Effect.scoped(
+      Effect.provide(
+        TransportClient.use(({ connect }) =>
+          connect({ version: PROTOCOL_VERSION, auth: { role: "agent" }, onMessage: () => Effect.succeed([]) })
+        ),
+        client
+      )
+    )
+  )
+
+describe("the metrics of a Server", () => {
+  it.effect("count calls by event and by how they ended", () =>
+    Effect.gen(function* () {
+      const { agent, seen } = yield* office
+      yield* agent.callTool({ computer: "pc-1", tool: "good" })
+      yield* agent.callTool({ computer: "pc-1", tool: "good" })
+      yield* agent.callTool({ computer: "pc-1", tool: "bad" })
+      yield* Effect.flip(agent.callTool({ computer: "nobody", tool: "good" }))
+      const series = seen.series()
+      assert.deepStrictEqual(
+        [series[calls("ok")], series[calls("tool_error")], series[calls("404")]],
+        [2, 1, 1]
+      )
+      assert.strictEqual(series["a2c_call_duration_seconds{event=client:tool_call}"], 4)
+      assert.isAbove(series["a2c_call_request_bytes_total{event=client:tool_call}"] ?? 0, 4 * 50)
+      assert.isAbove(series["a2c_call_answer_bytes_total{event=client:tool_call}"] ?? 0, 3 * 20)
+    })
+  )
+
+  it.effect("count a call that its Computer's loss has ended", () =>
+    Effect.gen(function* () {
+      const { agent, computerScope, seen, started } = yield* office
+      const calling = yield* Effect.forkChild(
+        Effect.flip(agent.callTool({ computer: "pc-1", tool: "slow", timeout: 60 }))
+      )
+      yield* Deferred.await(started)
+      assert.strictEqual(seen.series()["a2c_calls_pending"], 1)
+      yield* TestClock.adjust("2 seconds")
+      yield* Scope.close(computerScope, Exit.void)
+      yield* Fiber.join(calling)
+      assert.strictEqual(seen.series()[calls("404")], 1)
+      assert.strictEqual(seen.series()["a2c_calls_pending"], 0)
+      const { latency } = seen.observability.report().recent
+      assert.approximately(latency?.p99 ?? 0, 2000, 200)
+    })
+  )
+
+  it.effect("count who comes and goes, and show who is here", () =>
+    Effect.gen(function* () {
+      const { computerScope, seen } = yield* office
+      const shown = () => {
+        const series = seen.series()
+        return [
+          "a2c_members{role=agent}",
+          "a2c_members{role=computer}",
+          "a2c_offices",
+          "a2c_connections",
+          "a2c_joins_total{role=computer}",
+          "a2c_leaves_total{role=computer}"
+        ].map((name) => series[name])
+      }
+      assert.deepStrictEqual(shown(), [1, 1, 1, 2, 1, undefined])
+      yield* Scope.close(computerScope, Exit.void)
+      assert.deepStrictEqual(shown(), [1, 0, 1, 1, 1, 1])
+      assert.deepStrictEqual(seen.observability.offices(10), [{ office: "O1", agents: 1, computers: 0 }])
+    })
+  )
+
+  it.effect("count connections that were refused, by code", () =>
+    Effect.gen(function* () {
+      const rejection = new AdmissionRejected({ code: 401, message: "no token" })
+      const seen = yield* seenServer({}, { ...allowAll, authenticate: () => Effect.fail(rejection) })
+      yield* refusedConnection(seen)
+      assert.strictEqual(seen.series()["a2c_connections_refused_total{code=401}"], 1)
+      assert.deepStrictEqual(seen.observability.report().totals.turnedAway, { "401": 1 })
+    })
+  )
+
+  it.effect("have few labels, whatever is counted", () =>
+    Effect.gen(function* () {
+      const { metrics, observability, series } = yield* seenServer()
+      for (let at = 0; at < 1000; at++) metrics.limitExceeded(`limit ${at}`)
+      metrics.connectionRejected(123_456)
+      const names = Object.keys(series())
+      assert.isAtMost(names.filter((name) => name.startsWith("a2c_refusals_total")).length, 65)
+      assert.include(names, "a2c_connections_refused_total{code=other}")
+      const counted = Object.values(observability.report().totals.refused).reduce(
+        (sum, count) => sum + count,
+        0
+      )
+      assert.strictEqual(counted, 1000)
+    })
+  )
+
+  it.effect("show a number as long as its owner lives", () =>
+    Effect.gen(function* () {
+      const { metrics, observability, series } = yield* seenServer()
+      const owner = yield* Scope.make()
+      yield* Scope.provide(
+        metrics.gauge({ name: "wheels", labels: { of: "a car" }, help: "How many", read: () => 4 }),
+        owner
+      )
+      assert.strictEqual(series()["a2c_wheels{of=a car}"], 4)
+      assert.strictEqual(observability.report().gauges["wheels{of=a car}"], 4)
+      yield* Scope.close(owner, Exit.void)
+      assert.notProperty(series(), "a2c_wheels{of=a car}")
+      assert.notProperty(observability.report().gauges, "wheels{of=a car}")
+    })
+  )
+})
+
+describe("how a call ended", () => {
+  const body = (value: unknown) => callOutcome({ outcome: jsonBody(value) })
+
+  it("is one word of few", () => {
+    assert.strictEqual(body({ content: [], isError: false }), "ok")
+    assert.strictEqual(body({ content: [], isError: true }), "tool_error")
+    assert.strictEqual(body({ code: 4015, message: "cannot" }), "4015")
+    assert.strictEqual(body({ code: 123_456, message: "made up" }), "other")
+    assert.strictEqual(body("no object"), "other")
+    assert.strictEqual(callOutcome({ outcome: computerNotFound("x") }), "404")
+    assert.strictEqual(callOutcome({ outcome: new ProtocolError({ code: 1, message: "?" }) }), "other")
+  })
+})
+
+describe("the readiness of a Server", () => {
+  it.effect("is there when it takes members, and goes before it closes", () =>
+    Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      const seen = yield* Scope.provide(seenServer(), scope)
+      assert.strictEqual(seen.observability.report().state, "ready")
+      yield* Scope.close(scope, Exit.void)
+      const { reason, state } = seen.observability.report()
+      assert.deepStrictEqual([state, reason], ["draining", "the Server is shutting down"])
+    })
+  )
+
+  it.effect("outlives a part that fails, which is told", () =>
+    Effect.gen(function* () {
+      const seen = yield* seenServer()
+      let error: string | undefined
+      yield* seen.readiness.registerComponent("registry", () => error)
+      assert.deepStrictEqual(seen.observability.report().parts, { registry: { ok: true } })
+      error = "Redis does not answer"
+      const { parts, state } = seen.observability.report()
+      assert.deepStrictEqual([state, parts], ["ready", { registry: { ok: false, fault: error } }])
+      assert.strictEqual(seen.series()["a2c_parts_failing"], 1)
+    })
+  )
+})
+
+describe("what the audit is given", () => {
+  it.effect("is one fact for each call, with its request and without its arguments", () =>
+    Effect.gen(function* () {
+      const { agent, seen } = yield* office
+      yield* Queue.takeAll(seen.audited)
+      const secret = { password: "open sesame" }
+      yield* agent.callTool({ computer: "pc-1", tool: "good", params: secret })
+      const [event, ...others] = yield* Queue.takeAll(seen.audited)
+      assert.deepStrictEqual(others, [])
+      const { ms, req_id, ...fields } = event?.fields ?? {}
+      assert.deepStrictEqual(fields, {
+        type: "call",
+        office: "O1",
+        agent: "agent-1",
+        subject: "anybody",
+        computer: "pc-1",
+        event: "client:tool_call",
+        tool: "good",
+        outcome: "ok"
+      })
+      assert.isNumber(ms)
+      assert.match(String(req_id), /^[0-9a-f-]{36}$/)
+      assert.notInclude(JSON.stringify(event?.fields), "sesame")
+      assert.isDefined(event?.request)
+    })
+  )
+
+  it.effect("is everybody who comes, who goes, and who is not let in", () =>
+    Effect.gen(function* () {
+      const { computerScope, seen } = yield* office
+      yield* Scope.close(computerScope, Exit.void)
+      yield* Effect.flip(
+        Effect.scoped(
+          Effect.flatMap(TransportClient, ({ connect }) =>
+            connect({
+              version: PROTOCOL_VERSION,
+              auth: { role: "cook" },
+              onMessage: () => Effect.succeed([])
+            })
+          ).pipe(Effect.provide(seen.client))
+        )
+      )
+      const events = (yield* Queue.takeAll(seen.audited)).map(({ fields }) => fields)
+      const entries = events.filter(({ type }) => type !== "call").map(({ name, type }) => [type, name])
+      assert.deepStrictEqual(entries, [
+        ["join", "pc-1"],
+        ["join", "agent-1"],
+        ["leave", "pc-1"],
+        ["connection_refused", undefined]
+      ])
+    })
+  )
+
+  it.effect("is also who may not join", () =>
+    Effect.gen(function* () {
+      const { seen } = yield* office
+      yield* Queue.takeAll(seen.audited)
+      yield* Effect.exit(agentUnderTest(seen, { name: "second" }))
+      const events = (yield* Queue.takeAll(seen.audited)).map(({ fields }) => fields)
+      assert.deepInclude(events[0], { type: "join_refused", reason: "Room already has an agent" })
+      assert.strictEqual(seen.series()["a2c_joins_refused_total"], 1)
+    })
+  )
+})

@@ -1,0 +1,51 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Duration, Effect, Random, Ref, Schedule } from "effect"
+import { TestClock } from "effect/testing"
+import {
+  reconnectBackoff,
+  restartBackoff,
+  backoffDelay,
+  backoffSchedule
+} from "../../../src/application/shared/backoff.ts"
+
+const many = Array.from({ length: 40 }, (_, index) => index + 1)
+
+const millisOf = (each: ReadonlyArray<Duration.Duration>) => each.map(Duration.toMillis)
+
+describe("waits before something is tried again", () => {
+  for (const backoff of [reconnectBackoff, restartBackoff]) {
+    const max = Duration.toMillis(backoff.max)
+    it.effect(`double from half a second to ${max / 1000} s, give or take a fifth`, () =>
+      Effect.gen(function* () {
+        const found = millisOf(yield* Effect.forEach(many, (attempt) => backoffDelay(backoff, attempt)))
+        for (const [index, wait] of found.entries()) {
+          const expected = Math.min(500 * 2 ** index, max)
+          assert.isAtLeast(wait, Math.floor(expected * 0.8))
+          assert.isAtMost(wait, Math.ceil(expected * 1.2))
+        }
+        assert.isAbove(new Set(found.slice(10)).size, 20)
+      })
+    )
+  }
+
+  it.effect("are the same as a schedule", () =>
+    Effect.gen(function* () {
+      const one = millisOf(
+        yield* Effect.forEach(many, (attempt) => backoffDelay(reconnectBackoff, attempt)).pipe(
+          Random.withSeed("one")
+        )
+      )
+      const delays = yield* Ref.make<ReadonlyArray<number>>([])
+      const schedule = backoffSchedule(reconnectBackoff).pipe(
+        Schedule.tap(({ duration }) => Ref.update(delays, (all) => [...all, Duration.toMillis(duration)])),
+        Schedule.upTo({ times: many.length })
+      )
+      yield* Effect.repeat(Effect.void, schedule).pipe(
+        Random.withSeed("one"),
+        Effect.forkChild({ startImmediately: true })
+      )
+      yield* TestClock.adjust("1 hour")
+      assert.deepStrictEqual((yield* Ref.get(delays)).slice(0, many.length), one)
+    })
+  )
+})

@@ -1,0 +1,112 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Fiber, Option, Tracer } from "effect"
+import { makeMemoryMcpServer } from "../../../src/adapters/memory/MemoryMcp.ts"
+import { parseTraceparent } from "../../../src/domain/traceparent.ts"
+import { agentUnderTest, computerUnderTest, textResult, tool } from "../../conformance/members.ts"
+import { recorder } from "../../recorder.ts"
+import { seenServer } from "../server/seen.ts"
+
+/** An office of ours with one tool, and what the tool saw of the trace it ran in. */
+const office = Effect.gen(function* () {
+  const seen = yield* seenServer()
+  const inside: Array<Option.Option<Tracer.AnySpan>> = []
+  const waiting = yield* Deferred.make<void>()
+  const server = yield* makeMemoryMcpServer({
+    tools: [
+      tool("look", () =>
+        Effect.gen(function* () {
+          inside.push(yield* Effect.serviceOption(Tracer.ParentSpan))
+          return textResult("seen")
+        })
+      ),
+      tool("wait", () => Effect.andThen(Deferred.succeed(waiting, undefined), Effect.never))
+    ]
+  })
+  const computer = yield* computerUnderTest(seen, { servers: { server } })
+  const agent = yield* agentUnderTest(seen)
+  yield* agent.settled
+  return { agent, computer, inside, waiting }
+})
+
+const named = (spans: ReadonlyArray<Tracer.Span>, name: string, kind: Tracer.SpanKind, since: number) =>
+  spans.slice(since).filter((span) => span.name === name && span.kind === kind)
+
+const parentOf = ({ parent }: Tracer.Span): string | undefined => Option.getOrUndefined(parent)?.spanId
+
+describe("a traced call", () => {
+  it.effect("is one trace from the Agent through the Server to the Computer and into the tool", () => {
+    const { spans, tracer } = recorder()
+    return Effect.gen(function* () {
+      const { agent, inside } = yield* office
+      const before = spans.length
+      yield* agent.callTool({ computer: "pc-1", tool: "look" })
+      const [clientSpan] = named(spans, "client:tool_call", "client", before)
+      const served = named(spans, "client:tool_call", "server", before)
+      if (clientSpan === undefined) return assert.fail("the Agent has no span")
+      assert.strictEqual(served.length, 2)
+      for (const hop of served) {
+        assert.deepStrictEqual([hop.traceId, parentOf(hop)], [clientSpan.traceId, clientSpan.spanId])
+        assert.strictEqual(hop.status._tag, "Ended")
+      }
+      const computing = served.find(({ attributes }) => attributes.has("a2c.outcome") === false)
+      assert.strictEqual(Option.getOrUndefined(inside[0] ?? Option.none())?.spanId, computing?.spanId)
+    }).pipe(Effect.provideService(Tracer.Tracer, tracer))
+  })
+
+  it.effect("gives every request of the Agent a span of its own in its id", () => {
+    const { spans, tracer } = recorder()
+    return Effect.gen(function* () {
+      const { agent, computer } = yield* office
+      const before = spans.length
+      yield* agent.callTool({ computer: "pc-1", tool: "look" })
+      yield* agent.callTool({ computer: "pc-1", tool: "look" })
+      const clientSpans = named(spans, "client:tool_call", "client", before)
+      const status = yield* computer.history
+      assert.deepStrictEqual(
+        status.map(({ reqId }) => parseTraceparent(reqId)?.spanId),
+        clientSpans.map(({ spanId }) => spanId)
+      )
+      assert.strictEqual(new Set(clientSpans.map(({ spanId }) => spanId)).size, 2)
+    }).pipe(Effect.provideService(Tracer.Tracer, tracer))
+  })
+
+  it.effect("that is cancelled stops at the Computer by its id", () => {
+    const { spans, tracer } = recorder()
+    return Effect.gen(function* () {
+      const { agent, waiting } = yield* office
+      const calling = yield* Effect.forkChild(agent.callTool({ computer: "pc-1", tool: "wait" }))
+      yield* Deferred.await(waiting)
+      yield* Fiber.interrupt(calling)
+      yield* agent.getTools("pc-1")
+      const open = spans.filter(
+        ({ name, status }) => name === "client:tool_call" && status._tag === "Started"
+      )
+      assert.deepStrictEqual(open, [])
+    }).pipe(Effect.provideService(Tracer.Tracer, tracer))
+  })
+
+  it.effect("of an Agent that does not trace is a trace of the Server's own", () => {
+    const { spans, tracer } = recorder()
+    return Effect.gen(function* () {
+      const seen = yield* Effect.provideService(seenServer(), Tracer.Tracer, tracer)
+      const agent = yield* agentUnderTest(seen)
+      yield* agent.settled
+      yield* Effect.flip(agent.callTool({ computer: "nobody", tool: "look" }))
+      const [span] = named(spans, "client:tool_call", "server", 0)
+      assert.isTrue(span !== undefined && Option.isNone(span.parent))
+      assert.strictEqual(span?.attributes.get("a2c.outcome"), "404")
+    })
+  })
+})
+
+describe("without a tracer", () => {
+  it.effect("ids of requests are random, and tools see no span", () =>
+    Effect.gen(function* () {
+      const { agent, computer, inside } = yield* office
+      yield* agent.callTool({ computer: "pc-1", tool: "look" })
+      const [record] = yield* computer.history
+      assert.match(record?.reqId ?? "", /^[0-9a-f]{8}-/)
+      assert.deepStrictEqual(inside, [Option.none()])
+    })
+  )
+})

@@ -1,0 +1,202 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Duration, Result, Schema } from "effect"
+import { parseComputerConfig } from "../../../src/domain/config/parseConfig.ts"
+import {
+  validateInputValue,
+  defaultInputValue,
+  inputEnvironmentNames
+} from "../../../src/domain/config/inputValues.ts"
+import {
+  maxRenderDepth,
+  findPlaceholders,
+  renderPlaceholders
+} from "../../../src/domain/config/placeholders.ts"
+import { ComputerConfig, type Input } from "../../../src/domain/config/computerConfig.ts"
+import { decodeEndpoint } from "../../../src/domain/config/endpointParameters.ts"
+import { plainServer } from "./plainServer.ts"
+
+const encode = Schema.encodeSync(ComputerConfig)
+const loaded = (value: unknown) => Result.getOrThrow(parseComputerConfig(value))
+const errorOf = (value: unknown) => Result.getOrThrow(Result.flip(parseComputerConfig(value)))
+const oneServer = (type: string, server_parameters: object, more: object = {}) => ({
+  servers: { s: { type, server_parameters, ...more } }
+})
+const written = (type: string, parameters: object) => encode(loaded(oneServer(type, parameters))).servers["s"]
+
+describe("configuration", () => {
+  it("cases 193 and 195: a command alone is a complete stdio server", () => {
+    assert.deepStrictEqual(written("stdio", { command: "x" }), plainServer)
+  })
+
+  it("cases 194, 196 and 197: the defaults of HTTP servers, ISO text for one and seconds for the other", () => {
+    assert.deepStrictEqual(written("streamable", { url: "u" })?.server_parameters, {
+      url: "u",
+      headers: null,
+      timeout: "PT30S",
+      sse_read_timeout: "PT300S",
+      terminate_on_close: true
+    })
+    assert.deepStrictEqual(written("sse", { url: "u" })?.server_parameters, {
+      url: "u",
+      headers: null,
+      timeout: 5,
+      sse_read_timeout: 300
+    })
+  })
+
+  it("http is read as streamable and written as that", () => {
+    assert.strictEqual(written("http", { url: "u" })?.type, "streamable")
+  })
+
+  it("case 198: a duration must be ISO 8601 text", () => {
+    assert.match(
+      errorOf(oneServer("streamable", { url: "u", timeout: "abc" })),
+      /servers\.s\.server_parameters\.timeout/
+    )
+    assert.match(errorOf(oneServer("streamable", { url: "u", timeout: 30 })), /timeout/)
+    assert.match(errorOf(oneServer("streamable", { url: "u", timeout: "-PT1S" })), /timeout/)
+  })
+
+  it("cases 199 and 200: unknown words are refused with their place", () => {
+    assert.match(errorOf(oneServer("websocket", { url: "u" })), /servers\.s\.type/)
+    assert.match(
+      errorOf(oneServer("stdio", { command: "x", encoding_error_handler: "skip" })),
+      /encoding_error_handler/
+    )
+  })
+
+  it("cases 201 and 202: inputs of all types, or none", () => {
+    const inputs = [
+      { type: "promptString", id: "a", description: "A", password: true },
+      { type: "pickString", id: "b", description: "B", options: ["x"], default: "x" },
+      { type: "command", id: "c", description: "C", command: "date", args: { u: "1" } }
+    ] as const
+    assert.deepStrictEqual(encode(loaded({ inputs, servers: {} })).inputs, inputs)
+    assert.deepStrictEqual(encode(loaded({ servers: {} })).inputs, [])
+  })
+
+  it("case 203: two inputs of one id are refused", () => {
+    const input = { type: "promptString", id: "a", description: "" }
+    assert.match(errorOf({ inputs: [input, input], servers: {} }), /inputs\[1\]\.id/)
+  })
+
+  it("a name that differs from its key is refused", () => {
+    assert.match(errorOf(oneServer("stdio", { command: "x" }, { name: "t" })), /servers\.s\.name/)
+  })
+
+  it("a member named __proto__ is refused, wherever it is: no message could hold it", () => {
+    const server = '{"type":"stdio","server_parameters":{"command":"x"}}'
+    assert.include(errorOf(JSON.parse(`{"servers":{"__proto__":${server}}}`)), "__proto__")
+    assert.include(
+      errorOf(JSON.parse(`{"servers":{"s":{"command":"x","env":{"__proto__":"v"}}}}`)),
+      "__proto__"
+    )
+    assert.deepStrictEqual(Object.keys(loaded({ servers: { constructor: JSON.parse(server) } }).servers), [
+      "constructor"
+    ])
+  })
+
+  it("an input of a type that only JavaScript knows, or that is no text, is refused", () => {
+    for (const type of ["constructor", "toString", "hasOwnProperty", { toString: 1 }, ["constructor"]]) {
+      const inputs = [{ type, id: "i", description: "" }]
+      assert.match(errorOf({ inputs, servers: {} }), /inputs\[0\]/)
+    }
+    const servers = { s: { command: "x" } }
+    const { inputs } = loaded({ inputs: [{ type: "command", id: "i", command: { toString: 1 } }], servers })
+    assert.strictEqual(inputs[0]?.type, "promptString")
+  })
+
+  it("a default alias is refused: every tool would have the same name", () => {
+    assert.match(
+      errorOf(oneServer("stdio", { command: "x" }, { default_tool_meta: { alias: "y" } })),
+      /default_tool_meta\.alias/
+    )
+  })
+
+  it("a placeholder may stand where a number or a duration belongs, until it is rendered", () => {
+    const config = loaded(oneServer("sse", { url: "${input:u}", timeout: "${input:t}" })).servers["s"]
+    assert.deepStrictEqual(config?.parameters["timeout"], "${input:t}")
+    const { value } = renderPlaceholders(config?.parameters, (text) => (text === "input:t" ? 7 : "http://h"))
+    const endpoint = Result.getOrThrow(decodeEndpoint("sse", value))
+    assert.isTrue(endpoint.type === "sse" && Duration.toSeconds(endpoint.timeout) === 7)
+    assert.isTrue(
+      Result.isFailure(decodeEndpoint("sse", renderPlaceholders(config?.parameters, () => "soon").value))
+    )
+  })
+
+  it("faults never repeat the rejected value", () => {
+    assert.notInclude(errorOf(oneServer("stdio", { command: { secret: "hunter2" } })), "hunter2")
+  })
+})
+
+describe("placeholders", () => {
+  const values: { readonly [text: string]: unknown } = {
+    "input:n": 7,
+    "input:u": "Ann",
+    "input:tricky": "${input:n}$&",
+    "input:list": ["a"]
+  }
+  const rendered = (value: unknown) => renderPlaceholders(value, (text) => values[text]).value
+
+  it.prop("texts without placeholders stay as they are", [Schema.Json], ([value]) => {
+    const free = JSON.parse(JSON.stringify(value).replaceAll("${input:", ""))
+    assert.deepStrictEqual(rendered(free), free)
+  })
+
+  it("case 205: a text that is one placeholder keeps the type of its value", () => {
+    assert.deepStrictEqual(rendered({ a: "${input:n}", b: ["${input:list}"] }), { a: 7, b: [["a"]] })
+  })
+
+  it("case 206: several placeholders in one text are spliced in", () => {
+    assert.strictEqual(rendered("Hello, ${input:u}! ${input:n}${input:n}"), "Hello, Ann! 77")
+  })
+
+  it("case 207: an unknown id stays, and is reported", () => {
+    const { unresolved, value } = renderPlaceholders(
+      ["${input:missing}", "x${input:gone}y"],
+      (text) => values[text]
+    )
+    assert.deepStrictEqual(value, ["${input:missing}", "x${input:gone}y"])
+    assert.deepStrictEqual([...unresolved], ["input:missing", "input:gone"])
+  })
+
+  it("case 208: a value is not rendered again", () => {
+    assert.strictEqual(rendered("<${input:tricky}>"), "<${input:n}$&>")
+  })
+
+  it("case 209: keys are left alone", () => {
+    assert.deepStrictEqual(rendered({ "${input:n}": "x" }), { "${input:n}": "x" })
+  })
+
+  it("depth is limited", () => {
+    let value: unknown = "${input:n}"
+    for (let level = 0; level <= maxRenderDepth; level++) value = [value]
+    assert.deepStrictEqual(rendered(value), value)
+  })
+
+  it("only what is referred to needs a value", () => {
+    assert.deepStrictEqual(findPlaceholders({ a: "${input:x}", b: ["${env:Y}-${input:x}"] }), [
+      "input:x",
+      "env:Y"
+    ])
+  })
+})
+
+describe("inputs", () => {
+  const pick: Input = { type: "pickString", id: "p", description: "", options: ["a", "b"] }
+
+  it("the most specific environment variable comes first", () => {
+    assert.deepStrictEqual(inputEnvironmentNames("api_key"), ["A2C_SMCP_API_KEY"])
+    assert.deepStrictEqual(inputEnvironmentNames("api_key", "feishu-mcp"), [
+      "A2C_SMCP_API_KEY_FEISHU-MCP",
+      "A2C_SMCP_API_KEY_FEISHU_MCP",
+      "A2C_SMCP_API_KEY"
+    ])
+  })
+
+  it("case 212: a pick outside its options is no value, not even as default", () => {
+    assert.isTrue(Result.isFailure(validateInputValue(pick, "c")))
+    assert.isUndefined(defaultInputValue({ ...pick, default: "c" }))
+    assert.strictEqual(defaultInputValue({ ...pick, default: "b" }), "b")
+  })
+})

@@ -1,0 +1,110 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Result, Schema } from "effect"
+import { buildWindowUri, parseWindowUri } from "../../../src/domain/desktop/WindowUri.ts"
+
+const parse = (uri: string) => Result.getOrThrow(parseWindowUri(uri))
+const invalid = (uri: string) => assert.isTrue(Result.isFailure(parseWindowUri(uri)), uri)
+
+const Window = Schema.Struct({
+  host: Schema.Literals(["com.example.browser", "h", "電", "user@h:80"]),
+  path: Schema.Array(Schema.Literals(["a", "a/b", "ü?", "%2F", "x y", "#", "..", "&=", ""])),
+  priority: Schema.NullOr(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 100 }))),
+  fullscreen: Schema.NullOr(Schema.Boolean)
+})
+
+describe("window URI", () => {
+  it.prop("parse reads what build wrote", [Window], ([window]) => {
+    assert.deepStrictEqual(parse(buildWindowUri(window)), window)
+  })
+
+  it.prop("any text is either read or refused", [Schema.String], ([text]) => {
+    assert.isBoolean(Result.isSuccess(parseWindowUri(text)))
+    assert.isBoolean(Result.isSuccess(parseWindowUri(`window://${text}`)))
+  })
+
+  it("case 219: every part is read", () => {
+    assert.deepStrictEqual(parse("window://com.example.browser/main/tab1?priority=80&fullscreen=true"), {
+      host: "com.example.browser",
+      path: ["main", "tab1"],
+      priority: 80,
+      fullscreen: true
+    })
+  })
+
+  it("case 220: only the host is needed", () => {
+    assert.deepStrictEqual(parse("window://com.example.logger"), {
+      host: "com.example.logger",
+      path: [],
+      priority: null,
+      fullscreen: null
+    })
+  })
+
+  it("case 221: an escaped slash does not split a segment", () => {
+    assert.deepStrictEqual(parse("window://com.example.editor/src%2Fmain/file%20name").path, [
+      "src/main",
+      "file name"
+    ])
+  })
+
+  it("case 222: another scheme is refused", () => {
+    for (const uri of ["http://h/x", "dpe://h/x", "windows://h", ":::"]) invalid(uri)
+  })
+
+  it("case 223: a host is needed", () => {
+    for (const uri of ["window:///x", "window://", "window://a b/x"]) invalid(uri)
+  })
+
+  it("case 224: both ends of the priority range are valid", () => {
+    assert.strictEqual(parse("window://h?priority=0").priority, 0)
+    assert.strictEqual(parse("window://h?priority=100").priority, 100)
+  })
+
+  it("case 225: any other priority is refused", () => {
+    for (const value of ["101", "-1", "abc", "1.5", "", "1e1", "+5", "٥"])
+      invalid(`window://h?priority=${value}`)
+  })
+
+  it("case 226: every word for yes and no is read", () => {
+    for (const yes of ["true", "1", "yes", "on"]) {
+      assert.isTrue(parse(`window://h?fullscreen=${yes}`).fullscreen)
+    }
+    for (const no of ["false", "0", "no", "off"]) {
+      assert.isFalse(parse(`window://h?fullscreen=${no}`).fullscreen)
+    }
+  })
+
+  it("case 227: case and white space around the word do not matter", () => {
+    assert.isTrue(parse("window://h?fullscreen=TRUE").fullscreen)
+    assert.isTrue(parse("window://h?fullscreen=%20yes%20").fullscreen)
+    assert.isTrue(parse("window://h?fullscreen=+yes+").fullscreen)
+  })
+
+  it("case 228: any other word is refused", () => {
+    for (const word of ["maybe", ""]) invalid(`window://h?fullscreen=${word}`)
+  })
+
+  it("case 229: built with every part", () => {
+    assert.strictEqual(
+      buildWindowUri({ host: "host", path: ["c/d"], priority: 5, fullscreen: false }),
+      "window://host/c%2Fd?priority=5&fullscreen=false"
+    )
+  })
+
+  it("dots are names, not directions", () => {
+    assert.deepStrictEqual(parse("window://h/a/../b/.").path, ["a", "..", "b", "."])
+  })
+
+  it("the first of repeated keys counts, unknown keys and fragments do not", () => {
+    assert.strictEqual(parse("window://h?x=1&priority=7&priority=9#priority=3").priority, 7)
+  })
+
+  it("a malformed escape is refused", () => invalid("window://h/%zz"))
+
+  it("half of a surrogate pair is refused, and written as U+FFFD", () => {
+    invalid("window://h/a\ud800")
+    invalid("window://\udc00")
+    assert.deepStrictEqual(parse(buildWindowUri({ host: "h", path: ["a\ud800"] })).path, ["a\ufffd"])
+    assert.deepStrictEqual(parse("window://h/\ud83d\ude00").path, ["\u{1f600}"])
+  })
+})

@@ -1,0 +1,206 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import { organizeDesktop, type WindowResource } from "../../../src/domain/desktop/organizeDesktop.ts"
+
+const window = (server: string, uri: string, more: Partial<WindowResource> = {}): WindowResource => ({
+  server,
+  uri: `window://${uri}`,
+  contents: [{ text: "T" }],
+  ...more
+})
+const text = (...texts: ReadonlyArray<string>) => texts.map((value) => ({ text: value }))
+const blob = { blob: "AAAA" }
+
+/** The URIs shown, without scheme and contents. */
+const shown = (
+  windows: ReadonlyArray<WindowResource>,
+  { history = [], size }: { size?: number; history?: ReadonlyArray<string> } = {}
+) =>
+  organizeDesktop(windows, size, history).entries.map((entry) =>
+    (entry.split("\n")[0] ?? "").replace("window://", "")
+  )
+
+const Windows = Schema.Array(
+  Schema.Struct({
+    server: Schema.Literals(["a", "B", "ä", "c"]),
+    uri: Schema.Literals(["h/1", "h/2?priority=9", "h/3?priority=70&fullscreen=1", "h/4?priority=no"]),
+    contents: Schema.Literals([0, 1])
+  })
+)
+const toWindow = ({ contents, server, uri }: (typeof Windows.Type)[number]) =>
+  window(server, uri, { contents: contents === 0 ? [] : text("x") })
+
+describe("organizeDesktop", () => {
+  it.prop("a size only cuts the end off", [Windows, Schema.Int], ([given, size]) => {
+    const windows = given.map(toWindow)
+    assert.deepStrictEqual(shown(windows, { size }), shown(windows).slice(0, Math.max(0, size)))
+  })
+
+  it.prop("organizing what is already organized changes nothing", [Windows], ([given]) => {
+    const windows = given.map((one, index) => ({
+      ...toWindow(one),
+      ...(one.contents === 1 && { contents: text(`#${index}`) })
+    }))
+    const { entries } = organizeDesktop(windows, undefined, [])
+    const chosen = entries.flatMap((entry) => windows[Number(entry.split("#")[1])] ?? [])
+    assert.deepStrictEqual(organizeDesktop(chosen, undefined, []).entries, entries)
+  })
+
+  it.prop("a server shows all its windows or one in full screen", [Windows], ([given]) => {
+    const windows = given.map(toWindow)
+    for (const server of ["a", "B", "ä", "c"]) {
+      const own = windows.filter((one) => one.server === server)
+      const alone = shown(own)
+      assert.isTrue(alone.every((uri) => !uri.includes("fullscreen")) || alone.length === 1)
+    }
+  })
+
+  it("case 230: the URI exactly as listed, a blank line, the text", () => {
+    assert.deepStrictEqual(organizeDesktop([window("a", "h/x?priority=080")], undefined, []).entries, [
+      "window://h/x?priority=080\n\nT"
+    ])
+  })
+
+  it("case 231: several texts are parted by blank lines", () => {
+    assert.deepStrictEqual(
+      organizeDesktop([window("a", "h", { contents: text("a", "b") })], undefined, []).entries,
+      ["window://h\n\na\n\nb"]
+    )
+  })
+
+  it("case 232: an empty text leaves the bare URI", () => {
+    assert.deepStrictEqual(
+      organizeDesktop([window("a", "h", { contents: text("") })], undefined, []).entries,
+      ["window://h"]
+    )
+  })
+
+  it("case 233: binary beside text is skipped with a warning", () => {
+    const { entries, warnings } = organizeDesktop(
+      [window("a", "h", { contents: [...text("a"), blob] })],
+      undefined,
+      []
+    )
+    assert.deepStrictEqual(entries, ["window://h\n\na"])
+    assert.deepStrictEqual(warnings, [
+      { server: "a", uri: "window://h", reason: "a binary part of it cannot be shown" }
+    ])
+  })
+
+  it("cases 234 and 235: nothing but binary, or nothing at all, is not shown", () => {
+    assert.deepStrictEqual(
+      shown([window("a", "h/1", { contents: [blob] }), window("a", "h/2", { contents: [] })]),
+      []
+    )
+  })
+
+  it("case 236: an invalid URI does not hide the valid ones", () => {
+    assert.deepStrictEqual(shown([window("a", "h?priority=x"), window("a", "h/ok")]), ["h/ok"])
+  })
+
+  it("case 239: priority falls, missing counts as 0", () => {
+    assert.deepStrictEqual(
+      shown([window("a", "w0"), window("a", "w10?priority=10"), window("a", "w90?priority=90")]),
+      ["w90?priority=90", "w10?priority=10", "w0"]
+    )
+  })
+
+  it("case 240: ties stay as listed", () => {
+    const uris = ["x?priority=5", "y?priority=5", "z?priority=5"]
+    assert.deepStrictEqual(shown(uris.map((uri) => window("a", uri))), uris)
+  })
+
+  const three = ["alpha", "beta", "gamma"].map((name) => window(name, name))
+
+  it("cases 241, 242 and 244: the most recently used server first, each once, strangers ignored", () => {
+    assert.deepStrictEqual(shown(three, { history: ["alpha", "gamma"] }), ["gamma", "alpha", "beta"])
+    assert.deepStrictEqual(shown(three, { history: ["alpha", "gamma", "alpha"] }), ["alpha", "gamma", "beta"])
+    assert.deepStrictEqual(shown(three, { history: ["ghost"] }), ["alpha", "beta", "gamma"])
+  })
+
+  it("case 243: without history the names order by code points", () => {
+    const names = ["b", "A", "a", "Z", "😀", "\uffee"]
+    assert.deepStrictEqual(shown(names.map((name) => window(name, "h"), names)), Array(6).fill("h"))
+    const ordered = names.map((name) => window(name, `h/${name.codePointAt(0)}`))
+    assert.deepStrictEqual(
+      shown(ordered).map((uri) => String.fromCodePoint(Number(uri.slice(2)))),
+      ["A", "Z", "a", "b", "\uffee", "😀"]
+    )
+  })
+
+  it("case 246: the first listed full-screen window wins, whatever the priorities", () => {
+    assert.deepStrictEqual(
+      shown([
+        window("a", "f1?priority=10&fullscreen=true"),
+        window("a", "f2?priority=90&fullscreen=true"),
+        window("a", "n?priority=100")
+      ]),
+      ["f1?priority=10&fullscreen=true"]
+    )
+  })
+
+  it("case 247: full screen concerns one server only", () => {
+    assert.deepStrictEqual(
+      shown([
+        window("alpha", "a?fullscreen=1"),
+        window("alpha", "a2"),
+        window("beta", "b?fullscreen=1"),
+        window("gamma", "c1"),
+        window("gamma", "c2")
+      ]),
+      ["a?fullscreen=1", "b?fullscreen=1", "c1", "c2"]
+    )
+  })
+
+  it("cases 248 and 249: an empty or switched-off full screen hides nothing", () => {
+    assert.deepStrictEqual(shown([window("a", "f?fullscreen=1", { contents: [] }), window("a", "n")]), ["n"])
+    assert.deepStrictEqual(shown([window("a", "f?fullscreen=0"), window("a", "n")]), ["f?fullscreen=0", "n"])
+  })
+
+  it("case 250: a size of zero or less gives nothing", () => {
+    assert.deepStrictEqual(shown(three, { size: 0 }), [])
+    assert.deepStrictEqual(shown(three, { size: -3 }), [])
+  })
+
+  it("cases 251 and 253: the size caps the whole list", () => {
+    const six = three.flatMap((one) => [one, { ...one, uri: `${one.uri}/2` }])
+    assert.deepStrictEqual(shown(six, { size: 2 }), ["alpha", "alpha/2"])
+    assert.deepStrictEqual(
+      shown([window("a", "f?fullscreen=1"), window("a", "n"), window("b", "1"), window("b", "2")], {
+        size: 2
+      }),
+      ["f?fullscreen=1", "1"]
+    )
+  })
+
+  it("cases 260 and 261: annotations give the priority where the URI is silent", () => {
+    const annotated = (priority: number) => ({ resource: { annotations: { priority } } })
+    assert.deepStrictEqual(
+      shown([
+        window("a", "none?priority=50"),
+        window("a", "noted", annotated(0.8)),
+        window("a", "said?priority=10", annotated(0.9))
+      ]),
+      ["noted", "none?priority=50", "said?priority=10"]
+    )
+  })
+
+  it("case 262: _meta gives full screen where the URI is silent", () => {
+    const full = { resource: { _meta: { fullscreen: true } } }
+    assert.deepStrictEqual(shown([window("a", "n"), window("a", "f", full)]), ["f"])
+    assert.deepStrictEqual(shown([window("a", "n"), window("a", "f?fullscreen=no", full)]), [
+      "n",
+      "f?fullscreen=no"
+    ])
+  })
+
+  it("case 263: an annotated priority outside 0…1 counts as 0 and is warned about", () => {
+    const { entries, warnings } = organizeDesktop(
+      [window("a", "big", { resource: { annotations: { priority: 80 } } }), window("a", "small?priority=1")],
+      undefined,
+      []
+    )
+    assert.match(entries[0] ?? "", /small/)
+    assert.match(warnings[0]?.reason ?? "", /outside 0…1/)
+  })
+})

@@ -1,0 +1,126 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Result } from "effect"
+import {
+  makeDeviceMessage,
+  type ServiceOutcome,
+  decodeDeviceMessage
+} from "../../../src/domain/devices/deviceMessages.ts"
+import { encodeJson } from "../../../src/domain/devices/framing/encoder.ts"
+import { encodeUtf8 } from "../../../src/domain/utf8.ts"
+
+const read = (text: string) => Result.getOrThrow(decodeDeviceMessage(encodeUtf8(text)))
+const decodeError = (text: string) => Result.getOrThrow(Result.flip(decodeDeviceMessage(encodeUtf8(text))))
+const service = { description: "d", parameters: { type: "object", properties: {} } }
+
+describe("messages of devices", () => {
+  it("a registration keeps its definitions as they came", () => {
+    assert.deepStrictEqual(read('{"type":"register","data":{"services":{"a":{"x":1}}}}'), {
+      _tag: "Register",
+      definitions: { a: { x: 1 } },
+      duplicates: []
+    })
+  })
+
+  it("a service that is registered twice is noticed, and the last one counts (seed 002 §6.1)", () => {
+    const message = read(
+      '{"type":"register","data":{"services":{"a":{"n":1,"services":{"b":1,"b":2}},"b":[{"b":1}],"a":{"n":2}}}}'
+    )
+    assert.deepStrictEqual(message, {
+      _tag: "Register",
+      definitions: { a: { n: 2 }, b: [{ b: 1 }] },
+      duplicates: ["a"]
+    })
+  })
+
+  it.each(["x", String.raw`\n`])("a text of any length is read: %s", (piece) => {
+    const long = piece.repeat(30_000_000 / piece.length)
+    const message = read(`{"type":"register","data":{"services":{"a":{"description":"${long}"},"a":{}}}}`)
+    assert.deepStrictEqual(message._tag === "Register" && message.duplicates, ["a"])
+  })
+
+  it("names inside of texts are no services", () => {
+    const message = read(
+      String.raw`{"data":{"services":{"a":{"d":"\"a\": {\"a\":"}}},"other":{"services":{"x":1,"x":2}},"type":"register"}`
+    )
+    assert.deepStrictEqual(message._tag === "Register" && message.duplicates, [])
+  })
+
+  it("a call reads as the seed shows it (seed 002 §4.2)", () => {
+    assert.deepStrictEqual(
+      read('{"type":"call","data":{"call_id":"call_001","method":"m","params":{"format":"simple"}}}'),
+      { _tag: "Call", callId: "call_001", method: "m", params: { format: "simple" } }
+    )
+  })
+
+  it.each(["", ',"params":null', ',"params":{}'])("a call without parameters has none: %s", (params) => {
+    const message = read(`{"type":"call","data":{"call_id":7,"method":"m"${params}}}`)
+    assert.deepStrictEqual(message, { _tag: "Call", callId: "7", method: "m", params: {} })
+  })
+
+  it.each<readonly [string, ServiceOutcome]>([
+    ['{"success":true,"data":"x"}', { success: true, data: "x" }],
+    ['{"success":true}', { success: true, data: undefined }],
+    ['{"data":[1]}', { success: true, data: [1] }],
+    ['{"error":"no"}', { success: false, error: "no" }],
+    ['{"error":""}', { success: true, data: undefined }],
+    ['{"success":false,"error":{"code":3}}', { success: false, error: '{"code":3}' }],
+    ['{"success":false}', { success: false, error: "the service failed and did not say why" }],
+    ['{"success":true,"data":1,"error":"ignored"}', { success: true, data: 1 }]
+  ])("a result reads in every form that peers give it: %s", (result, outcome) => {
+    assert.deepStrictEqual(read(`{"type":"result","data":{"call_id":"c","result":${result}}}`), {
+      _tag: "Result",
+      callId: "c",
+      outcome
+    })
+  })
+
+  it("a type that nobody knows is no fault", () => {
+    assert.deepStrictEqual(read('{"type":"unregister"}'), { _tag: "Unknown", type: "unregister" })
+  })
+
+  it.each([
+    ["{bad", /^not JSON/],
+    ["[]", /object/],
+    ["{}", /type/],
+    ['{"type":"call","data":{"method":"m"}}', /^call: call_id/],
+    ['{"type":"call","data":{"call_id":"c","method":"","params":3}}', /method.*params/],
+    ['{"type":"register","data":{"services":[]}}', /^register: services/],
+    ['{"type":"register"}', /^register: services/],
+    ['{"type":"register","data":{"services":{"__proto__":{}}}}', /__proto__/],
+    [`{"type":"x","data":{"a":${"[".repeat(200)}${"]".repeat(200)}}}`, /nested deeper/]
+  ])("what cannot be used says where and why: %s", (text, words) => {
+    assert.match(decodeError(text), words)
+  })
+
+  it("bytes that are not UTF-8 are none", () => {
+    const message = decodeDeviceMessage(new Uint8Array([0x7b, 0xff, 0x7d]))
+    assert.strictEqual(Result.getOrThrow(Result.flip(message)), "not UTF-8")
+  })
+
+  it("what is written is read again", () => {
+    const rewritten = (message: object) => Result.getOrThrow(decodeDeviceMessage(encodeJson(message)))
+    assert.deepStrictEqual(rewritten(makeDeviceMessage.register(new Map([["时间", service]]))), {
+      _tag: "Register",
+      definitions: { 时间: service },
+      duplicates: []
+    })
+    assert.deepStrictEqual(rewritten(makeDeviceMessage.call("c", "m", { a: 1 })), {
+      _tag: "Call",
+      callId: "c",
+      method: "m",
+      params: { a: 1 }
+    })
+    for (const outcome of [
+      { success: true, data: { x: "##END" } },
+      { success: false, error: "no" }
+    ] as const) {
+      const message = rewritten(makeDeviceMessage.result("c", outcome))
+      assert.deepStrictEqual(message, { _tag: "Result", callId: "c", outcome })
+    }
+    assert.deepStrictEqual(rewritten(makeDeviceMessage.registered(3, ["bad"])), {
+      _tag: "Registered",
+      services: 3,
+      faults: ["bad"]
+    })
+  })
+})

@@ -1,0 +1,234 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import {
+  type DecoderState,
+  bufferedBytes,
+  initialDecoderState,
+  hasPartialFrame,
+  maxBufferedBytes,
+  dropPartialFrame,
+  decodeChunk
+} from "../../../../src/domain/devices/framing/decoder.ts"
+import { encodeJson } from "../../../../src/domain/devices/framing/encoder.ts"
+import { capacity } from "../../../../src/domain/devices/framing/byteBuffer.ts"
+import { cycle, Draft, Lengths, sendable, Stream } from "../frames.ts"
+import { readAtOnce } from "../reference.ts"
+import { brief, cut, decode, framesOf, full, join, latin1, readPieces, sent } from "../streams.ts"
+
+const text = "##START\x04task12340000"
+const mcp = "##START\x06mcp000010000"
+const end = "##START\x03task12340001##END"
+const E = "F(3,task1234,0001,0)"
+
+const bytesOf = (words: ReadonlyArray<string>): Uint8Array => latin1(words.join(""))
+
+const briefly = (stream: string, options?: Parameters<typeof decode>[1]) =>
+  decode(latin1(stream), options).map(brief)
+
+const after = (...pieces: ReadonlyArray<string>): DecoderState => readPieces(pieces.map(latin1))[0]
+
+describe("frames in a stream", () => {
+  it.prop("come out as they went in, cut anywhere", [Schema.Array(Draft), Lengths], ([drafts, lengths]) => {
+    const frames = sendable(drafts)
+    const [state, events] = readPieces(cut(join(frames.map(sent)), cycle(lengths)))
+    assert.deepStrictEqual(
+      events,
+      frames.map((frame) => ({
+        _tag: "Frame",
+        frame: { ...frame, task: frame.task.trimEnd() },
+        bracketed: false
+      }))
+    )
+    assert.strictEqual(bufferedBytes(state), 0)
+  })
+
+  it.prop("are found by the simplest of peers too", [Schema.Array(Draft)], ([drafts]) => {
+    const stream = join(sendable(drafts).map(sent))
+    assert.deepStrictEqual(decode(stream, { framing: "naive" }), decode(stream))
+  })
+
+  it.prop("are found after any noise", [Stream, Schema.Array(Draft)], ([noise, drafts]) => {
+    const frames = sendable(drafts).map(sent)
+    const alone = framesOf(decode(join(frames)))
+    const found = framesOf(decode(join([bytesOf(noise), ...frames])))
+    assert.deepStrictEqual(found.slice(found.length - alone.length), alone)
+  })
+
+  it.prop("mean what the rules say", [Stream, Schema.Literals(["strict", "naive"])], ([stream, framing]) => {
+    const limits = { maxPayloadBytes: 30, maxAudioPayloadBytes: 10 }
+    const [state, events] = readPieces([bytesOf(stream)], { ...limits, framing })
+    assert.deepStrictEqual(
+      { events: events.map(full), incomplete: hasPartialFrame(state) },
+      readAtOnce(stream.join(""), limits, framing)
+    )
+  })
+})
+
+describe("restarting", () => {
+  it("audio that was cut off is noticed", () => {
+    assert.deepStrictEqual(briefly(`##START\x02task12340000abc${end}`), ["B(unterminated)", "G(23)", E])
+  })
+
+  it("a start marker in a text is content without a header", () => {
+    assert.deepStrictEqual(briefly(`${text}a ##START b##END`), ["F(4,task1234,0000,11)"])
+  })
+
+  it("a text that ends after a start marker waits for nothing", () => {
+    assert.deepStrictEqual(briefly(`${text}x##START\x06ab##END`), ["F(4,task1234,0000,11)"])
+    assert.deepStrictEqual(briefly(`${text}x##START\x06abc##END`), ["F(4,task1234,0000,12)"])
+  })
+
+  it("JSON that is malformed ends at the first end marker", () => {
+    assert.deepStrictEqual(briefly(`${mcp}{"a":"\n##END`), ["F(6,mcp00001,0000,7)"])
+  })
+
+  it("JSON that is malformed and was cut off is noticed by a whole header only", () => {
+    assert.deepStrictEqual(briefly(`${mcp}{"a":"\n##START\x06##END`), ["F(6,mcp00001,0000,15)"])
+    assert.deepStrictEqual(briefly(`${mcp}{"a":"\n${end}`), ["B(unterminated)", "G(27)", E])
+  })
+
+  it("JSON that was cut off after a backslash is noticed", () => {
+    assert.deepStrictEqual(briefly(`${mcp}{"a":"\\${end}`), ["B(unterminated)", "G(27)", E])
+  })
+
+  it("a backslash takes one byte with it, a hash too", () => {
+    assert.deepStrictEqual(briefly(`${mcp}"\\#"##END`), ["F(6,mcp00001,0000,4)"])
+  })
+
+  it("the simple way knows nothing of it", () => {
+    const naive = { framing: "naive" } as const
+    assert.deepStrictEqual(briefly(`${text}hello${end}`, naive), ["F(4,task1234,0000,25)"])
+    assert.deepStrictEqual(briefly(`${mcp}{"a":"##END"}##END${end}`, naive), [
+      "F(6,mcp00001,0000,6)",
+      "G(7)",
+      E
+    ])
+  })
+})
+
+describe("limits", () => {
+  it("audio has one of its own", () => {
+    const options = { maxPayloadBytes: 100, maxAudioPayloadBytes: 3 }
+    const audio = (payload: string) => `##START\x02task12340000${payload}##END${end}`
+    assert.deepStrictEqual(briefly(audio("abc"), options), ["F(2,task1234,0000,3)", E])
+    assert.deepStrictEqual(briefly(audio("abcd"), options), ["B(oversize)", "G(29)", E])
+  })
+
+  it("a frame right after one that was too large is found", () => {
+    assert.deepStrictEqual(briefly(`${text}abcd${end}`, { maxPayloadBytes: 3 }), ["B(oversize)", "G(24)", E])
+  })
+
+  it("a payload of a mebibyte is taken, and not a byte more", () => {
+    const mebibyte = (more: number) => `${text}${"x".repeat(1_048_576 + more)}##END`
+    assert.deepStrictEqual(briefly(mebibyte(0)), ["F(4,task1234,0000,1048576)"])
+    assert.deepStrictEqual(briefly(mebibyte(1)), ["B(oversize)"])
+  })
+})
+
+describe("a frame that does not end", () => {
+  it("has begun with its marker, and not before", () => {
+    assert.deepStrictEqual(
+      ["", "noise", "noise##STAR", "##START", "##START\x04ta", text, `${text}abc##EN`, `${text}##END`].map(
+        (stream) => hasPartialFrame(after(stream))
+      ),
+      [false, false, false, true, true, true, true, false]
+    )
+  })
+
+  it("is given up on demand, and its bytes are garbage", () => {
+    const [state, events] = dropPartialFrame(after(`${mcp}{"a":"x}##END##STAR`))
+    assert.deepStrictEqual(events, [{ _tag: "BadFrame", reason: "stalled" }])
+    assert.isFalse(hasPartialFrame(state))
+    assert.deepStrictEqual(decodeChunk(state, latin1(`T\x03task12340001##END`))[1].map(brief), ["G(33)", E])
+  })
+
+  it("may have another begun in it", () => {
+    const [state, events] = dropPartialFrame(after("##START\x04##START\x20"))
+    assert.deepStrictEqual(events.map(brief), ["B(stalled)", "B(header)"])
+    assert.deepStrictEqual(decodeChunk(state, latin1(end))[1].map(brief), ["G(16)", E])
+  })
+
+  it("that has not begun is not given up", () => {
+    const state = after("noise##STAR")
+    assert.deepStrictEqual(dropPartialFrame(state), [state, []])
+  })
+})
+
+describe("pieces of a stream", () => {
+  it.prop(
+    "give the same events as the whole, and are never kept beyond a bound",
+    [Stream, Lengths],
+    (given) => {
+      const [words, lengths] = given
+      const options = { maxPayloadBytes: 20, maxAudioPayloadBytes: 5 }
+      const stream = bytesOf(words)
+      const [whole, expected] = readPieces([stream], options)
+      let state = initialDecoderState(options)
+      const found = cut(stream, cycle(lengths)).flatMap((piece) => {
+        const [next, events] = decodeChunk(state, piece)
+        state = next
+        assert.isAtMost(bufferedBytes(state), maxBufferedBytes(options))
+        return events
+      })
+      assert.deepStrictEqual(found, expected)
+      assert.deepStrictEqual(
+        [bufferedBytes(state), state.pendingGarbage],
+        [bufferedBytes(whole), whole.pendingGarbage]
+      )
+    }
+  )
+
+  it.prop("may follow the same state, each as if it were the only one", [Stream, Stream, Stream], (given) => {
+    const [before, one, other] = given
+    const [state] = readPieces(cut(bytesOf([text, ...before]), () => 3))
+    const nexts = [one, other, one].map((words) => decodeChunk(state, bytesOf(words)))
+    const alone = [one, other, one].map((words) =>
+      decodeChunk(readPieces([bytesOf([text, ...before])])[0], bytesOf(words))
+    )
+    const endOf = ([next, events]: (typeof nexts)[number]) => [events, decodeChunk(next, latin1("##END"))[1]]
+    assert.deepStrictEqual(nexts.map(endOf), alone.map(endOf))
+  })
+
+  it("are not copied for a frame that lies in one of them", () => {
+    const stream = latin1(`${text}abc##END`)
+    const [frame] = framesOf(decode(stream))
+    assert.strictEqual(frame?.payload.buffer, stream.buffer)
+  })
+
+  it("may be Buffers; payloads are none", () => {
+    const [frame] = framesOf(decode(Buffer.from(`${text}abc##END`)))
+    assert.strictEqual(frame?.payload.constructor, Uint8Array)
+  })
+
+  it("are copied as far as they are kept", () => {
+    const piece = Buffer.from(`${text}ab`)
+    const [state] = decodeChunk(initialDecoderState(), piece)
+    piece.fill(0)
+    const [frame] = framesOf(decodeChunk(state, latin1("c##END"))[1])
+    assert.deepStrictEqual(frame?.payload, latin1("abc"))
+  })
+})
+
+describe("memory", () => {
+  const big = sent({ type: "mcp", task: "", sequence: 0, payload: encodeJson("x".repeat(1_000_000)) })
+
+  it("grows no further than the largest frame needs", () => {
+    let state = initialDecoderState()
+    for (const piece of cut(big.subarray(0, -1), () => 997)) {
+      state = decodeChunk(state, piece)[0]
+      assert.isAtMost(capacity(state.buffered), maxBufferedBytes(state.settings))
+    }
+    assert.isAtLeast(bufferedBytes(state), 1_000_000)
+  })
+
+  it("of a big frame is not kept after it", () => {
+    const [state, events] = readPieces([...cut(big, () => 1000), latin1("##START\x04ab")])
+    assert.strictEqual(events.length, 1)
+    assert.isAtMost(capacity(state.buffered), 100)
+  })
+
+  it("of a big piece is not kept for the little that was left of it", () => {
+    const [state] = readPieces([latin1(`${"noise".repeat(100_000)}##START\x04ab`)])
+    assert.strictEqual(capacity(state.buffered), 10)
+  })
+})

@@ -1,0 +1,57 @@
+import { assert, describe, it } from "@effect/vitest"
+import { toolResultToOutcome, outcomeToToolResult } from "../../../src/domain/devices/serviceOutcome.ts"
+
+const text = (value: string) => ({ type: "text", text: value })
+const image = { type: "image", mimeType: "image/png", data: "iVBOR" }
+
+describe("results of devices", () => {
+  it.each([
+    [{ content: [text("a"), text("b")] }, "a\nb"],
+    [{ content: [] }, ""],
+    [{ content: [text('{"t":1}')], structuredContent: { t: 1 } }, { t: 1 }],
+    [{ content: [image] }, { type: "image", mimeType: "image/png", base64: "iVBOR" }],
+    [
+      { content: [text("look"), image] },
+      [text("look"), { type: "image", mimeType: "image/png", base64: "iVBOR" }]
+    ]
+  ])("a tool's result becomes data: %j", (result, data) => {
+    assert.deepStrictEqual(toolResultToOutcome(result), { success: true, data })
+  })
+
+  it("a tool's error becomes an error", () => {
+    const result = { content: [text("no"), text("way")], isError: true }
+    assert.deepStrictEqual(toolResultToOutcome(result), { success: false, error: "no\nway" })
+    assert.deepStrictEqual(toolResultToOutcome({ content: [], isError: true }), {
+      success: false,
+      error: "the tool failed and did not say why"
+    })
+  })
+
+  it.each([
+    ["x", { content: [text("x")], isError: false }],
+    [undefined, { content: [], isError: false }],
+    [null, { content: [], isError: false }],
+    [{ t: 1 }, { content: [text('{"t":1}')], structuredContent: { t: 1 }, isError: false }],
+    [[1, 2], { content: [text("[1,2]")], isError: false }],
+    [[], { content: [text("[]")], isError: false }],
+    [3, { content: [text("3")], isError: false }]
+  ])("data becomes a tool's result: %j", (data, result) => {
+    assert.deepStrictEqual(outcomeToToolResult({ success: true, data }), result)
+  })
+
+  it("an error becomes a tool's error", () => {
+    assert.deepStrictEqual(outcomeToToolResult({ success: false, error: "no" }), {
+      content: [text("no")],
+      isError: true
+    })
+  })
+
+  it("images come out as they went in", () => {
+    for (const content of [[image], [text("look"), image, text("there")]]) {
+      assert.deepStrictEqual(outcomeToToolResult(toolResultToOutcome({ content })), {
+        content,
+        isError: false
+      })
+    }
+  })
+})

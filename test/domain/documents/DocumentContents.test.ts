@@ -1,0 +1,193 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Result, Schema } from "effect"
+import {
+  type DocumentContents,
+  parseDocumentContents
+} from "../../../src/domain/documents/DocumentContents.ts"
+import type { JsonObject } from "../../../src/domain/json.ts"
+
+const external = "application/vnd.a2c.dpe-uri+json"
+const inline = "application/vnd.a2c.dpe-inline+json"
+
+const read = (contents: ReadonlyArray<JsonObject>, listed?: string): DocumentContents =>
+  Result.getOrThrow(parseDocumentContents(contents, listed))
+
+const reasonOf = (...contents: ReadonlyArray<JsonObject>): string =>
+  Result.match(parseDocumentContents(contents), {
+    onFailure: ({ reason }) => reason,
+    onSuccess: () => "usable"
+  })
+
+const elsewhere = (body: unknown) => ({ mimeType: external, text: JSON.stringify(body) })
+
+describe("document contents", () => {
+  const Member = Schema.Union([
+    Schema.Json,
+    Schema.Literals([external, inline, "text/plain", "aGk=", '{"uri":"s3://b/k"}', "{}"])
+  ])
+  const Content = Schema.Struct({
+    mimeType: Schema.optionalKey(Member),
+    text: Schema.optionalKey(Member),
+    blob: Schema.optionalKey(Member)
+  })
+  it.prop(
+    "whatever a server sends is understood or refused with words",
+    [Schema.Array(Content)],
+    ([given]) => {
+      assert.notStrictEqual(reasonOf(...given), "")
+    }
+  )
+
+  it.prop("a text stays as it is", [Schema.String], ([text]) => {
+    assert.deepStrictEqual(read([{ text, mimeType: "text/markdown" }]), {
+      kind: "text",
+      mimeType: "text/markdown",
+      text
+    })
+  })
+
+  it.prop("a blob is decoded", [Schema.Array(Schema.Int)], ([numbers]) => {
+    const bytes = Uint8Array.from(numbers)
+    assert.deepStrictEqual(
+      read([{ blob: Buffer.from(bytes).toString("base64"), mimeType: "application/pdf" }]),
+      { kind: "bytes", mimeType: "application/pdf", bytes }
+    )
+  })
+
+  const Several = Schema.Array(Schema.Struct({ uri: Schema.String, text: Schema.String })).check(
+    Schema.isMinLength(2)
+  )
+  it.prop("several are one JSON array of what the server gave", [Several], ([given]) => {
+    const found = read(given)
+    assert.deepStrictEqual(found, { kind: "text", mimeType: "application/json", text: JSON.stringify(given) })
+  })
+
+  const Place = Schema.Struct({
+    path: Schema.String.check(Schema.isMaxLength(100)),
+    mime_type: Schema.optionalKey(Schema.NullOr(Schema.String)),
+    size: Schema.optionalKey(Schema.NullOr(Schema.Natural))
+  })
+  it.prop("what is elsewhere keeps its URI and fields, null being absent", [Place], ([place]) => {
+    const { mime_type, path, size } = place
+    const uri = `https://files.example/${encodeURIComponent(path.toWellFormed())}?sig=1`
+    assert.deepStrictEqual(read([elsewhere({ uri, mime_type, size })]), {
+      kind: "external",
+      uri,
+      ...(typeof mime_type === "string" && { mimeType: mime_type }),
+      ...(typeof size === "number" && { size })
+    })
+  })
+
+  it("the body of a location may be a blob", () => {
+    const blob = Buffer.from('{"uri":"s3://b/k"}').toString("base64")
+    assert.deepStrictEqual(read([{ mimeType: external, blob }]), { kind: "external", uri: "s3://b/k" })
+  })
+
+  it("an inline document is its JSON, word for word", () => {
+    const text = '{ "doc_ref": "r",  "pages": [] }'
+    assert.deepStrictEqual(read([{ mimeType: inline, text }]), {
+      kind: "text",
+      mimeType: "application/json",
+      text
+    })
+    assert.deepStrictEqual(read([{ mimeType: inline, blob: Buffer.from(text).toString("base64") }]), {
+      kind: "text",
+      mimeType: "application/json",
+      text
+    })
+  })
+
+  it("the mime type is that of the content, else of the listing, else the plainest", () => {
+    const mimeTypeOf = (content: JsonObject, listed?: string) => {
+      const found = read([content], listed)
+      return found.mimeType
+    }
+    assert.strictEqual(mimeTypeOf({ text: "", mimeType: "text/csv" }, "text/html"), "text/csv")
+    assert.strictEqual(mimeTypeOf({ text: "" }, "text/html"), "text/html")
+    assert.strictEqual(mimeTypeOf({ text: "" }), "text/plain")
+    assert.strictEqual(mimeTypeOf({ blob: "" }), "application/octet-stream")
+  })
+
+  it("the kind of a document is also known from its listing, whatever the case and the parameters", () => {
+    const body = { text: '{"uri":"s3://b/k"}' }
+    assert.strictEqual(read([body], external).kind, "external")
+    assert.strictEqual(read([{ ...body, mimeType: `${external.toUpperCase()}; v=1` }]).kind, "external")
+  })
+
+  it("a mime type that could break a header is none", () => {
+    for (const mimeType of [
+      "text/html\r\nX-Evil: 1",
+      "text/html;\u0000",
+      "text",
+      "text/ü",
+      "",
+      5,
+      "a/b; ü=1"
+    ]) {
+      assert.strictEqual(read([{ text: "", mimeType }]).mimeType, "text/plain", String(mimeType))
+    }
+  })
+
+  it("a text has no charset of its own, a blob keeps the one it has", () => {
+    const mimeType = 'text/plain; format=flowed; charset="iso-8859-1"; delsp=yes'
+    assert.strictEqual(read([{ text: "", mimeType }]).mimeType, "text/plain; format=flowed; delsp=yes")
+    assert.strictEqual(read([{ blob: "", mimeType }]).mimeType, mimeType)
+  })
+
+  it("nothing, and what has no body, is refused", () => {
+    assert.strictEqual(reasonOf(), "it has no contents")
+    assert.strictEqual(reasonOf({ uri: "dpe://h/a" }), "it has neither text nor blob")
+    assert.strictEqual(reasonOf({ text: "a" }, { text: 5 }), "content 2 of 2 has neither text nor blob")
+  })
+
+  it("what is not base64 is refused", () => {
+    for (const blob of ["A", "====", "a b=", "é==="]) {
+      assert.strictEqual(reasonOf({ blob }), "its blob is not base64", blob)
+      assert.strictEqual(reasonOf({ blob, mimeType: inline }), "its blob is not base64", blob)
+    }
+  })
+
+  it("an inline document that is no JSON object is refused", () => {
+    assert.strictEqual(reasonOf({ mimeType: inline, text: "{" }), "its body is not JSON")
+    assert.strictEqual(reasonOf({ mimeType: inline, text: "[]" }), "its body is no JSON object")
+  })
+
+  it("a location that is none is refused, and says what is wrong", () => {
+    assert.match(reasonOf({ mimeType: external, text: "nowhere" }), /not where: its body is not JSON/)
+    assert.match(reasonOf(elsewhere({})), /not where: uri: Missing key/)
+    assert.match(reasonOf(elsewhere({ uri: "s3://b/k", size: -1 })), /not where: size/)
+    assert.match(reasonOf(elsewhere({ uri: "s3://b/k", mime_type: 5 })), /not where: mime_type/)
+    assert.match(reasonOf(elsewhere({ uri: `s3://${"k".repeat(9000)}` })), /not where: uri/)
+  })
+
+  it("a location must be a URI, and one that an Agent can fetch", () => {
+    for (const uri of ["", "/etc/passwd", "https:", "https://a b", "https://a\nb", "1://x"]) {
+      assert.match(reasonOf(elsewhere({ uri })), /at what is no URI/, uri)
+    }
+    assert.match(reasonOf(elsewhere({ uri: "DPE://h/other" })), /which no Agent can fetch/)
+    assert.match(reasonOf(elsewhere({ uri: "data:text/plain,secret" })), /which no Agent can fetch/)
+  })
+
+  it("a location among other contents is refused", () => {
+    assert.match(reasonOf({ text: "a" }, elsewhere({ uri: "s3://b/k" })), /content 2 of 2 .* stand alone/)
+  })
+
+  it("contents that JSON cannot say are refused", () => {
+    assert.strictEqual(
+      reasonOf({ text: "a" }, { text: "b", extra: 1n }),
+      "its contents cannot be written as JSON"
+    )
+  })
+
+  it("no reason repeats what a document says", () => {
+    const secret = "hunter2"
+    const contents = [
+      { mimeType: inline, text: secret },
+      { mimeType: external, text: secret },
+      { blob: `${secret}!` },
+      elsewhere({ uri: `/${secret}` }),
+      elsewhere({ uri: "s3://b/k", size: secret })
+    ]
+    for (const content of contents) assert.notInclude(reasonOf(content), secret)
+  })
+})

@@ -1,0 +1,20 @@
+import { assert, describe, it } from "@effect/vitest"
+import { findHostConflicts } from "../../../src/domain/documents/hostConflicts.ts"
+
+describe("hosts of several servers", () => {
+  it("are those of their documents and windows, whatever their case", () => {
+    const servers = [
+      { name: "one", uris: ["dpe://Docs/a", "dpe://docs/b", "window://app", "file:///x", "dpe://own/a"] },
+      { name: "two", uris: ["dpe://docs/c", "window://app/tab?priority=1", "dpe://other/a"] },
+      { name: "three", uris: ["window://docs", "junk"] }
+    ]
+    assert.deepStrictEqual(findHostConflicts(servers), [
+      { host: "docs", servers: ["one", "two", "three"] },
+      { host: "app", servers: ["one", "two"] }
+    ])
+  })
+
+  it("are none where each has its own", () => {
+    assert.deepStrictEqual(findHostConflicts([{ name: "one", uris: ["dpe://a/x", "window://a"] }]), [])
+  })
+})

@@ -1,0 +1,105 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import {
+  addToBacklog,
+  backlogNotifications,
+  makeBacklog
+} from "../../../src/domain/office/NotificationBacklog.ts"
+import { type Notification, computerParts } from "../../../src/domain/model/Notification.ts"
+
+const computer = (name: string) => ({ office: "o", role: "computer", name }) as const
+const entered = (name: string): Notification => ({ _tag: "Entered", membership: computer(name) })
+const left = (name: string): Notification => ({ _tag: "Left", membership: computer(name) })
+const desktop = (name: string): Notification => ({ _tag: "Updated", part: "desktop", computer: name })
+
+const reduced = (...notifications: ReadonlyArray<Notification>): ReadonlyArray<Notification> => {
+  const missed = makeBacklog()
+  for (const notification of notifications) addToBacklog(missed, notification)
+  assert.strictEqual(missed.size, backlogNotifications(missed).length)
+  return backlogNotifications(missed)
+}
+
+/** What an Agent knows: each Computer, and a number for each part that says which state of it was fetched last. */
+type View = Map<string, Map<string, number>>
+
+/** An Agent that fetches a part when it is told that it changed, and all parts of who comes. */
+const hear = (view: View, notification: Notification, truth: View): void => {
+  if (notification._tag === "Left") view.delete(notification.membership.name)
+  if (notification._tag === "Entered")
+    view.set(notification.membership.name, new Map(truth.get(notification.membership.name)))
+  if (notification._tag === "Updated") {
+    const state = truth.get(notification.computer)?.get(notification.part)
+    if (state !== undefined) view.get(notification.computer)?.set(notification.part, state)
+  }
+}
+
+const Step = Schema.Struct({
+  name: Schema.Literals(["a", "b", "c"]),
+  part: Schema.Literals([...computerParts]),
+  moves: Schema.Boolean
+})
+
+describe("what was missed", () => {
+  it("is an update once", () => {
+    assert.deepStrictEqual(reduced(desktop("a"), desktop("b"), desktop("a")), [desktop("a"), desktop("b")])
+  })
+
+  it("is nothing of who came and went", () => {
+    assert.deepStrictEqual(reduced(entered("a"), desktop("a"), left("a")), [])
+  })
+
+  it("is both of who left and came back, since it may be another", () => {
+    assert.deepStrictEqual(reduced(left("a"), entered("a")), [left("a"), entered("a")])
+    assert.deepStrictEqual(reduced(left("a"), entered("a"), left("a")), [left("a")])
+  })
+
+  it("is every cancellation once", () => {
+    const cancelled: Notification = { _tag: "Cancelled", agent: "x", reqId: "1" }
+    assert.deepStrictEqual(reduced(cancelled, cancelled), [cancelled])
+  })
+
+  it("keeps a cancellation apart from a member, whatever both are called", () => {
+    const gone: Notification = { _tag: "Left", membership: { office: "o", role: "agent", name: "cancelled" } }
+    const cancelled: Notification = { _tag: "Cancelled", agent: "agent", reqId: "o" }
+    assert.deepStrictEqual(reduced(gone, cancelled), [gone, cancelled])
+  })
+
+  it("has no updates of who has left", () => {
+    assert.deepStrictEqual(reduced(desktop("a"), left("a")), [left("a")])
+  })
+
+  it.prop(
+    "gives the same view as every notice would have, and is bounded by what there is",
+    [Schema.Array(Step), Schema.Array(Step)],
+    ([earlier, later]) => {
+      const truth: View = new Map()
+      let state = 0
+      const happen = ({ moves, name, part }: typeof Step.Type): Notification | undefined => {
+        state += 1
+        if (moves && truth.delete(name)) return left(name)
+        if (moves) {
+          truth.set(name, new Map(computerParts.map((one) => [one, state])))
+          return entered(name)
+        }
+        truth.get(name)?.set(part, state)
+        return truth.has(name) ? { _tag: "Updated", part, computer: name } : undefined
+      }
+      const view: View = new Map()
+      for (const step of earlier) {
+        const notification = happen(step)
+        if (notification !== undefined) hear(view, notification, truth)
+      }
+      const missed = makeBacklog()
+      for (const step of later) {
+        const notification = happen(step)
+        if (notification !== undefined) addToBacklog(missed, notification)
+      }
+      const notifications = backlogNotifications(missed)
+      assert.isAtMost(notifications.length, 3 * (2 + computerParts.length))
+      for (const notification of notifications) hear(view, notification, truth)
+      const sorted = (one: View) => [...one].sort(([a], [b]) => (a < b ? -1 : 1))
+      assert.deepStrictEqual(sorted(view), sorted(truth))
+    },
+    { arbitrary: { runs: 500, size: 60 } }
+  )
+})

@@ -1,0 +1,169 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Option, Schema } from "effect"
+import {
+  emptyOffice,
+  type Member,
+  type Office,
+  memberAt,
+  allMembers
+} from "../../../src/domain/office/membership.ts"
+import {
+  diffOffices,
+  advanceReplica,
+  sortedMembers,
+  applyMembershipChange,
+  type MembershipChange,
+  emptyReplica,
+  type OfficeUpdate,
+  type OfficeReplica,
+  replicaFromSnapshot
+} from "../../../src/domain/office/OfficeReplica.ts"
+
+const Sid = Schema.Literals(["1", "2", "3", "4", "5", "6"])
+const Attempts = Schema.Array(
+  Schema.Struct({
+    sid: Sid,
+    role: Schema.Literals(["agent", "computer"]),
+    name: Schema.Literals(["x", "y", "__proto__"]),
+    heard: Schema.Boolean
+  })
+)
+
+const member = (sid: string, role: "agent" | "computer", name: string, joinRevision: number): Member => ({
+  sid,
+  node: "n",
+  version: "0.2.0",
+  membership: { office: "O", role, name },
+  joinRevision
+})
+
+/** What a registry does with attempts: who sits leaves, who does not takes a free seat. */
+const history = (attempts: typeof Attempts.Type) => {
+  let office = emptyOffice
+  let revision = 0
+  const steps: Array<OfficeUpdate & { readonly heard: boolean }> = []
+  for (const { heard, name, role, sid } of attempts) {
+    const sitting = allMembers(office).find((one) => one.sid === sid)
+    const what: MembershipChange =
+      sitting === undefined
+        ? { _tag: "Entered", member: member(sid, role, name, revision + 1) }
+        : { _tag: "Left", sid, membership: sitting.membership, replaced: false }
+    if (what._tag === "Entered" && Option.isSome(memberAt(office, what.member.membership))) continue
+    office = applyMembershipChange(office, what)
+    steps.push({ fromRevision: revision, toRevision: ++revision, change: what, heard })
+  }
+  return { office, revision, steps }
+}
+
+const sids = (office: Office) =>
+  allMembers(office)
+    .map(({ sid }) => sid)
+    .toSorted()
+const apply = (office: Office, moves: ReadonlyArray<MembershipChange>) =>
+  moves.reduce(applyMembershipChange, office)
+const followed = (view: OfficeReplica, step: OfficeUpdate): OfficeReplica => {
+  const next = advanceReplica(view, step)
+  return typeof next === "string" ? view : next
+}
+
+describe("a view of an office", () => {
+  it.prop("shows what happened when every step was heard", [Attempts], ([attempts]) => {
+    const { office, revision, steps } = history(attempts)
+    const view = steps.reduce(followed, emptyReplica)
+    assert.deepStrictEqual([sids(view.office), view.revision], [sids(office), revision])
+  })
+
+  it.prop("steps that are heard again change nothing", [Attempts], ([attempts]) => {
+    const { steps } = history(attempts)
+    const view = steps.reduce(followed, emptyReplica)
+    for (const step of steps) assert.strictEqual(advanceReplica(view, step), "known")
+  })
+
+  it.prop("a step after one that was not heard says so", [Attempts], ([attempts]) => {
+    const { steps } = history(attempts)
+    const first = steps.findIndex(({ heard }) => !heard)
+    const view = steps.slice(0, first === -1 ? steps.length : first).reduce(followed, emptyReplica)
+    if (first !== -1) {
+      for (const step of steps.slice(first + 1)) assert.strictEqual(advanceReplica(view, step), "missed")
+    }
+  })
+
+  it.prop("the difference leads from what was known to a snapshot", [Attempts, Attempts], ([some, more]) => {
+    const before = history(some).office
+    const after = history(more).office
+    const moves = diffOffices(before, after)
+    assert.deepStrictEqual(sids(apply(before, moves)), sids(after))
+    const moved = moves.map((one) => (one._tag === "Entered" ? one.member.sid : one.sid))
+    const unmoved = sids(before).filter((sid) => !moved.includes(sid))
+    for (const sid of unmoved) assert.include(sids(after), sid)
+    assert.deepStrictEqual(diffOffices(before, before), [])
+  })
+
+  it.prop(
+    "the difference names those who have gone before those who came in their order",
+    [Attempts, Attempts],
+    ([some, more]) => {
+      const moves = diffOffices(history(some).office, history(more).office)
+      const tags = moves.map(({ _tag }) => _tag)
+      assert.isTrue(
+        tags.lastIndexOf("Left") < tags.indexOf("Entered") ||
+          !tags.includes("Entered") ||
+          !tags.includes("Left")
+      )
+      const arrivals = moves.flatMap((one) => (one._tag === "Entered" ? [one.member.joinRevision] : []))
+      assert.deepStrictEqual(
+        arrivals,
+        arrivals.toSorted((one, other) => one - other)
+      )
+    }
+  )
+
+  it.prop("a snapshot is followed by what comes after it", [Attempts], ([attempts]) => {
+    const { office, steps } = history(attempts)
+    const half = Math.floor(steps.length / 2)
+    const middle = apply(
+      emptyOffice,
+      steps.slice(0, half).map((step) => step.change)
+    )
+    const snapshot = replicaFromSnapshot({ asOf: half, revision: half, members: allMembers(middle) })
+    assert.deepStrictEqual(sids(steps.reduce(followed, snapshot).office), sids(office))
+  })
+
+  it("what is older than a snapshot is in it, though the office has not changed since", () => {
+    const view = replicaFromSnapshot({ asOf: 9, revision: 4, members: [member("1", "agent", "x", 4)] })
+    const left: MembershipChange = {
+      _tag: "Left",
+      sid: "1",
+      membership: member("1", "agent", "x", 4).membership,
+      replaced: false
+    }
+    assert.strictEqual(advanceReplica(view, { fromRevision: 4, toRevision: 8, change: left }), "known")
+    assert.notStrictEqual(advanceReplica(view, { fromRevision: 4, toRevision: 10, change: left }), "known")
+  })
+
+  it("nobody leaves for another who has the same seat by now", () => {
+    const office = applyMembershipChange(emptyOffice, {
+      _tag: "Entered",
+      member: member("2", "computer", "x", 2)
+    })
+    const late: MembershipChange = {
+      _tag: "Left",
+      sid: "1",
+      membership: member("1", "computer", "x", 1).membership,
+      replaced: false
+    }
+    assert.strictEqual(applyMembershipChange(office, late), office)
+  })
+
+  it("lists the Agent first, then the Computers in the order of their arrival", () => {
+    const members = [
+      member("1", "computer", "x", 3),
+      member("2", "computer", "y", 1),
+      member("3", "agent", "z", 2)
+    ]
+    assert.deepStrictEqual(
+      sortedMembers(replicaFromSnapshot({ asOf: 3, revision: 3, members }).office).map(({ sid }) => sid),
+      ["3", "2", "1"]
+    )
+  })
+})

@@ -1,0 +1,117 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Result, Schema } from "effect"
+import { parsePackage, parsePackages } from "../../../src/domain/packs/npmPackages.ts"
+
+const faultOf = (text: string) => Result.getOrThrow(Result.flip(parsePackage(text)))
+const all = (...texts: ReadonlyArray<string>) => Result.getOrThrow(parsePackages(texts))
+
+describe("packages", () => {
+  it.each([
+    ["lodash", "lodash", undefined],
+    [" lodash ", "lodash", undefined],
+    ["lodash@4.17.21", "lodash", "4.17.21"],
+    ["lodash@^4", "lodash", "^4"],
+    ["lodash@~4.17", "lodash", "~4.17"],
+    ["lodash@4.x", "lodash", "4.x"],
+    ["lodash@*", "lodash", "*"],
+    ["lodash@latest", "lodash", "latest"],
+    ["lodash@1.0.0-beta.1+build.5", "lodash", "1.0.0-beta.1+build.5"],
+    ["@types/node", "@types/node", undefined],
+    ["@types/node@24.1.0", "@types/node", "24.1.0"],
+    ["JSONStream@1", "JSONStream", "1"]
+  ])("%s is understood", (text, name, range) => {
+    assert.deepStrictEqual(Result.getOrThrow(parsePackage(text)), { name, range, hint: undefined })
+  })
+
+  it.each([
+    ["requests==2.31.0", "requests@2.31.0"],
+    ["@a/b==1.*", "@a/b@1.*"]
+  ])("%s is written as Python does, and told so", (text, spec) => {
+    assert.deepStrictEqual(all(text).specs, [spec])
+    assert.match(all(text).hints.join(), /not from PyPI/)
+  })
+
+  it.each([
+    ["", /empty/],
+    ["a b", /space/],
+    ["a\n", undefined],
+    ["a\nb", /space/],
+    ["--index-url", /options of npm/],
+    ["-g", /options of npm/],
+    ["git+https://example.org/a.git", /addresses/],
+    ["file:../a", /addresses/],
+    ["a@npm:b@1", /addresses/],
+    ["a@file:b", /addresses/],
+    ["user/repository", /other than after a scope/],
+    ["./a", /other than after a scope/],
+    ["/etc", /other than after a scope/],
+    ["@a/b/c", /other than after a scope/],
+    ["@a", /scope and no name/],
+    ["@/a", /no name of a package/],
+    ["@a/", /no name of a package/],
+    ["@a/@b", /no name of a package/],
+    ["..", /'\.\.'/],
+    ["a@1..2", /'\.\.'/],
+    [".a", /no name of a package/],
+    ["_a", /no name of a package/],
+    ["a;b", /shells/],
+    ["a`b`", /shells/],
+    ["$(a)", /shells/],
+    ["a&b", /shells/],
+    ["a|b", /shells/],
+    ["a'b", /shells/],
+    ["a\\b", /shells/],
+    ["工具", /shells/],
+    ["a>=1", /compares versions/],
+    ["a@>1", /compares versions/],
+    ["a~=1.2", /compares versions/],
+    ["a!=1.2", /compares versions/],
+    ["a[extra]==1", /brackets/],
+    ["a@", /no version/],
+    ["a==", /no version/],
+    ["a===1", undefined],
+    ["a@1.2.3.4", /no version/],
+    ["a@@1", /no version/],
+    ["a@1/2", /no version/],
+    ["==1", /no name of a package/],
+    ["node_modules", /no package may be called/],
+    ["a".repeat(215), /longer than 214/],
+    [`a@${"1".repeat(129)}`, /longer than 128/]
+  ])("%j is refused for a reason, or harmless", (text, words) => {
+    if (words === undefined) assert.isTrue(Result.isSuccess(parsePackage(text)))
+    else assert.match(faultOf(text), words)
+  })
+
+  it("come in order, each once", () => {
+    assert.deepStrictEqual(all("b@1", "a", "b@1", "b==1"), { specs: ["a", "b@1"], hints: [] })
+    assert.deepStrictEqual(all(), { specs: [], hints: [] })
+  })
+
+  it("one package cannot have two versions", () => {
+    const error = Result.getOrThrow(Result.flip(parsePackages(["a@1", "a@2"])))
+    assert.strictEqual(error, "'a@2': 'a@1' is asked for, too: keep one of them")
+  })
+
+  it("everything that is wrong is said", () => {
+    const error = Result.getOrThrow(Result.flip(parsePackages(["a b", "ok", "-c"])))
+    assert.match(error, /^'a b': .*; '-c': /)
+  })
+
+  it("more than anybody can mean are refused", () => {
+    assert.isTrue(Result.isFailure(parsePackages(Array.from({ length: 257 }, (_, index) => `a${index}`))))
+  })
+
+  it.prop(
+    "what is accepted is nothing but a name and a version, and reads as itself",
+    [Schema.String],
+    ([text]) => {
+      for (const given of [text, `a@${text}`, `@${text}/a`, `${text}==1`]) {
+        const read = parsePackages([given])
+        if (Result.isFailure(read)) continue
+        const [spec = ""] = read.success.specs
+        assert.match(spec, /^(@[\w.-]+\/)?[\w.-]+(@[\w.^~*=+-]+)?$/)
+        assert.deepStrictEqual(all(spec).specs, [spec])
+      }
+    }
+  )
+})

@@ -1,0 +1,260 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Validator } from "@seriousme/openapi-schema-validator"
+import { Effect, Schema } from "effect"
+import { z } from "zod"
+import { isJsonObject, type JsonObject } from "../../../../src/domain/json.ts"
+import type { PackRoute } from "../../../../src/domain/packs/PackManifest.ts"
+import {
+  type OpenApiPack,
+  makeOpenApiDocument
+} from "../../../../src/domain/packs/openapi/openApiDocument.ts"
+import { fileParamsOf, resolveRef } from "../../../../src/domain/packs/params/jsonSchema.ts"
+
+const object = (properties: JsonObject, more: object = {}) => ({ type: "object", properties, ...more })
+const text = object({ text: { type: "string" } }, { required: ["text"] })
+const route = (endpoint: string, params: JsonObject = text, more: Partial<PackRoute> = {}): PackRoute => ({
+  endpoint,
+  tool: "tool",
+  useForm: false,
+  params,
+  files: fileParamsOf(params),
+  ...more
+})
+const pack = (routes: ReadonlyArray<PackRoute>, more: Partial<OpenApiPack> = {}): OpenApiPack => ({
+  name: "pack",
+  description: "",
+  usage: "",
+  tools: [],
+  routes,
+  ...more
+})
+const open = { version: "1.2.3", requiresKey: false }
+const guarded = { ...open, requiresKey: true }
+
+/** The part of a document that a pointer leads to, past any reference. */
+const at = (document: JsonObject, ...path: ReadonlyArray<string>): unknown =>
+  path.reduce<unknown>((node, key) => {
+    const value = isJsonObject(node) && Object.hasOwn(node, key) ? node[key] : undefined
+    const reference = isJsonObject(value) ? value["$ref"] : undefined
+    return typeof reference === "string" ? resolveRef(document, reference) : value
+  }, document)
+const operation = (document: JsonObject, endpoint: string, ...path: ReadonlyArray<string>) =>
+  at(document, "paths", endpoint, "post", ...path)
+const operationIds = (document: JsonObject) =>
+  Object.values(Object(document["paths"])).map((item) =>
+    at(Object(Object.values(Object(item))[0]), "operationId")
+  )
+
+/** One for all: it compiles what it judges by only once. */
+const validator = new Validator()
+
+/** What a real validator has against a document, as it goes over the wire. */
+const errorsOf = (document: JsonObject) =>
+  Effect.map(
+    Effect.promise(() => validator.validate(JSON.parse(JSON.stringify(document)))),
+    ({ errors = [], valid }) => (valid ? [] : errors)
+  )
+const assertValid = (document: JsonObject) =>
+  Effect.map(errorsOf(document), (errors) => assert.deepStrictEqual(errors, []))
+
+describe("documents that a real validator reads", () => {
+  it.effect("the validator does find faults", () =>
+    Effect.gen(function* () {
+      const document = makeOpenApiDocument(open, [pack([route("/a")])])
+      assert.isNotEmpty(yield* errorsOf({ ...document, info: {} }))
+      assert.isNotEmpty(yield* errorsOf({ ...document, components: {} }))
+    })
+  )
+
+  it.effect.each([
+    ["no packs", []],
+    ["a pack without routes", [pack([])]],
+    ["routes", [pack([route("/tools/a"), route("/b/c", object({}))])]],
+    [
+      "a pack and endpoint of any characters",
+      [pack([route("/%E5%B7%A5-._~!$&'()+,;=@")], { name: "文本 <b>/~{x}\n" })]
+    ],
+    [
+      "a pack called like a member of objects",
+      [pack([route("/__proto__"), route("/constructor")], { name: "__proto__" })]
+    ],
+    [
+      "definitions",
+      [pack([route("/a", object({ a: { $ref: "#/$defs/A[x/y]" } }, { $defs: { "A[x/y]": text } }))])]
+    ],
+    [
+      "old definitions",
+      [pack([route("/a", object({ a: { $ref: "#/definitions/A" } }, { definitions: { A: text } }))])]
+    ],
+    [
+      "a schema that is a reference",
+      [pack([route("/a", { $ref: "#/$defs/N", $defs: { N: object({ n: { $ref: "#/$defs/N" } }) } })])]
+    ],
+    ["a schema that holds itself", [pack([route("/a", object({ n: { $ref: "#" } }))])]],
+    [
+      "references to nothing",
+      [pack([route("/a", object({ n: { $ref: "#/$defs/N" }, m: { $ref: "other.json" } }))])]
+    ],
+    [
+      "the same names in two packs",
+      [pack([route("/a", { ...text, $id: "urn:x" })]), pack([route("/b", { ...text, $id: "urn:x" })])]
+    ],
+    ["the same endpoint and pack twice", [pack([route("/a")]), pack([route("/a")])]],
+    [
+      "zod's schemas",
+      [
+        pack([
+          route(
+            "/a",
+            {
+              ...z.toJSONSchema(
+                z.object({
+                  a: z.string().optional(),
+                  f: z.file(),
+                  get b() {
+                    return z.array(z.number())
+                  }
+                })
+              )
+            },
+            { useForm: true }
+          )
+        ])
+      ]
+    ],
+    [
+      "Effect's schemas",
+      [
+        pack([
+          route("/a", {
+            ...Schema.toJsonSchemaDocument(Schema.Struct({ a: Schema.optionalKey(Schema.Int) })).schema
+          })
+        ])
+      ]
+    ],
+    [
+      "forms",
+      [
+        pack([
+          route("/a", object({ f: { type: "array", items: { type: "string", format: "binary" } } }), {
+            useForm: true
+          }),
+          route("/b", text, { useForm: true })
+        ])
+      ]
+    ]
+  ] as const)("%s", ([_title, packs]) =>
+    Effect.gen(function* () {
+      yield* assertValid(makeOpenApiDocument(open, packs))
+      yield* assertValid(makeOpenApiDocument({ ...guarded, url: "https://tools.example.org" }, packs))
+    })
+  )
+
+  it.effect.prop(
+    "whatever a pack offers",
+    [Schema.String, Schema.Record(Schema.String, Schema.Json), Schema.Array(Schema.String)],
+    ([name, json, names]) =>
+      assertValid(
+        makeOpenApiDocument(guarded, [
+          pack(
+            names.map((one) => route(`/${encodeURIComponent(one.toWellFormed())}`, json)),
+            { name, usage: name }
+          )
+        ])
+      )
+  )
+})
+
+describe("what a document says", () => {
+  it("parameters are found with their definitions", () => {
+    const params = object({ level: { $ref: "#/$defs/Level" } }, { $defs: { Level: { enum: [1, 2] } } })
+    const document = makeOpenApiDocument(open, [pack([route("/a", params)])])
+    const schema = ["requestBody", "content", "application/json", "schema"]
+    assert.deepStrictEqual(operation(document, "/a", ...schema, "properties", "level"), { enum: [1, 2] })
+  })
+
+  it("recursive parameters lead back to themselves", () => {
+    const document = makeOpenApiDocument(open, [pack([route("/a", object({ next: { $ref: "#" } }))])])
+    const schema = ["requestBody", "content", "application/json", "schema"]
+    assert.strictEqual(
+      operation(document, "/a", ...schema, "properties", "next"),
+      operation(document, "/a", ...schema)
+    )
+  })
+
+  it("files are binary fields of a form", () => {
+    const file = {
+      anyOf: [{ type: "string", contentMediaType: "image/png" }, { type: "null" }],
+      description: "A file"
+    }
+    const params = object({ file, level: { type: "string" } }, { required: ["file"] })
+    const document = makeOpenApiDocument(open, [pack([route("/a", params, { useForm: true })])])
+    const content = operation(document, "/a", "requestBody", "content")
+    assert.deepStrictEqual(Object.keys(Object(content)), ["multipart/form-data"])
+    assert.deepStrictEqual(
+      operation(document, "/a", "requestBody", "content", "multipart/form-data", "schema"),
+      {
+        type: "object",
+        required: ["file"],
+        properties: {
+          file: { type: "string", format: "binary", description: "A file" },
+          level: { type: "string" }
+        }
+      }
+    )
+  })
+
+  it("tools describe their routes, and packs their tags", () => {
+    const described = pack([route("/a", text, { tool: "x" }), route("/b")], {
+      description: "What it is",
+      usage: "How to use it",
+      tools: [{ name: "x", title: "An X", description: "Does x" }]
+    })
+    const document = makeOpenApiDocument(open, [described])
+    assert.deepStrictEqual(document["tags"], [{ name: "pack", description: "What it is\n\nHow to use it" }])
+    const said = (endpoint: string) =>
+      ["summary", "description"].map((key) => operation(document, endpoint, key))
+    assert.deepStrictEqual(said("/a"), ["An X", "Does x"])
+    assert.deepStrictEqual(said("/b"), ["tool", "What it is"])
+  })
+
+  it("a key is asked for exactly where there is one", () => {
+    const packs = [pack([route("/a")])]
+    const statuses = (document: JsonObject) => Object.keys(Object(operation(document, "/a", "responses")))
+    assert.includeMembers(statuses(makeOpenApiDocument(guarded, packs)), [
+      "200",
+      "401",
+      "404",
+      "413",
+      "415",
+      "422",
+      "500",
+      "504"
+    ])
+    assert.notInclude(statuses(makeOpenApiDocument(open, packs)), "401")
+    assert.isDefined(operation(makeOpenApiDocument(guarded, packs), "/a", "security"))
+    assert.isDefined(at(makeOpenApiDocument(guarded, packs), "paths", "/tools", "get", "security"))
+    assert.isUndefined(at(makeOpenApiDocument(guarded, packs), "paths", "/health", "get", "security"))
+    assert.isUndefined(operation(makeOpenApiDocument(open, packs), "/a", "security"))
+  })
+
+  it("an endpoint belongs to the pack that came first", () => {
+    const document = makeOpenApiDocument(open, [pack([route("/a")]), pack([route("/a")], { name: "late" })])
+    assert.deepStrictEqual(operation(document, "/a", "tags"), ["pack"])
+  })
+
+  it("operations are called by their path", () => {
+    const document = makeOpenApiDocument(open, [
+      pack([route("/tools/video/generate"), route("/fetch"), route("/tools/text_counter")])
+    ])
+    assert.deepStrictEqual(operationIds(document).slice(3), ["video_generate", "fetch", "text_counter"])
+  })
+
+  it("what would share a name, or take one of the host's, says more", () => {
+    const endpoints = ["/tools/a/b", "/tools/a_b", "/a_b", "/listTools", "/x", "/tools/文"]
+    const ids = operationIds(makeOpenApiDocument(open, [pack(endpoints.map((endpoint) => route(endpoint)))]))
+    assert.strictEqual(new Set(ids).size, ids.length)
+    for (const id of ids) assert.match(String(id), /^[A-Za-z0-9_-]{1,64}$/)
+    assert.include(ids, "x")
+  })
+})

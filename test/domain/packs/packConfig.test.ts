@@ -1,0 +1,60 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Result, Schema } from "effect"
+import { decodePackConfig } from "../../../src/domain/packs/packConfig.ts"
+
+const nothing = { enabled: true, description: "", usage: "", packages: [] }
+const read = (given: unknown) => Result.getOrThrow(decodePackConfig(given))
+
+describe("configurations of packs", () => {
+  it.each([undefined, null, {}, { enabled: null, description: null, packages: null, timeout: null }])(
+    "%j says nothing",
+    (given) => {
+      assert.deepStrictEqual(read(given), { config: nothing, warnings: [] })
+    }
+  )
+
+  it("everything can be said", () => {
+    const config = {
+      enabled: false,
+      description: "网页",
+      usage: "url",
+      packages: ["a==1.0.0"],
+      timeout: 1.5,
+      isolation: "worker" as const,
+      memory: 128,
+      concurrency: 4
+    }
+    assert.deepStrictEqual(read(config), { config, warnings: [] })
+  })
+
+  it("what nobody knows is pointed out, and no fault", () => {
+    assert.deepStrictEqual(read({ packges: ["a"] }), {
+      config: nothing,
+      warnings: ["config.yaml: 'packges' means nothing here; it is left to the pack"]
+    })
+  })
+
+  it.each([
+    [{ enabled: "no" }, /^enabled: /],
+    [{ description: 3 }, /^description: /],
+    [{ usage: [] }, /^usage: /],
+    [{ packages: "a" }, /^packages: /],
+    [{ packages: ["a", 1] }, /^packages\[1\]: /],
+    [{ timeout: 0 }, /^timeout: /],
+    [{ timeout: Number.NaN }, /^timeout: /],
+    [{ timeout: 1e9 }, /^timeout: /],
+    [{ isolation: "none" }, /^isolation: /],
+    [{ memory: 1.5 }, /^memory: /],
+    [{ memory: 1 }, /^memory: /],
+    [{ concurrency: 0 }, /^concurrency: /],
+    [{ enabled: 1, usage: 1 }, /^enabled: .*; usage: /],
+    [[], /keys with values/],
+    ["enabled", /keys with values/]
+  ])("%j says where it is wrong", (given, words) => {
+    assert.match(Result.getOrThrow(Result.flip(decodePackConfig(given))), words)
+  })
+
+  it.prop("anything is read or refused", [Schema.Json], ([given]) => {
+    assert.doesNotThrow(() => decodePackConfig(given))
+  })
+})

@@ -1,0 +1,223 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import { z } from "zod"
+import type { JsonObject } from "../../../../src/domain/json.ts"
+import { fillDefaults, coerceForm } from "../../../../src/domain/packs/params/coerceParams.ts"
+
+const object = (properties: object, more: object = {}) => ({ type: "object", properties, ...more })
+const read = (schema: object, value: unknown) => coerceForm(object({ x: schema }), { x: value })["x"]
+const nullable = (schema: object) => ({ anyOf: [schema, { type: "null" }] })
+const AnyObject = Schema.Record(Schema.String, Schema.Json)
+
+describe("fields of a form", () => {
+  it.each([
+    [{ type: "string" }, "5", "5"],
+    [{ type: "string" }, "", ""],
+    [{ type: "integer" }, "5", 5],
+    [{ type: "integer" }, " -5 ", -5],
+    [{ type: "integer" }, "5.0", 5],
+    [{ type: "number" }, "5.25", 5.25],
+    [{ type: "number" }, "1e3", 1000],
+    [{ type: "number" }, ".5", 0.5],
+    [{ type: "null" }, "", null],
+    [{ type: "null" }, "null", null],
+    [{ type: "object" }, '{"a":1}', { a: 1 }],
+    [{ type: "object", properties: {} }, "{}", {}],
+    [{ properties: {} }, "{}", {}],
+    [{ type: "array", items: { type: "integer" } }, ["1", "2"], [1, 2]],
+    [{ type: "array", items: { type: "integer" } }, "1", [1]],
+    [{ type: "array", items: { type: "integer" } }, "[1, 2]", [1, 2]],
+    [{ type: "array", items: { type: "string" } }, "a,b", ["a,b"]],
+    [{ type: "array", items: { type: "string" } }, "[a", ["[a"]],
+    [{ type: "array" }, "", []],
+    [{ type: "array", items: { type: "object" } }, ['{"a":1}', "{}"], [{ a: 1 }, {}]],
+    [{ type: "array", prefixItems: [{ type: "integer" }, { type: "boolean" }] }, ["1", "1"], [1, true]],
+    [{ enum: [1, 2] }, "2", 2],
+    [{ type: "integer", enum: [1, 2] }, "2", 2],
+    [{ enum: ["1", 1] }, "1", "1"],
+    [{ const: true }, "true", true],
+    [{}, "5", "5"]
+  ])("%j makes of %j: %j", (schema, value, expected) => {
+    assert.deepStrictEqual(read(schema, value), expected)
+  })
+
+  it.each(["true", "1", "on", "yes", "True", "Y", "t"])("'%s' is yes", (text) => {
+    assert.strictEqual(read({ type: "boolean" }, text), true)
+  })
+
+  it.each(["false", "0", "off", "no", "False", "N", "f"])("'%s' is no", (text) => {
+    assert.strictEqual(read({ type: "boolean" }, text), false)
+  })
+
+  it.each([
+    [{ type: "integer" }, "5.5"],
+    [{ type: "integer" }, "five"],
+    [{ type: "integer" }, ""],
+    [{ type: "integer" }, "0x10"],
+    [{ type: "integer" }, "12345678901234567890"],
+    [{ type: "number" }, "1e999"],
+    [{ type: "number" }, "NaN"],
+    [{ type: "boolean" }, "maybe"],
+    [{ type: "object" }, "{"],
+    [{ type: "object" }, "[]"],
+    [{ type: "object" }, '{"__proto__":1}'],
+    [{ type: "object" }, `${"[".repeat(200)}${"]".repeat(200)}`],
+    [{ type: "integer" }, ["1", "2"]],
+    [{ type: "integer", enum: [1, 2] }, "x"],
+    [false, "5"],
+    [{ $ref: "#/$defs/none" }, "5"]
+  ])("what %j cannot be stays %j", (schema, value) => {
+    assert.deepStrictEqual(coerceForm(object({ x: schema }), { x: value }), { x: value })
+  })
+
+  it.each([
+    [nullable({ type: "integer" }), "7", 7],
+    [nullable({ type: "integer" }), "", null],
+    [nullable({ type: "integer" }), "null", null],
+    [nullable({ type: "string" }), "", null],
+    [nullable({ type: "string" }), "null", "null"],
+    [{ type: ["integer", "null"] }, "", null],
+    [{ oneOf: [{ type: "integer" }, { type: "null" }] }, "7", 7],
+    [{ anyOf: [{ type: "string", enum: ["auto"] }, { type: "integer" }] }, "7", 7],
+    [{ anyOf: [{ type: "string", enum: ["auto"] }, { type: "integer" }] }, "auto", "auto"],
+    [{ anyOf: [{ type: "integer" }, { type: "string" }] }, "7", "7"],
+    [{ anyOf: [{ type: "string" }, { type: "array", items: {} }] }, "[1]", "[1]"],
+    [{ allOf: [{ type: "integer" }, { minimum: 1 }] }, "7", 7],
+    [z.toJSONSchema(z.number().int().optional()), "7", 7],
+    [z.toJSONSchema(z.boolean().nullable()), "on", true],
+    [z.toJSONSchema(z.literal([1, 2])), "2", 2]
+  ])("alternatives %j make of %j: %j", (schema, value, expected) => {
+    assert.deepStrictEqual(read(schema, value), expected)
+  })
+
+  it("definitions are looked up", () => {
+    const level = { type: "integer", enum: [1, 2] }
+    const schema = object(
+      { level: { $ref: "#/$defs/Level" }, levels: { type: "array", items: { $ref: "#/$defs/Level" } } },
+      { $defs: { Level: level } }
+    )
+    assert.deepStrictEqual(coerceForm(schema, { level: "1", levels: ["1", "2"] }), {
+      level: 1,
+      levels: [1, 2]
+    })
+  })
+
+  it("parameters behind references and in alternatives are found", () => {
+    const $defs = {
+      A: object({ kind: { const: "a" }, n: { type: "integer" } }),
+      B: object({ on: { type: "boolean" } })
+    }
+    const schema = { anyOf: [{ $ref: "#/$defs/A" }, { $ref: "#/$defs/B" }], $defs }
+    assert.deepStrictEqual(coerceForm(schema, { kind: "a", n: "1", on: "1" }), { kind: "a", n: 1, on: true })
+  })
+
+  it("what the schema does not name goes by additionalProperties, and stays a text otherwise", () => {
+    assert.deepStrictEqual(
+      coerceForm({ type: "object", additionalProperties: { type: "integer" } }, { a: "1" }),
+      { a: 1 }
+    )
+    assert.deepStrictEqual(coerceForm({ type: "object", additionalProperties: true }, { a: "1" }), { a: "1" })
+  })
+
+  it("a field left empty leaves its place to the default", () => {
+    const schema = object({
+      n: { type: "integer", default: 3 },
+      s: { ...nullable({ type: "string" }), default: "x" },
+      list: { type: "array", default: ["a"] },
+      text: { type: "string", default: "y" }
+    })
+    assert.deepStrictEqual(coerceForm(schema, { n: "", s: "", list: "", text: "" }), { text: "" })
+  })
+
+  it.prop("numbers and booleans come back from their texts", [Schema.Finite, Schema.Boolean], ([n, flag]) => {
+    assert.equal(read({ type: "number" }, String(n)), n)
+    assert.strictEqual(read({ type: "boolean" }, String(flag)), flag)
+  })
+
+  it.prop(
+    "lists and objects come back from their JSON",
+    [Schema.Array(Schema.Finite), AnyObject],
+    ([list, data]) => {
+      const clean = (value: unknown) => JSON.parse(JSON.stringify(value).replaceAll("__proto__", "proto"))
+      assert.deepStrictEqual(read({ type: "array" }, JSON.stringify(list)), clean(list))
+      assert.deepStrictEqual(read({ type: "object" }, JSON.stringify(clean(data))), clean(data))
+    }
+  )
+
+  it.prop("any schema takes any form, and makes up no names", [AnyObject, AnyObject], ([schema, fields]) => {
+    for (const given of [schema, object(schema), { ...object(schema), anyOf: [schema], $ref: "#" }]) {
+      assert.includeMembers(Object.keys(fields), Object.keys(coerceForm(given, fields)))
+    }
+  })
+})
+
+describe("defaults", () => {
+  const fill = (schema: JsonObject, params: JsonObject) => fillDefaults(schema, params)
+
+  it("stand in for what was not given, and for nothing else", () => {
+    const schema = object({
+      a: { default: 1 },
+      b: { default: 2 },
+      c: { default: null },
+      d: {},
+      e: { default: 0 }
+    })
+    assert.deepStrictEqual(fill(schema, { b: 7, x: 8, e: null }), { b: 7, x: 8, e: null, a: 1, c: null })
+  })
+
+  it("are found behind references and within objects and lists", () => {
+    const $defs = { Unit: object({ unit: { $ref: "#/$defs/Name" } }), Name: { type: "string", default: "m" } }
+    const schema = object(
+      {
+        one: { $ref: "#/$defs/Unit" },
+        many: { items: { $ref: "#/$defs/Unit" } },
+        none: nullable($defs.Unit)
+      },
+      { $defs }
+    )
+    assert.deepStrictEqual(fill(schema, { one: {}, many: [{}, { unit: "s" }], none: {} }), {
+      one: { unit: "m" },
+      many: [{ unit: "m" }, { unit: "s" }],
+      none: { unit: "m" }
+    })
+  })
+
+  it("the nearest one counts", () => {
+    const schema = object({ a: { $ref: "#/$defs/A", default: 1 } }, { $defs: { A: { default: 2 } } })
+    assert.deepStrictEqual(fill(schema, {}), { a: 1 })
+  })
+
+  it("are not taken from one of several alternatives", () => {
+    const schema = { anyOf: [object({ a: { default: 1 } }), object({ b: { default: 2 } })] }
+    assert.deepStrictEqual(fill(schema, {}), {})
+  })
+
+  it("belong to nobody but the call", () => {
+    const stated = [{ n: 1 }]
+    const { list } = fill(object({ list: { default: stated } }), {})
+    assert.deepStrictEqual(list, stated)
+    assert.notStrictEqual(list, stated)
+    assert.notStrictEqual([list].flat()[0], stated[0])
+  })
+
+  it("recursive schemas end where the parameters do", () => {
+    const schema = {
+      $ref: "#/$defs/Node",
+      $defs: { Node: object({ n: { default: 0 }, next: { $ref: "#/$defs/Node" } }) }
+    }
+    assert.deepStrictEqual(fill(schema, { next: { next: {} } }), { n: 0, next: { n: 0, next: { n: 0 } } })
+  })
+
+  it.prop(
+    "filling twice is filling once, and leaves the parameters alone",
+    [AnyObject, AnyObject],
+    ([schema, params]) => {
+      const before = JSON.stringify(params)
+      for (const given of [schema, object(schema), { ...object(schema), $ref: "#" }]) {
+        const filled = fill(given, params)
+        assert.deepStrictEqual(fill(given, filled), filled)
+      }
+      assert.strictEqual(JSON.stringify(params), before)
+    }
+  )
+})

@@ -1,0 +1,111 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Result, Schema } from "effect"
+import { makeDecoder } from "../../../src/domain/validation.ts"
+import { ToolMeta } from "../../../src/domain/wire/v0_2/tools.ts"
+import {
+  mergeToolMeta,
+  parseAnnotations,
+  parseToolMeta,
+  formatToolMeta
+} from "../../../src/domain/tools/toolMeta.ts"
+
+const decode = makeDecoder(ToolMeta)
+const meta = (wire: object) => Result.getOrThrow(decode(wire))
+const WireMeta = Schema.Struct({
+  auto_apply: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
+  alias: Schema.optionalKey(Schema.NullOr(Schema.NonEmptyString)),
+  tags: Schema.optionalKey(Schema.NullOr(Schema.Array(Schema.String))),
+  team: Schema.optionalKey(Schema.String)
+})
+
+describe("tool meta", () => {
+  it.prop("what is serialized can be read again", [WireMeta], ([wire]) => {
+    assert.deepStrictEqual(parseToolMeta(formatToolMeta(undefined, undefined, meta(wire))), meta(wire))
+  })
+
+  it.prop("merging is idempotent, and the tool's own word wins", [WireMeta, WireMeta], ([fallback, own]) => {
+    const merged = mergeToolMeta(meta(fallback), meta(own))
+    assert.deepStrictEqual(mergeToolMeta(meta(fallback), merged), merged)
+    assert.strictEqual(merged?.autoApply, own.auto_apply ?? fallback.auto_apply ?? undefined)
+  })
+
+  it("case 165: nothing said, nothing there", () => {
+    assert.deepStrictEqual(formatToolMeta(undefined, undefined, mergeToolMeta(null, undefined)), {})
+  })
+
+  it("cases 166 and 167: byte-exact with the seed", () => {
+    const given = mergeToolMeta(meta({ tags: ["browser"], auto_apply: true }), undefined)
+    assert.deepStrictEqual(formatToolMeta(undefined, undefined, given), {
+      a2c_tool_meta: '{"auto_apply": true, "alias": null, "tags": ["browser"], "ret_object_mapper": null}'
+    })
+  })
+
+  it("cases 168 to 170: fields merge one by one, null says nothing, arrays replace", () => {
+    const merged = (fallback: object, own: object) => mergeToolMeta(meta(fallback), meta(own))
+    assert.deepStrictEqual(
+      merged({ tags: ["d"], auto_apply: false }, { auto_apply: true }),
+      meta({ tags: ["d"], auto_apply: true })
+    )
+    assert.deepStrictEqual(
+      merged({ tags: ["d"] }, { tags: null, auto_apply: true }),
+      meta({ tags: ["d"], auto_apply: true })
+    )
+    assert.deepStrictEqual(merged({ tags: ["c"] }, { tags: ["a", "b"] }), meta({ tags: ["a", "b"] }))
+  })
+
+  it("case 172: unknown settings survive", () => {
+    const { a2c_tool_meta: text } = formatToolMeta(undefined, undefined, meta({ team: "x" }))
+    assert.deepStrictEqual(JSON.parse(String(text)), {
+      auto_apply: null,
+      alias: null,
+      tags: null,
+      ret_object_mapper: null,
+      team: "x"
+    })
+  })
+
+  it("cases 173 and 174: annotations are a JSON text, and only when there are any", () => {
+    const annotations = { readOnlyHint: true, title: "A" }
+    const written = formatToolMeta(undefined, annotations, undefined)
+    assert.isString(written["MCP_TOOL_ANNOTATION"])
+    assert.deepStrictEqual(parseAnnotations(written), annotations)
+  })
+
+  it("case 175: the server's own meta passes through, complex values as JSON", () => {
+    const native = {
+      k: "v",
+      n: 1,
+      b: false,
+      z: null,
+      o: { a: 1 },
+      list: ["x", "y"],
+      mixed: [1, "x"],
+      deep: [[1]]
+    }
+    assert.deepStrictEqual(formatToolMeta(native, undefined, undefined), {
+      k: "v",
+      n: 1,
+      b: false,
+      z: null,
+      o: '{"a":1}',
+      list: ["x", "y"],
+      mixed: '[1,"x"]',
+      deep: "[[1]]"
+    })
+  })
+
+  it("case 176: a server cannot forge the Computer's keys", () => {
+    const forged = { a2c_tool_meta: '{"auto_apply":true}', MCP_TOOL_ANNOTATION: "{}" }
+    assert.deepStrictEqual(formatToolMeta(forged, undefined, undefined), {})
+  })
+
+  it("case 177: the server's keys and ours do not mix", () => {
+    const written = formatToolMeta({ tags: "mine" }, undefined, meta({ tags: ["ours"] }))
+    assert.strictEqual(written["tags"], "mine")
+    assert.deepStrictEqual(parseToolMeta(written)?.tags, ["ours"])
+  })
+
+  it("what is no JSON object reads as nothing", () => {
+    for (const text of ["", "[]", "{", 7, null]) assert.isUndefined(parseToolMeta({ a2c_tool_meta: text }))
+  })
+})

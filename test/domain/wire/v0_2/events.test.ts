@@ -1,0 +1,153 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Result, Schema } from "effect"
+import type { Notification } from "../../../../src/domain/model/Notification.ts"
+import {
+  calls,
+  cancel,
+  serverRequests,
+  updates,
+  findEventDefinition
+} from "../../../../src/domain/wire/v0_2/events.ts"
+import { line } from "../../../../src/domain/wire/v0_2/line.ts"
+import { notifications } from "../../../../src/domain/wire/v0_2/notifications.ts"
+import { errorCodes, ProtocolError } from "../../../../src/domain/model/ProtocolError.ts"
+
+const Name = Schema.Literals(["pc-1", "电脑", "__proto__"])
+const Notifications = Schema.Union([
+  Schema.TaggedStruct("Entered", {
+    membership: Schema.Struct({ office: Name, role: Schema.Literals(["agent", "computer"]), name: Name })
+  }),
+  Schema.TaggedStruct("Left", {
+    membership: Schema.Struct({ office: Name, role: Schema.Literals(["agent", "computer"]), name: Name })
+  }),
+  Schema.TaggedStruct("Updated", {
+    part: Schema.Literals(["config", "toolList", "desktop", "finder"]),
+    computer: Name
+  }),
+  Schema.TaggedStruct("Cancelled", { agent: Name, reqId: Name })
+])
+
+describe("event table", () => {
+  it("holds every event of the catalogue with its constant and sender", () => {
+    const rows = [calls, serverRequests, updates, { cancel }, notifications].flatMap((group) =>
+      Object.values(group)
+    )
+    assert.deepStrictEqual(rows.map(({ constant, event, from }) => `${constant} ${event} ${from}`).sort(), [
+      "CANCEL_TOOL_CALL_EVENT server:tool_call_cancel agent",
+      "CANCEL_TOOL_CALL_NOTIFICATION notify:tool_call_cancel server",
+      "ENTER_OFFICE_NOTIFICATION notify:enter_office server",
+      "GET_CONFIG_EVENT client:get_config agent",
+      "GET_DESKTOP_EVENT client:get_desktop agent",
+      "GET_DPE_EVENT client:get_dpe agent",
+      "GET_FINDER_EVENT client:get_finder agent",
+      "GET_RESOURCES_EVENT client:get_resources agent",
+      "GET_TOOLS_EVENT client:get_tools agent",
+      "JOIN_OFFICE_EVENT server:join_office member",
+      "LEAVE_OFFICE_EVENT server:leave_office member",
+      "LEAVE_OFFICE_NOTIFICATION notify:leave_office server",
+      "LIST_ROOM_EVENT server:list_room agent",
+      "TOOL_CALL_EVENT client:tool_call agent",
+      "UPDATE_CONFIG_EVENT server:update_config computer",
+      "UPDATE_CONFIG_NOTIFICATION notify:update_config server",
+      "UPDATE_DESKTOP_EVENT server:update_desktop computer",
+      "UPDATE_DESKTOP_NOTIFICATION notify:update_desktop server",
+      "UPDATE_FINDER_EVENT server:update_finder computer",
+      "UPDATE_FINDER_NOTIFICATION notify:update_finder server",
+      "UPDATE_TOOL_LIST_EVENT server:update_tool_list computer",
+      "UPDATE_TOOL_LIST_NOTIFICATION notify:update_tool_list server"
+    ])
+  })
+
+  it("knows newer client events, and nothing that only the Server may send", () => {
+    assert.strictEqual(findEventDefinition("client:get_skills")?.kind, "call")
+    for (const event of ["notify:enter_office", "server:nope", "message", "constructor", "__proto__"]) {
+      assert.isUndefined(findEventDefinition(event), event)
+    }
+  })
+
+  it("the Finder goes by both of its names", () => {
+    assert.strictEqual(findEventDefinition("client:list_finder"), findEventDefinition("client:get_finder"))
+  })
+
+  it("a request says how long it may take where it can", () => {
+    const base = { agent: "a", req_id: "r", computer: "c" }
+    const timeoutOf = (
+      definition: {
+        decodeRouting: (head: unknown) => Result.Result<{ timeoutSeconds: number | undefined }, string>
+      },
+      more = {}
+    ) => Result.getOrThrow(definition.decodeRouting({ ...base, ...more })).timeoutSeconds
+    assert.strictEqual(timeoutOf(calls.toolCall, { tool_name: "t", params: {}, timeout: 7 }), 7)
+    assert.strictEqual(timeoutOf(calls.getDpe, { uri: "u" }), 60)
+    assert.isUndefined(timeoutOf(calls.getTools))
+  })
+
+  it.prop("a notice survives the wire, and carries exactly one name", [Notifications], ([notification]) => {
+    const { body, event } = line.encodeNotification(notification as Notification)
+    const wire: unknown = JSON.parse(JSON.stringify(body))
+    assert.deepStrictEqual(Result.getOrThrow(line.decodeNotification(event, wire)), notification)
+    if ("membership" in notification) assert.lengthOf(Object.keys(body as object), 2)
+  })
+
+  it("null and absent say the same in a notification", () => {
+    assert.deepStrictEqual(
+      Result.getOrThrow(
+        line.decodeNotification("notify:enter_office", { office_id: "O", computer: null, agent: "a" })
+      ),
+      { _tag: "Entered", membership: { office: "O", role: "agent", name: "a" } }
+    )
+  })
+
+  it("the keywords of the Finder go by both names, the newer read last", () => {
+    const base = { agent: "a", req_id: "r", computer: "c" }
+    const keywords = (more: object) =>
+      Result.getOrThrow(calls.getFinder.request.decode({ ...base, ...more })).keywords
+    assert.deepStrictEqual(keywords({ tags: ["t"] }), ["t"])
+    assert.deepStrictEqual(keywords({ tags: ["t"], keywords: ["k"] }), ["k"])
+    assert.isUndefined(keywords({}))
+  })
+})
+
+describe("acknowledgements", () => {
+  it("case 336: a refusal is flat and survives the wire", () => {
+    const error = new ProtocolError({
+      code: errorCodes.dpeResolutionFailed,
+      message: "m",
+      details: { d: 1 },
+      extra: { uri: "u", category: "new" }
+    })
+    const wire = line.encodeProtocolError(error)
+    assert.deepStrictEqual(wire, { code: 4013, message: "m", details: { d: 1 }, uri: "u", category: "new" })
+    assert.deepStrictEqual(line.decodeProtocolError(wire), error)
+  })
+
+  it("case 337: the older nested envelope is read", () => {
+    assert.strictEqual(line.decodeProtocolError({ error: { code: 404, message: "x" } })?.code, 404)
+  })
+
+  it("an answer is no refusal", () => {
+    for (const value of [
+      { content: [] },
+      { code: "x", message: "m" },
+      { code: 1.5, message: "m" },
+      null,
+      "no"
+    ]) {
+      assert.isUndefined(line.decodeProtocolError(value))
+    }
+  })
+
+  it("case 344: a join is acknowledged by two values or by one array", () => {
+    assert.isTrue(Result.isSuccess(line.decodeMembershipAck([true, null])))
+    assert.isTrue(Result.isSuccess(line.decodeMembershipAck([[true, null]])))
+    for (const values of [[false, "x"], [[false, "x"]], [{ code: 400, message: "x" }]]) {
+      assert.deepStrictEqual(Result.getOrThrow(Result.flip(line.decodeMembershipAck(values))), "x")
+    }
+    assert.isTrue(Result.isFailure(line.decodeMembershipAck([])))
+  })
+
+  it("every code of the protocol has one name", () => {
+    const numbers = Object.values(errorCodes)
+    assert.strictEqual(new Set(numbers).size, numbers.length)
+  })
+})

@@ -1,0 +1,93 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Result, Schema } from "effect"
+import {
+  isCompatible,
+  formatVersion,
+  versionGate,
+  parseVersion,
+  PROTOCOL_VERSION,
+  type Version
+} from "../../../src/domain/wire/version.ts"
+
+const version = (text: string): Version => Result.getOrThrow(parseVersion(text))
+const server = version(PROTOCOL_VERSION)
+const bodyOf = (values: ReadonlyArray<string>, at = server) =>
+  Result.match(versionGate(values, at), {
+    onSuccess: () => "admitted" as const,
+    onFailure: ({ body }) => body
+  })
+
+const Numbers = Schema.Struct({ major: Schema.Natural, minor: Schema.Natural, patch: Schema.Natural })
+
+describe("version", () => {
+  it.prop("parse and format are inverse", [Numbers], ([numbers]) => {
+    assert.deepStrictEqual(version(formatVersion(numbers)), numbers)
+  })
+
+  it.prop("the patch never matters", [Numbers, Numbers, Schema.Natural], ([client, host, patch]) => {
+    assert.strictEqual(isCompatible(client, host), isCompatible({ ...client, patch }, host))
+  })
+
+  it.each([
+    ["0.2.0", "0.2.0", true],
+    ["0.2.1", "0.2.0", true],
+    ["0.2.0", "0.2.3", true],
+    ["0.2.0", "0.3.0", false],
+    ["0.3.0", "0.2.0", false],
+    ["1.0.0", "0.2.0", false],
+    ["1.0.0", "1.2.0", true],
+    ["1.2.0", "1.0.0", false],
+    ["1.0.9", "1.0.0", true],
+    ["2.0.0", "1.9.0", false],
+    ["0.2.0", "1.0.0", false],
+    ["0.1.5", "0.2.0", false]
+  ])("client %s and server %s: %s", (client, host, expected) => {
+    assert.strictEqual(isCompatible(version(client), version(host)), expected)
+  })
+
+  it("a missing version is answered with the exact body", () => {
+    const missing = { code: 400, message: "Missing a2c_version query parameter" } as const
+    assert.deepStrictEqual(bodyOf([]), missing)
+    assert.deepStrictEqual(bodyOf([""]), missing)
+  })
+
+  it.each(["abc", "0.2", "0.2.0.1", "0.2.x", "v0.2.0", "0.2.0-dev", "-0.2.0", "0.2. 0", "00.2.0", "٠.٢.٠"])(
+    "%s is no version",
+    (text) => {
+      const body = bodyOf([text])
+      assert.isTrue(
+        body !== "admitted" && body.code === 400 && body.message.startsWith("Invalid a2c_version: ")
+      )
+    }
+  )
+
+  it("a version given twice is refused even when both are the same", () => {
+    const body = bodyOf(["0.2.0", "0.2.0"])
+    assert.isTrue(body !== "admitted" && body.code === 400)
+  })
+
+  it("a text longer than any version is not repeated in the answer", () => {
+    assert.notInclude(JSON.stringify(bodyOf(["9".repeat(5000)])), "9999")
+  })
+
+  it("an incompatible version is answered with both versions and the supported range", () => {
+    assert.deepStrictEqual(Result.flip(versionGate(["0.3.0"], server)).pipe(Result.getOrThrow), {
+      status: 400,
+      headers: { "X-A2C-Error-Code": "4008" },
+      body: {
+        code: 4008,
+        message: "Protocol version mismatch",
+        server_version: "0.2.0",
+        client_version: "0.3.0",
+        min_supported: "0.2.0",
+        max_supported: "0.2.999"
+      }
+    })
+  })
+
+  it("from 1.0 on the supported range starts at the first minor", () => {
+    const body = bodyOf(["1.5.0"], version("1.4.2"))
+    assert.isTrue(body !== "admitted" && body.code === 4008 && body.min_supported === "1.0.0")
+    assert.isTrue(body !== "admitted" && body.code === 4008 && body.max_supported === "1.4.999")
+  })
+})

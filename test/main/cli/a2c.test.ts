@@ -1,0 +1,370 @@
+import { createRequire } from "node:module"
+import { fileURLToPath } from "node:url"
+import { assert, describe, it } from "@effect/vitest"
+import { Duration, Effect, type Scope } from "effect"
+import { io } from "socket.io-client"
+import { descendants, gone } from "../../processes.ts"
+import { a2c, cli, node, temporaryFile } from "../processes.ts"
+
+const everything = createRequire(import.meta.url).resolve(
+  "@modelcontextprotocol/server-everything/dist/index.js"
+)
+const contract = fileURLToPath(new URL("../../fixtures/contractServer.ts", import.meta.url))
+
+const stdio = (...args: ReadonlyArray<string>) => ({
+  type: "stdio",
+  default_tool_meta: { auto_apply: true },
+  server_parameters: { command: process.execPath, args }
+})
+
+/** A minute: the processes of a test start slowly on a machine that is busy with others. */
+const testTimeout = 60_000
+
+const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
+  it.live(title, () => Effect.scoped(body), testTimeout)
+
+/** A Server process, and how to reach it. */
+const server = Effect.gen(function* () {
+  const process = yield* a2c("server", "--port", "0")
+  const url = (yield* process.says("listening on ")).replace("listening on ", "")
+  return { process, url }
+})
+
+/** A Computer process with these MCP servers. */
+const computer = Effect.fnUntraced(function* (url: string, servers: object, name = "desk") {
+  const config = yield* temporaryFile("mcp.json", JSON.stringify({ servers }))
+  const place = ["--server", url, "--office", "o", "--name", name, "--log-level", "debug"]
+  const process = yield* a2c("computer", ...place, "--config", config)
+  assert.strictEqual(yield* process.says("joined office"), `joined office o as ${name}`)
+  return process
+})
+
+interface PlainRequest {
+  readonly req_id: string
+  readonly params?: { readonly text?: unknown }
+}
+
+/** A client that knows nothing but the wire. */
+const plainClient = Effect.fnUntraced(function* (url: string, role: string) {
+  const socket = yield* Effect.acquireRelease(
+    Effect.sync(() =>
+      io(`${url}/smcp`, { path: "/smcp", query: { a2c_version: "0.2.0" }, auth: { role }, forceNew: true })
+    ),
+    (one) => Effect.sync(() => one.disconnect())
+  )
+  return {
+    on: (event: string, handle: (request: PlainRequest, ack: (answer: object) => void) => void) =>
+      void socket.on(event, handle),
+    emit: (event: string, body: object) =>
+      Effect.callback<ReadonlyArray<unknown>>((resume) => {
+        socket.emit(event, body, (...values: ReadonlyArray<unknown>) => resume(Effect.succeed(values)))
+      })
+  }
+})
+
+/** Runs an Agent's command to its end. */
+const agent = Effect.fnUntraced(function* (url: string, ...args: ReadonlyArray<string>) {
+  const process = yield* a2c("agent", "--server", url, "--office", "o", ...args)
+  return { code: yield* process.ended, stdout: process.stdout(), stderr: process.stderr() }
+})
+
+describe("a2c", () => {
+  live(
+    "demo tells the whole story and leaves nothing behind",
+    Effect.gen(function* () {
+      const demo = yield* a2c("demo")
+      yield* demo.says("The sum of 40 and 2 is 42.")
+      const family = descendants(demo.pid)
+      assert.strictEqual(yield* demo.ended, 0)
+      for (const words of [
+        "listening on http://127.0.0.1:",
+        "Echo: Hello, office!",
+        "trigger-long-running-operation: 5/10",
+        "The board is empty.",
+        "- water the plants",
+        "Computer 'attic' not found in the office",
+        "Everything is closed again."
+      ]) {
+        assert.include(demo.stdout(), words)
+      }
+      assert.notInclude(demo.stdout(), "trigger-long-running-operation: 10/10")
+      assert.strictEqual(demo.stderr(), "")
+      yield* gone(family)
+    })
+  )
+
+  live(
+    "demo stopped half-way leaves nothing behind either",
+    Effect.gen(function* () {
+      const demo = yield* a2c("demo")
+      yield* demo.says("trigger-long-running-operation: 1/10")
+      const family = descendants(demo.pid)
+      assert.isAtLeast(family.length, 3)
+      yield* demo.signal("SIGINT")
+      assert.strictEqual(yield* demo.ended, 130)
+      yield* gone(family)
+    })
+  )
+
+  live(
+    "server, computer and agent as processes of their own",
+    Effect.gen(function* () {
+      const { process: serving, url } = yield* server
+      const desk = yield* computer(url, { everything: stdio(everything, "stdio") })
+      const called = yield* agent(url, "call", "echo", "--args", '{"message":"hi"}')
+      assert.deepStrictEqual([called.code, called.stdout], [0, "Echo: hi\n"])
+
+      const members = yield* agent(url, "--json", "members")
+      assert.deepStrictEqual(
+        (JSON.parse(members.stdout) as ReadonlyArray<{ name: string }>).map(({ name }) => name),
+        ["a2c-agent", "desk"]
+      )
+      assert.match((yield* agent(url, "tools")).stdout, /^desk {2}echo {2}/m)
+      assert.match((yield* agent(url, "resources")).stdout, /demo:\/\/resource\/static/)
+      assert.match((yield* agent(url, "config")).stdout, /"server_parameters"/)
+      assert.match((yield* agent(url, "desktop")).stdout, /desk \(no windows\)/)
+      assert.match((yield* agent(url, "find")).stdout, /no documents/)
+
+      const failing = yield* agent(url, "call", "echo")
+      assert.deepStrictEqual([failing.code, failing.stdout], [2, ""])
+      assert.match(failing.stderr, /^a2c: Tool 'echo' was not called[^]*message/)
+
+      const family = [...descendants(desk.pid), ...descendants(serving.pid)]
+      assert.isAtLeast(family.length, 1)
+      yield* desk.signal("SIGINT")
+      yield* serving.signal("SIGTERM")
+      assert.strictEqual(yield* desk.ended, 130)
+      assert.strictEqual(yield* serving.ended, 0)
+      yield* gone(family)
+    })
+  )
+
+  live(
+    "a Computer that is killed under a call ends the call within a second, and takes its servers along",
+    Effect.gen(function* () {
+      const { url } = yield* server
+      const desk = yield* computer(url, { contract: stdio(contract, "stdio") })
+      const calling = yield* a2c("agent", "--server", url, "--office", "o", "call", "wait", "--timeout", "30")
+      yield* desk.says("wait started", "stderr")
+      const family = descendants(desk.pid)
+      yield* desk.signal("SIGKILL")
+      const [took, code] = yield* Effect.timed(calling.ended)
+      assert.isBelow(Duration.toMillis(took), 1000)
+      assert.strictEqual(code, 1)
+      assert.match(calling.stderr(), /^a2c: Computer 'desk' not found/)
+      yield* gone(family)
+    })
+  )
+
+  live(
+    "Ctrl-C of a call cancels it where it runs",
+    Effect.gen(function* () {
+      const { url } = yield* server
+      const desk = yield* computer(url, { contract: stdio(contract, "stdio") })
+      const calling = yield* a2c("agent", "--server", url, "--office", "o", "call", "wait", "--timeout", "30")
+      yield* desk.says("wait started", "stderr")
+      yield* calling.signal("SIGINT")
+      yield* desk.says("wait cancelled", "stderr")
+      assert.strictEqual(yield* calling.ended, 130)
+    })
+  )
+
+  live(
+    "a plain Socket.IO client drives a Computer of ours",
+    Effect.gen(function* () {
+      const { url } = yield* server
+      yield* computer(url, { everything: stdio(everything, "stdio") })
+      const plain = yield* plainClient(url, "agent")
+      assert.deepStrictEqual(
+        yield* plain.emit("server:join_office", { role: "agent", name: "plain", office_id: "o" }),
+        [true, null]
+      )
+      const [{ tools }] = (yield* plain.emit("client:get_tools", {
+        agent: "plain",
+        req_id: "1",
+        computer: "desk"
+      })) as [{ readonly tools: ReadonlyArray<{ readonly name: string }> }]
+      assert.include(
+        tools.map(({ name }) => name),
+        "echo"
+      )
+      const [result] = yield* plain.emit("client:tool_call", {
+        agent: "plain",
+        req_id: "2",
+        computer: "desk",
+        tool_name: "echo",
+        params: { message: "plain" },
+        timeout: 10
+      })
+      assert.deepStrictEqual(result, { content: [{ type: "text", text: "Echo: plain" }], isError: false })
+    })
+  )
+
+  live(
+    "a plain Socket.IO client is a Computer for an Agent of ours",
+    Effect.gen(function* () {
+      const { url } = yield* server
+      const plain = yield* plainClient(url, "computer")
+      plain.on("client:get_tools", ({ req_id }, ack) =>
+        ack({
+          tools: [{ name: "shout", description: "", params_schema: {}, return_schema: null }],
+          req_id
+        })
+      )
+      plain.on("client:get_desktop", ({ req_id }, ack) => ack({ desktops: [], req_id }))
+      plain.on("client:tool_call", ({ params }, ack) =>
+        ack({ content: [{ type: "text", text: String(params?.text).toUpperCase() }], isError: false })
+      )
+      yield* plain.emit("server:join_office", { role: "computer", name: "plain", office_id: "o" })
+      const called = yield* agent(url, "call", "shout", "--args", '{"text":"hello"}')
+      assert.deepStrictEqual([called.code, called.stdout], [0, "HELLO\n"])
+    })
+  )
+
+  live(
+    "what goes wrong is said in one line, without a stack",
+    Effect.gen(function* () {
+      const { process: serving, url } = yield* server
+      const { port } = new URL(url)
+      const says = Effect.fnUntraced(function* (expected: RegExp, ...args: ReadonlyArray<string>) {
+        const process = yield* a2c(...args)
+        assert.strictEqual(yield* process.ended, 1)
+        assert.match(process.stderr(), expected)
+        assert.notMatch(process.stderr(), /\n\s+at /)
+        // A script that takes stdout for a result must not get help instead.
+        assert.strictEqual(process.stdout(), "")
+      })
+      const broken = yield* temporaryFile("broken.json", "{ nonsense")
+      const wrong = yield* temporaryFile("wrong.json", JSON.stringify({ servers: { s: { type: "telnet" } } }))
+      const right = yield* temporaryFile("right.json", JSON.stringify({ servers: { s: stdio("x") } }))
+      const other = yield* temporaryFile("other.json", JSON.stringify({ servers: { s: stdio("x") } }))
+      const desk = (...config: ReadonlyArray<string>) => [
+        "computer",
+        "--server",
+        url,
+        "--office",
+        "o",
+        ...config
+      ]
+      yield* says(/Cannot listen on 127\.0\.0\.1:\d+: the address is in use/, "server", "--port", port)
+      yield* says(/a port from 0 to 65535/, "server", "--port", "70000")
+      yield* says(/broken\.json:1:11: error: not JSON: close brace expected/, ...desk("--config", broken))
+      yield* says(/wrong\.json:1:18: error: servers\.s\.type/, ...desk("--config", wrong))
+      yield* says(/missing\.json: error: there is no such file/, ...desk("--config", "/tmp/missing.json"))
+      yield* says(
+        /other\.json:1:13: error: servers\.s: server "s" is defined in .*right\.json too/,
+        ...desk("--config", right, "--config", other)
+      )
+      const reaching = (server: string) => ["agent", "--server", server, "--office", "o", "members"]
+      yield* says(
+        /^a2c: Cannot reach http:\/\/127\.0\.0\.1:9: the connection was refused\n$/,
+        ...reaching("http://user:s3cret@127.0.0.1:9")
+      )
+      yield* says(
+        /^a2c: Cannot reach http:\/\/nowhere\.invalid: (no host has that name|the name .* cannot be looked up .*)\n$/,
+        ...reaching("http://nowhere.invalid")
+      )
+      yield* says(/: no TLS can be spoken with the far end\n$/, ...reaching(url.replace("http", "https")))
+      yield* says(
+        /^a2c: The URL of a Server holds no user and no password: [^@]*\n$/,
+        "server",
+        "status",
+        "http://user:s3cret@127.0.0.1:9"
+      )
+      yield* says(
+        /No A2C-SMCP server is at http:.*\/elsewhere/,
+        "agent",
+        "--server",
+        `${url}/elsewhere`,
+        "--office",
+        "o",
+        "members"
+      )
+      yield* says(/No Computer is in this office/, "agent", "--server", url, "--office", "o", "tools")
+      yield* says(
+        /^a2c: --args is not JSON\n$/,
+        "agent",
+        "--server",
+        url,
+        "--office",
+        "o",
+        "call",
+        "x",
+        "--args",
+        "{"
+      )
+      yield* says(/--office/, "agent", "--server", url, "members")
+      yield* says(/--office.*not empty/, "agent", "--server", url, "--office", "", "members")
+      yield* says(/an origin like/, "server", "--port", "0", "--allow-origin", "example.org")
+      yield* says(/--interactive or --run, not both/, "computer", "--interactive", "--run", "status")
+      yield* serving.signal("SIGINT")
+      yield* serving.ended
+    })
+  )
+
+  live(
+    "a command whose results nobody reads any more ends in order, a Server whose log nobody reads works on",
+    Effect.gen(function* () {
+      const { process: serving, url } = yield* server
+      yield* serving.readNoMore("stderr")
+      const place = ["--server", url, "--office", "o"]
+      const watcher = yield* a2c("agent", ...place, "--name", "watcher", "watch", "--log-level", "debug")
+      yield* watcher.says("joined office", "stderr")
+      yield* watcher.readNoMore("stdout")
+      yield* computer(url, {})
+      assert.strictEqual(yield* watcher.ended, 0)
+      assert.notMatch(watcher.stderr(), /EPIPE|\n\s+at /)
+      assert.match((yield* agent(url, "members")).stdout, /^computer {2}desk/m)
+      yield* serving.signal("SIGINT")
+      assert.strictEqual(yield* serving.ended, 0)
+    })
+  )
+
+  live(
+    "arguments of a call are judged before a Server is asked for",
+    Effect.gen(function* () {
+      const call = ["agent", "--server", "http://127.0.0.1:9", "--office", "o", "call", "x"]
+      const [args, time] = [yield* a2c(...call, "--args", "["), yield* a2c(...call, "--timeout", "0")]
+      assert.deepStrictEqual([yield* args.ended, args.stderr()], [1, "a2c: --args is not JSON\n"])
+      assert.strictEqual(yield* time.ended, 1)
+      assert.match(time.stderr(), /--timeout: "0"\. Expected: a number from 1 to 3600\n/)
+    })
+  )
+
+  live(
+    "a variable that cannot be read is named, and its value is not said",
+    Effect.gen(function* () {
+      const place = ["agent", "--server", "http://127.0.0.1:9", "--office", "o", "members"]
+      const collector = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:9" }
+      const cases: ReadonlyArray<
+        readonly [ReadonlyArray<string>, { readonly [name: string]: string }, RegExp]
+      > = [
+        [["server"], { A2C_PORT: "nonsense" }, /^ {2}Invalid value of A2C_PORT\. Expected .*number$/m],
+        [
+          ["server"],
+          { A2C_VALIDATE: "nonsense" },
+          /^ {2}Invalid value of A2C_VALIDATE\. Expected "true" \|/m
+        ],
+        [
+          ["server"],
+          { A2C_ALLOW_ORIGIN: "https://a.example,nonsense" },
+          /^ {2}Invalid value of A2C_ALLOW_ORIGIN\. Expected an origin like https:\/\/example\.org, or \*$/m
+        ],
+        [["tools", "serve"], { PORT: "nonsense" }, /^ {2}Invalid value of PORT\. Expected/m],
+        [place, { OTEL_EXPORTER_OTLP_ENDPOINT: "nonsense" }, /^a2c: OTEL_EXPORTER_OTLP_ENDPOINT: Expected/],
+        [
+          place,
+          { ...collector, OTEL_METRIC_EXPORT_INTERVAL: "nonsense" },
+          /^a2c: OTEL_METRIC_EXPORT_INTERVAL: /
+        ]
+      ]
+      for (const [args, variables, expected] of cases) {
+        const process = yield* node([cli, ...args], variables)
+        assert.strictEqual(yield* process.ended, 1)
+        assert.match(process.stderr(), expected)
+        assert.notMatch(process.stderr(), /nonsense|SchemaError|\n\s+at /)
+        assert.strictEqual(process.stdout(), "")
+      }
+    })
+  )
+})

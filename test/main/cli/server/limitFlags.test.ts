@@ -1,0 +1,96 @@
+import { readFileSync } from "node:fs"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { io } from "socket.io-client"
+import { limitsTable } from "../../../../src/main/cli/server/limitFlags.ts"
+import { a2c, cli, node } from "../../processes.ts"
+
+/** Connects, and gives what the Server says to it. */
+const connecting = (url: string) =>
+  Effect.callback<string>((resume) => {
+    const socket = io(`${url}/smcp`, {
+      path: "/smcp",
+      query: { a2c_version: "0.2.0" },
+      forceNew: true,
+      reconnection: false
+    })
+    socket.once("connect", () => resume(Effect.succeed("connected")))
+    socket.once("connect_error", ({ message }) => resume(Effect.succeed(message)))
+  })
+
+const urlOf = (said: string) => said.replace("listening on ", "")
+
+/** How often a Server asks for signs of life and how long it waits for them, as it tells whoever connects. */
+const pingsOf = (url: string) =>
+  Effect.promise(async () => {
+    const response = await fetch(`${url}/smcp/?EIO=4&transport=polling&a2c_version=0.2.0`)
+    const [, interval, timeout] = /"pingInterval":(\d+),"pingTimeout":(\d+)/.exec(await response.text()) ?? []
+    return [Number(interval), Number(timeout)]
+  })
+
+describe("the signs of life that a2c server wants", () => {
+  it.live(
+    "are asked for every ten seconds, or as flags and variables say",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const command = ["server", "--port", "0"]
+          const defaults = yield* a2c(...command)
+          const byFlag = yield* a2c(...command, "--ping-interval", "3", "--ping-timeout", "1")
+          const variables = { A2C_PING_INTERVAL: "300", A2C_PING_TIMEOUT: "5" }
+          const byVariable = yield* node([cli, ...command], variables)
+          for (const [process, pings] of [
+            [defaults, [10_000, 20_000]],
+            [byFlag, [3000, 1000]],
+            [byVariable, [300_000, 5000]]
+          ] as const) {
+            assert.deepStrictEqual(yield* pingsOf(urlOf(yield* process.says("listening on "))), [...pings])
+          }
+          for (const flag of ["--ping-interval", "--ping-timeout"]) {
+            const rejected = yield* a2c(...command, flag, "0")
+            assert.strictEqual(yield* rejected.ended, 1)
+            assert.include(rejected.stderr(), "a number from 1 to 300")
+          }
+        })
+      ),
+    60_000
+  )
+})
+
+describe("the limits of a2c server", () => {
+  it("stand in docs/limits.md as they are in the code", () => {
+    assert.include(readFileSync("docs/limits.md", "utf8"), `\n\n${limitsTable}\n\n`)
+  })
+
+  it.live(
+    "are set by flags and by variables",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const byFlag = yield* a2c("server", "--port", "0", "--max-connections", "1")
+          const byVariable = yield* node([cli, "server", "--port", "0"], { A2C_MAX_CONNECTIONS: "1" })
+          for (const process of [byFlag, byVariable]) {
+            const url = urlOf(yield* process.says("listening on "))
+            assert.strictEqual(yield* connecting(url), "connected")
+            assert.include(yield* connecting(url), "1 connections")
+            yield* process.signal("SIGTERM")
+            assert.strictEqual(yield* process.ended, 0)
+          }
+        })
+      ),
+    60_000
+  )
+
+  it.live(
+    "are refused with what they may be",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const process = yield* a2c("server", "--port", "0", "--max-name-length", "257")
+          assert.strictEqual(yield* process.ended, 1)
+          assert.include(process.stderr(), "a number from 1 to 256")
+        })
+      ),
+    60_000
+  )
+})

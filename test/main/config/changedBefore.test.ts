@@ -1,0 +1,64 @@
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, Stream } from "effect"
+import { watchKeyFile, readKeyFile } from "../../../src/main/config/keyFile.ts"
+import { watchTlsFiles } from "../../../src/main/config/tlsFiles.ts"
+import { temporaryFolder } from "../../adapters/packs/packs.ts"
+
+const keysOf = (...subjects: ReadonlyArray<string>): string =>
+  JSON.stringify({
+    keys: subjects.map((subject, at) => ({
+      subject,
+      hash: `sha256:${String(at).repeat(64)}`,
+      rights: ["agent"],
+      offices: ["*"],
+      names: ["*"]
+    }))
+  })
+
+/** What is changed after it was read, and before it is watched, is seen without any other change. */
+describe("files that were changed before they were watched", () => {
+  it.live("of API keys", () =>
+    Effect.gen(function* () {
+      const file = join(yield* temporaryFolder, "keys.json")
+      writeFileSync(file, keysOf("anna", "bert"))
+      const known = yield* readKeyFile(file)
+      writeFileSync(file, keysOf("anna"))
+      const [entries] = yield* Stream.runCollect(Stream.take(watchKeyFile(file, known), 1))
+      assert.deepStrictEqual(
+        entries?.map(({ subject }) => subject),
+        ["anna"]
+      )
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+  )
+
+  it.live("of a certificate", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      const files = { cert: join(folder, "cert.pem"), key: join(folder, "key.pem") }
+      writeFileSync(files.cert, "old")
+      writeFileSync(files.key, "key")
+      const { updates = Stream.empty } = yield* watchTlsFiles(files)
+      writeFileSync(files.cert, "new")
+      assert.deepStrictEqual(yield* Stream.runCollect(Stream.take(updates, 1)), [{ cert: "new", key: "key" }])
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+  )
+
+  it.live("are not told when nothing was changed", () =>
+    Effect.gen(function* () {
+      const file = join(yield* temporaryFolder, "keys.json")
+      writeFileSync(file, keysOf("anna"))
+      const updates = watchKeyFile(file, yield* readKeyFile(file))
+      const first = yield* Effect.forkChild(Stream.runCollect(Stream.take(updates, 1)))
+      // Longer than it takes until the file is looked at.
+      yield* Effect.sleep("400 millis")
+      writeFileSync(file, keysOf("anna", "carl"))
+      assert.deepStrictEqual(
+        (yield* Fiber.join(first)).map((entries) => entries.length),
+        [2]
+      )
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+  )
+})

@@ -1,0 +1,68 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, Layer, Queue } from "effect"
+import { Computer } from "../../../src/application/computer/Computer.ts"
+import { diffSetups, type Setup } from "../../../src/domain/config/Setup.ts"
+import { readConfigFiles } from "../../../src/main/config/configFiles.ts"
+import { watchConfig } from "../../../src/main/config/watchConfig.ts"
+
+const named = (name: string) =>
+  JSON.stringify({ servers: { [name]: { type: "stdio", server_parameters: { command: "x" } } } })
+
+/** A Computer that tells which servers it is given. */
+const listening = Effect.fnUntraced(function* (first: Setup) {
+  const given = yield* Queue.unbounded<ReadonlyArray<string>>()
+  let setup = first
+  const computer = Layer.mock(Computer, {
+    setup: Effect.sync(() => setup),
+    reconfigure: (next) =>
+      Effect.sync(() => {
+        const difference = diffSetups(setup, next)
+        setup = next
+        Queue.offerUnsafe(given, Object.keys(next.config.servers))
+        return difference
+      })
+  })
+  return { computer, given }
+})
+
+/** Follows a file that says `one` when it is read first. */
+const followed = Effect.fnUntraced(function* (meanwhile: (file: string) => void) {
+  const folder = yield* Effect.acquireRelease(
+    Effect.sync(() => mkdtempSync(join(tmpdir(), "a2c-follow-"))),
+    (path) => Effect.sync(() => rmSync(path, { recursive: true }))
+  )
+  const file = join(folder, "mcp.json")
+  writeFileSync(file, named("one"))
+  const { setup, sources } = yield* readConfigFiles([file])
+  if (setup === undefined) return yield* Effect.die("the file cannot be read")
+  const { computer, given } = yield* listening(setup)
+  meanwhile(file)
+  const following = watchConfig({ files: [file], setup, sources, isWatching: true })
+  yield* Effect.forkScoped(Effect.provide(following, computer))
+  return { file, given }
+})
+
+describe("following configuration files", () => {
+  layer(NodeServices.layer, { excludeTestServices: true })((it) => {
+    it.effect("what was changed between reading and following is seen", () =>
+      Effect.gen(function* () {
+        const { given } = yield* followed((file) => writeFileSync(file, named("two")))
+        assert.deepStrictEqual(yield* Effect.timeout(Queue.take(given), "5 seconds"), ["two"])
+      })
+    )
+
+    it.effect("what was read first is not given again", () =>
+      Effect.gen(function* () {
+        const { file, given } = yield* followed(() => undefined)
+        for (const name of ["two", "three"]) {
+          writeFileSync(file, named(name))
+          assert.deepStrictEqual(yield* Effect.timeout(Queue.take(given), "5 seconds"), [name])
+        }
+      })
+    )
+  })
+})

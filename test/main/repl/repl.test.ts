@@ -1,0 +1,561 @@
+import { PassThrough } from "node:stream"
+import { assert, describe, it } from "@effect/vitest"
+import { Duration, Effect, Exit, Fiber, Result, Schema, type Scope } from "effect"
+import { TestClock } from "effect/testing"
+import { type LineReader, makeLineReader } from "../../../src/adapters/terminal/LineReader.ts"
+import { complete } from "../../../src/main/repl/replCommands.ts"
+import { runCommand, runRepl } from "../../../src/main/repl/runRepl.ts"
+import { quoteWord, splitWords } from "../../../src/main/repl/splitWords.ts"
+import { desk, say } from "../desk.ts"
+
+describe("words", () => {
+  const splits = (line: string, ...words: ReadonlyArray<string>) =>
+    assert.deepStrictEqual(splitWords(line), Result.succeed(words), line)
+
+  it("are separated by any white space", () => splits("  a \t b  ", "a", "b"))
+  it("keep what single quotes hold", () => splits(String.raw`'a  "b" \n' ''`, String.raw`a  "b" \n`, ""))
+  it("take only protected quotes and backslashes from double quotes", () =>
+    splits(String.raw`"a \"b\" \\ \n"`, String.raw`a "b" \ \n`))
+  it("take whatever follows a backslash", () => splits(String.raw`a\ b\'c`, "a b'c"))
+  it("may be quoted in part", () => splits(`name='a b'"c d"`, "name=a bc d"))
+  it("that begin as JSON are the rest of the line", () =>
+    splits(`call echo {"it's": "a  b"}  `, "call", "echo", `{"it's": "a  b"}`))
+  it("say which quote is not closed", () =>
+    assert.deepStrictEqual(splitWords(`a "b`), Result.fail('the quote " is not closed')))
+  it("say that nothing follows a backslash", () => assert.isTrue(Result.isFailure(splitWords("a\\"))))
+
+  it.prop("are the same after quoting", { words: Schema.Array(Schema.String) }, ({ words }) =>
+    splits(words.map(quoteWord).join(" "), ...words)
+  )
+})
+
+describe("commands", () => {
+  const inputs = {
+    inputs: [
+      { type: "promptString", id: "token", description: "the token", password: true },
+      { type: "promptString", id: "user", default: "me" },
+      { type: "pickString", id: "size", options: ["S", "M"] }
+    ],
+    servers: {
+      files: { type: "stdio", server_parameters: { command: "memory", args: ["${input:size}"] } },
+      notes: { type: "stdio", server_parameters: { command: "memory", args: ["${input:token}"] } }
+    }
+  }
+
+  it.effect("status shows the seat, the servers and what is hidden", () =>
+    Effect.gen(function* () {
+      const { stdout } = yield* say("status")
+      assert.deepStrictEqual(stdout.split("\n"), [
+        "in office O1",
+        "files  ready  3 tools, 2 windows",
+        "notes  ready  1 tool, 0 windows",
+        "hidden tools:",
+        "files  wipe  forbidden",
+        ""
+      ])
+    }).pipe(Effect.provide(desk({ office: "O1" })))
+  )
+
+  it.effect("status says why a server does not run", () =>
+    Effect.gen(function* () {
+      const { stdout } = yield* say("status")
+      assert.match(stdout, /^lost {2}backing off {4}no server 'lost' in memory; attempt 2 in \d+ s$/m)
+    }).pipe(Effect.provide(desk({ config: { servers: { lost: { command: "x" } } } })))
+  )
+
+  it.effect("tools lists those of one server", () =>
+    Effect.gen(function* () {
+      const { stdout } = yield* say("tools notes")
+      assert.strictEqual(stdout, "write  notes  does write\n")
+    }).pipe(Effect.provide(desk()))
+  )
+
+  it.effect("tool shows the schema", () =>
+    Effect.gen(function* () {
+      const { stdout } = yield* say("tool read")
+      assert.include(stdout, '"type": "integer"')
+    }).pipe(Effect.provide(desk()))
+  )
+
+  it.effect("call takes JSON without quotes around it", () =>
+    Effect.gen(function* () {
+      const { stdout } = yield* say(`call read {"path": "it's", "lines": 2}`)
+      assert.strictEqual(stdout, `{"path":"it's","lines":2}\n`)
+    }).pipe(Effect.provide(desk()))
+  )
+
+  it.effect("call reads values as the schema wants them", () =>
+    Effect.gen(function* () {
+      const { stdout } = yield* say("call read path=7 lines=7 more='a b'")
+      assert.strictEqual(stdout, `{"path":"7","lines":7,"more":"a b"}\n`)
+    }).pipe(Effect.provide(desk()))
+  )
+
+  it.effect("call fails with what the tool says", () =>
+    Effect.gen(function* () {
+      const { message } = yield* Effect.flip(runCommand("call break"))
+      assert.strictEqual(message, "it broke")
+    }).pipe(Effect.provide(desk()))
+  )
+
+  it.effect("call says that a tool is hidden, and why", () =>
+    Effect.gen(function* () {
+      const { stderr } = yield* say("call wipe")
+      assert.strictEqual(stderr, "The tool 'wipe' of files is hidden: forbidden\n")
+    }).pipe(Effect.provide(desk()))
+  )
+
+  it.effect("history shows the calls", () =>
+    Effect.gen(function* () {
+      const { stdout } = yield* say("call write", "call break", "history")
+      assert.match(stdout, /Z {2}notes {2}write {2}done\n.*Z {2}files {2}break {2}failed\n$/)
+    }).pipe(Effect.provide(desk()))
+  )
+
+  it.effect("desktop shows as many windows as are wanted", () =>
+    Effect.gen(function* () {
+      const { stdout } = yield* say("desktop --size 1")
+      assert.strictEqual(stdout, "window://files/a?priority=9\n\nA\n")
+    }).pipe(Effect.provide(desk()))
+  )
+
+  it.effect("desktop shows the window that is wanted", () =>
+    Effect.gen(function* () {
+      const { stdout } = yield* say("desktop --window window://files/b")
+      assert.strictEqual(stdout, "window://files/b\n\nB\n")
+    }).pipe(Effect.provide(desk()))
+  )
+
+  it.effect("inputs shows where values come from, and only those everybody may see", () =>
+    Effect.gen(function* () {
+      const { stdout } = yield* say("input token s3cret", "inputs")
+      assert.deepStrictEqual(stdout.split("\n").slice(1), [
+        "token  password      notes  set (given)",
+        "user   promptString         not set, has a default",
+        "size   pickString    files  M (environment)",
+        ""
+      ])
+    }).pipe(Effect.provide(desk({ config: inputs })))
+  )
+
+  it.effect("input names the servers that have to be restarted and repeats no value", () =>
+    Effect.gen(function* () {
+      const { stdout } = yield* say("input token s3cret")
+      assert.strictEqual(stdout, "token is set; to take effect, restart notes\n")
+    }).pipe(Effect.provide(desk({ config: inputs })))
+  )
+
+  it.effect("a server that lacked an input runs once it is given and the server restarted", () =>
+    Effect.gen(function* () {
+      const { stdout } = yield* say("input token s3cret", "server restart notes")
+      assert.include(stdout, "restarted notes: 1 tool, 0 windows\n")
+    }).pipe(Effect.provide(desk({ config: inputs })))
+  )
+
+  it.effect("input refuses what is not among the options", () =>
+    Effect.gen(function* () {
+      const { stderr } = yield* say("input size XL")
+      assert.include(stderr, 'not one of the options "S", "M"')
+    }).pipe(Effect.provide(desk({ config: inputs })))
+  )
+
+  it.effect("input forget makes the value be looked for anew", () =>
+    Effect.gen(function* () {
+      const { stdout } = yield* say("input size S", "input forget size", "inputs")
+      assert.include(stdout, "M (environment)")
+    }).pipe(Effect.provide(desk({ config: inputs })))
+  )
+
+  it.effect("input without a value fails where nobody can be asked", () =>
+    Effect.gen(function* () {
+      const { stderr } = yield* say("input token")
+      assert.include(stderr, "input token VALUE")
+    }).pipe(Effect.provide(desk({ config: inputs })))
+  )
+
+  it.effect("servers shows neither arguments nor what a URL may hide", () =>
+    Effect.gen(function* () {
+      const { stdout } = yield* say("servers")
+      assert.strictEqual(
+        stdout,
+        "a  stopped  stdio       npx                      disabled\n" +
+          "b  stopped  streamable  https://example.org/mcp  disabled\n"
+      )
+    }).pipe(
+      Effect.provide(
+        desk({
+          config: {
+            servers: {
+              a: { command: "npx", args: ["s3cret"], disabled: true },
+              b: { url: "https://me:s3cret@example.org/mcp?key=s3cret", disabled: true }
+            }
+          }
+        })
+      )
+    )
+  )
+
+  it.effect("server add starts a server written as other hosts do", () =>
+    Effect.gen(function* () {
+      const { stdout } = yield* say("server remove notes", 'server add notes {"command":"memory"}', "tools")
+      assert.include(stdout, "added notes: 1 tool, 0 windows\n")
+      assert.include(stdout, "write  notes")
+    }).pipe(Effect.provide(desk()))
+  )
+
+  it.effect("server add takes a server as configuration files have it", () =>
+    Effect.gen(function* () {
+      const line =
+        'server add notes {"type":"stdio","server_parameters":{"command":"x"},"tool_meta":{"write":{"alias":"w"}}}'
+      const { stdout } = yield* say("server remove notes", line, "tools notes")
+      assert.include(stdout, "w  notes")
+    }).pipe(Effect.provide(desk()))
+  )
+
+  it.effect("server add says what is wrong, and where in what was typed", () =>
+    Effect.gen(function* () {
+      const { stderr } = yield* say('server add new {"command":"x","args":[{}]}')
+      assert.match(stderr, /^Cannot add new: args\[0\]/)
+    }).pipe(Effect.provide(desk()))
+  )
+
+  it.effect("server add repeats nothing of JSON that cannot be read", () =>
+    Effect.gen(function* () {
+      const { stderr } = yield* say('server add new {"env":{"KEY":s3cret}}')
+      assert.match(stderr, /^Cannot add new: the configuration is no JSON/)
+      assert.notInclude(stderr, "s3cret")
+    }).pipe(Effect.provide(desk()))
+  )
+
+  it.effect("server add fails when the server does not run", () =>
+    Effect.gen(function* () {
+      const { stderr } = yield* say('server add new {"command":"x"}')
+      assert.match(stderr, /^added new, but does not run: backing off: .*no server 'new' in memory/)
+    }).pipe(Effect.provide(desk()))
+  )
+
+  it.effect("server stop takes the tools away, server start brings them back", () =>
+    Effect.gen(function* () {
+      const { stdout } = yield* say("server stop notes", "tools notes", "server start notes", "tools notes")
+      assert.deepStrictEqual(stdout.split("\n"), [
+        "stopped notes",
+        "no tools",
+        "started notes: 1 tool, 0 windows",
+        "write  notes  does write",
+        ""
+      ])
+    }).pipe(Effect.provide(desk()))
+  )
+
+  it.effect("commands wait for servers that start slowly", () =>
+    Effect.gen(function* () {
+      const saying = yield* Effect.forkChild(say("tools notes"))
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual((yield* Fiber.join(saying)).stdout, "write  notes  does write\n")
+    }).pipe(Effect.provide(desk({ startsIn: Duration.seconds(1) })))
+  )
+
+  it.effect("server add waits until the server runs", () =>
+    Effect.gen(function* () {
+      const saying = yield* Effect.forkChild(say("server remove notes", 'server add notes {"command":"x"}'))
+      for (let second = 0; second < 2; second++) yield* TestClock.adjust("1 second")
+      assert.strictEqual(
+        (yield* Fiber.join(saying)).stdout,
+        "removed notes\nadded notes: 1 tool, 0 windows\n"
+      )
+    }).pipe(Effect.provide(desk({ startsIn: Duration.seconds(1) })))
+  )
+
+  it.effect("join and leave change the seat", () =>
+    Effect.gen(function* () {
+      const { stdout } = yield* say("join O2", "status", "leave", "status")
+      assert.match(stdout, /^joined office O2\nin office O2\n[^]*left office O2\nin no office\n/)
+    }).pipe(Effect.provide(desk()))
+  )
+
+  it.effect("join says that another office has to be left first", () =>
+    Effect.gen(function* () {
+      const { stderr } = yield* say("join O2")
+      assert.include(stderr, "Already in office 'O1': leave it first")
+    }).pipe(Effect.provide(desk({ office: "O1" })))
+  )
+
+  it.effect("an unknown command suggests the one that was meant", () =>
+    Effect.gen(function* () {
+      const { stderr } = yield* say("stauts", "server restrat notes", "xyzzy 1")
+      assert.deepStrictEqual(stderr.split("\n"), [
+        "Unknown command 'stauts': did you mean 'status'?",
+        "Unknown command 'server restrat': did you mean 'server restart'?",
+        "Unknown command 'xyzzy'; help lists them all",
+        ""
+      ])
+    }).pipe(Effect.provide(desk()))
+  )
+
+  it.effect("an unknown server suggests the one that was meant", () =>
+    Effect.gen(function* () {
+      const { stderr } = yield* say("tools note")
+      assert.strictEqual(stderr, "No server 'note' is configured: did you mean 'notes'?\n")
+    }).pipe(Effect.provide(desk()))
+  )
+
+  it.effect("a command with too few words says how it is written", () =>
+    Effect.gen(function* () {
+      const { stderr } = yield* say("server add notes")
+      assert.strictEqual(stderr, "Expected server add NAME {JSON}\n")
+    }).pipe(Effect.provide(desk()))
+  )
+
+  it.effect("help explains the commands of a group", () =>
+    Effect.gen(function* () {
+      const { stdout } = yield* say("help server")
+      assert.strictEqual(stdout.match(/^server \w+ /gm)?.length, 5)
+    }).pipe(Effect.provide(desk()))
+  )
+
+  it.effect("commands after one that failed run all the same, and the whole fails", () =>
+    Effect.gen(function* () {
+      const { failure, stdout } = yield* say("tools nobody", "tools notes")
+      assert.strictEqual(stdout, "write  notes  does write\n")
+      assert.strictEqual(failure, "1 of 2 commands failed")
+    }).pipe(Effect.provide(desk()))
+  )
+
+  it.effect("nothing runs after exit", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* say("exit", "status"), { stdout: "", stderr: "", failure: undefined })
+    }).pipe(Effect.provide(desk()))
+  )
+
+  const completes = (line: string, ...candidates: ReadonlyArray<string>) =>
+    it.effect(`completes "${line}"`, () =>
+      Effect.gen(function* () {
+        yield* say("status")
+        assert.sameMembers([...(yield* complete(line)).candidates], [...candidates])
+      }).pipe(Effect.provide(desk({ config: inputs })))
+    )
+  completes("sta", "status")
+  completes("server st", "start", "stop")
+  completes("server stop f", "files")
+  completes("call re", "read")
+  completes("call read path=1 ", "lines=")
+  completes("input ", "token", "user", "size", "forget")
+  completes("input size ", "S", "M")
+  completes("help server re", "remove", "restart")
+  completes("call 'not closed ")
+})
+
+/** A shell whose streams are in the hands of the test. */
+const withShell = Effect.fnUntraced(function* (
+  isTerminal: boolean,
+  use: (shell: {
+    readonly type: (text: string) => Effect.Effect<void>
+    /** Ends the input. */
+    readonly end: Effect.Effect<void>
+    /** Waits until this was shown, after whatever was waited for before. */
+    readonly shows: (text: string) => Effect.Effect<void>
+    readonly output: () => string
+    readonly errors: () => string
+    readonly reader: LineReader
+    readonly ended: Effect.Effect<Exit.Exit<void, { readonly message: string }>>
+  }) => Effect.Effect<void, unknown, Scope.Scope>
+) {
+  const input = new PassThrough()
+  const streams = { output: new PassThrough(), errors: new PassThrough() }
+  const said = { output: "", errors: "" }
+  const looking = new Set<() => void>()
+  for (const name of ["output", "errors"] as const) {
+    streams[name].setEncoding("utf8").on("data", (chunk: string) => {
+      said[name] += chunk
+      for (const look of looking) look()
+    })
+  }
+  let seen = 0
+  const reader = yield* makeLineReader({ input, ...streams, isTerminal })
+  const shell = yield* Effect.forkChild(runRepl({ name: "pc-1", reader }), { startImmediately: true })
+  yield* use({
+    type: (text) => Effect.sync(() => void input.write(text)),
+    end: Effect.sync(() => void input.end()),
+    shows: (text) =>
+      Effect.callback((resume) => {
+        const look = () => {
+          const at = said.output.indexOf(text, seen)
+          if (at < 0) return
+          seen = at + text.length
+          looking.delete(look)
+          resume(Effect.void)
+        }
+        looking.add(look)
+        look()
+      }),
+    output: () => said.output,
+    errors: () => said.errors,
+    reader,
+    ended: Fiber.await(shell)
+  })
+})
+
+describe("a pipe", () => {
+  const piped = (title: string, use: Parameters<typeof withShell>[1]) =>
+    it.live(title, () => Effect.scoped(Effect.provide(withShell(false, use), desk({ office: "O1" }))))
+
+  piped("gets results and nothing else", ({ ended, errors, output, type }) =>
+    Effect.gen(function* () {
+      yield* type("tools notes\nexit\nstatus\n")
+      assert.isTrue(Exit.isSuccess(yield* ended))
+      assert.deepStrictEqual([output(), errors()], ["write  notes  does write\n", ""])
+    })
+  )
+
+  piped("that ends without exit ends the shell after its last line", ({ end, ended, output, type }) =>
+    Effect.gen(function* () {
+      yield* type("tools notes")
+      yield* end
+      assert.isTrue(Exit.isSuccess(yield* ended))
+      assert.strictEqual(output(), "write  notes  does write\n")
+    })
+  )
+
+  piped("with a command that fails runs to its end and then fails", ({ ended, errors, output, type }) =>
+    Effect.gen(function* () {
+      yield* type("call break\ntools notes\nexit\n")
+      assert.isTrue(Exit.isFailure(yield* ended))
+      assert.deepStrictEqual([output(), errors()], ["write  notes  does write\n", "it broke\n"])
+    })
+  )
+})
+
+describe("a terminal", () => {
+  const typed = (title: string, use: Parameters<typeof withShell>[1], config?: object) =>
+    it.live(title, () =>
+      Effect.scoped(
+        Effect.provide(withShell(true, use), desk({ office: "O1", ...(config !== undefined && { config }) }))
+      )
+    )
+  const ctrlC = "\u0003"
+  const ctrlD = "\u0004"
+  const up = "\u001b[A"
+  const secret = {
+    inputs: [{ type: "promptString", id: "token", description: "the token", password: true }]
+  }
+  const withSecret = {
+    ...secret,
+    servers: { notes: { type: "stdio", server_parameters: { command: "x", args: ["${input:token}"] } } }
+  }
+
+  typed("shows who and where before every line", ({ shows, type }) =>
+    Effect.gen(function* () {
+      yield* shows("pc-1@O1> ")
+      yield* type("leave\r")
+      yield* shows("left office O1")
+      yield* shows("pc-1> ")
+    })
+  )
+
+  typed("ends at Ctrl-D, and does not fail for a command that did", ({ ended, shows, type }) =>
+    Effect.gen(function* () {
+      yield* shows("> ")
+      yield* type("xyzzy\r")
+      yield* shows("> ")
+      yield* type(ctrlD)
+      assert.isTrue(Exit.isSuccess(yield* ended))
+    })
+  )
+
+  typed("discards the line at Ctrl-C, and ends when there is none", ({ ended, output, shows, type }) =>
+    Effect.gen(function* () {
+      yield* shows("> ")
+      yield* type(`leave${ctrlC}`)
+      yield* shows("^C\n")
+      yield* shows("pc-1@O1> ")
+      yield* type(ctrlC)
+      assert.isTrue(Exit.isSuccess(yield* ended))
+      assert.notInclude(output(), "left office")
+    })
+  )
+
+  typed("stops only the command at Ctrl-C, every time", ({ errors, shows, type }) =>
+    Effect.gen(function* () {
+      for (let n = 0; n < 2; n++) {
+        yield* shows("> ")
+        yield* type("call hang\r")
+        yield* shows("call hang\r\n")
+        yield* type(ctrlC)
+      }
+      yield* shows("pc-1@O1> ")
+      assert.strictEqual(errors(), "interrupted\ninterrupted\n")
+      yield* type("tools notes\r")
+      yield* shows("write  notes")
+    })
+  )
+
+  typed("puts what is logged above the line that is being typed", ({ errors, reader, shows, type }) =>
+    Effect.gen(function* () {
+      yield* shows("> ")
+      yield* type("too")
+      yield* shows("too")
+      reader.printLog("news\n")
+      yield* shows("pc-1@O1> too")
+      assert.strictEqual(errors(), "news\n")
+      yield* type("ls notes\r")
+      yield* shows("write  notes")
+    })
+  )
+
+  typed("completes at Tab", ({ shows, type }) =>
+    Effect.gen(function* () {
+      yield* shows("> ")
+      yield* type("tools no\t")
+      yield* shows("tes")
+      yield* type("\r")
+      yield* shows("write  notes")
+    })
+  )
+
+  typed(
+    "asks for a password without showing it",
+    ({ output, shows, type }) =>
+      Effect.gen(function* () {
+        yield* shows("> ")
+        yield* type("input token\r")
+        yield* shows("the token: ")
+        yield* type("s3cret\r")
+        yield* shows("token is set")
+        assert.notInclude(output(), "s3cret")
+      }),
+    withSecret
+  )
+
+  typed(
+    "remembers no line that gives an input",
+    ({ shows, type }) =>
+      Effect.gen(function* () {
+        yield* shows("> ")
+        yield* type("tools notes\r")
+        yield* shows("no tools")
+        yield* shows("> ")
+        yield* type("input token s3cret\r")
+        yield* shows("token is set")
+        yield* shows("> ")
+        yield* type("input token 's3cret\r")
+        yield* shows("> ")
+        yield* type(up)
+        yield* shows("tools notes")
+      }),
+    withSecret
+  )
+
+  typed(
+    "gives up a question at Ctrl-C and goes on",
+    ({ errors, shows, type }) =>
+      Effect.gen(function* () {
+        yield* shows("> ")
+        yield* type("input token\r")
+        yield* shows("the token: ")
+        yield* type(`s3c${ctrlC}`)
+        yield* shows("pc-1@O1> ")
+        assert.include(errors(), "No value for token")
+      }),
+    withSecret
+  )
+})
