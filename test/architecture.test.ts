@@ -42,7 +42,11 @@ describe("layers", () => {
       metafile: true
     })
     const inputs = Object.keys(metafile.inputs)
-    assert.isTrue(inputs.every((path) => /^(src\/domain\/|src\/main\/entrypoints\/domain\.ts$|node_modules\/effect\/)/.test(path)))
+    assert.isTrue(
+      inputs.every((path) =>
+        /^(src\/domain\/|src\/main\/entrypoints\/domain\.ts$|node_modules\/effect\/)/.test(path)
+      )
+    )
     assert.notMatch(outputFiles[0]?.text ?? "", /require\(|from "node:/)
   })
 
@@ -56,7 +60,10 @@ describe("layers", () => {
       metafile: true
     })
     const inputs = Object.keys(metafile.inputs).join("\n")
-    assert.notMatch(inputs, /platform-node|modelcontextprotocol|adapters\/(mcp|terminal|process|packs|tcp|redis)\/|main\/layers\/(?!webAgentLayer)/)
+    assert.notMatch(
+      inputs,
+      /platform-node|modelcontextprotocol|adapters\/(mcp|terminal|process|packs|tcp|redis)\/|main\/layers\/(?!webAgentLayer)/
+    )
     assert.notMatch(outputFiles[0]?.text ?? "", /require\(|from "node:/)
   })
 

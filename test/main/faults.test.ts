@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Clock, Duration, Effect, Exit, Scope, Stream } from "effect"
 import type { Computer } from "../../src/application/computer/Computer.ts"
 import type { ComputerSettings } from "../../src/application/computer/ComputerSettings.ts"
-import type { ToolResult } from "../../src/domain/wire/v0_2/tools.ts"
+import type { ToolResult } from "../../src/domain/model/ToolResult.ts"
 import { errorCodeOf } from "../../src/domain/tools/errorResults.ts"
 import { gone } from "../processes.ts"
 import {

@@ -1,4 +1,4 @@
-import type { Role } from "../../src/domain/wire/v0_2/office.ts"
+import type { Role } from "../../src/domain/model/Role.ts"
 
 /** A call or a question of an Agent. Times are in milliseconds of virtual time. */
 export interface Asked {

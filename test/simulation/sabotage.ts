@@ -10,7 +10,8 @@ import {
   type TransportServer
 } from "../../src/application/ports/Transport.ts"
 import { isJsonObject } from "../../src/domain/json.ts"
-import { type MembershipCommand, evolve, type MembershipError } from "../../src/domain/office/membership.ts"
+import { type MembershipCommand, evolve } from "../../src/domain/office/membership.ts"
+import { type MembershipError } from "../../src/domain/model/Membership.ts"
 import type { Sabotage } from "./World.ts"
 
 type Accept = Parameters<TransportServer["Service"]["serve"]>[0]

@@ -1,6 +1,6 @@
 import { Context, Duration, Effect, Layer, PubSub, Result, type Scope, Stream, SubscriptionRef } from "effect"
 import type { Notification, ComputerPart } from "../../domain/model/Notification.ts"
-import type { ToolResult } from "../../domain/wire/v0_2/tools.ts"
+import type { ToolResult } from "../../domain/model/ToolResult.ts"
 import { unknownEvent } from "../../domain/model/ProtocolError.ts"
 import { joinOffice, type JoinFailed, type MemberStatus, type OfficeMember } from "../member/OfficeMember.ts"
 import { decodeBody, jsonBody } from "../ports/Body.ts"

@@ -2,7 +2,8 @@ import { Duration, Effect, Option } from "effect"
 import type { JsonObject } from "../../domain/json.ts"
 import { collectPages } from "../shared/paging.ts"
 import { DocumentReader, DocumentUnreadable } from "../ports/DocumentReader.ts"
-import { type AgentError, type AgentRequests, BadReply, type DocumentLocation } from "./AgentRequests.ts"
+import { type AgentError, type AgentRequests, BadReply } from "./AgentRequests.ts"
+import type { DocumentLocation } from "../../domain/model/requests.ts"
 
 /** A document, and what its Computer said about it. */
 export interface FetchedDocument extends Omit<DocumentLocation, "size"> {

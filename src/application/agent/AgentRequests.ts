@@ -2,11 +2,12 @@ import { Data, Duration, Effect, Result, Schema } from "effect"
 import type { FinderPage } from "../../domain/documents/findDocuments.ts"
 import { parseStrictDpeUri } from "../../domain/documents/DpeUri.ts"
 import type { JsonObject } from "../../domain/json.ts"
-import type { CallDefinition } from "../../domain/wire/v0_2/events.ts"
+import type { CallDefinition } from "../../domain/wire/lines.ts"
 import type { ComputerConfig } from "../../domain/config/computerConfig.ts"
-import type { GetDpeRet } from "../../domain/wire/v0_2/calls.ts"
-import type { SessionInfo } from "../../domain/wire/v0_2/office.ts"
-import type { Tool, ToolResult } from "../../domain/wire/v0_2/tools.ts"
+import type { DocumentLocation, ResourcePage } from "../../domain/model/requests.ts"
+import type { SessionInfo } from "../../domain/model/SessionInfo.ts"
+import type { Tool } from "../../domain/model/Tool.ts"
+import type { ToolResult } from "../../domain/model/ToolResult.ts"
 import { formatSchemaError } from "../../domain/validation.ts"
 import { badRequest, errorCodes, ProtocolError } from "../../domain/model/ProtocolError.ts"
 import { toolTimedOut } from "../../domain/tools/errorResults.ts"
@@ -34,15 +35,6 @@ export interface ToolRequest {
   readonly params?: JsonObject
   readonly timeout?: number
 }
-
-/** One page of an MCP server's resources, objects as their server listed them. */
-export interface ResourcePage {
-  readonly resources: ReadonlyArray<JsonObject>
-  readonly nextCursor?: string
-}
-
-/** Where a document can be fetched, and what is known of it; `size` in bytes. */
-export type DocumentLocation = Omit<typeof GetDpeRet.Type, "reqId">
 
 /** Everything an Agent can ask. */
 export interface AgentRequests {

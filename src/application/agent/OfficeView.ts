@@ -1,7 +1,7 @@
 import type { Notification } from "../../domain/model/Notification.ts"
-import type { DocumentSummary } from "../../domain/wire/v0_2/calls.ts"
-import type { Role } from "../../domain/wire/v0_2/office.ts"
-import type { Tool } from "../../domain/wire/v0_2/tools.ts"
+import type { DocumentSummary } from "../../domain/model/DocumentSummary.ts"
+import type { Role } from "../../domain/model/Role.ts"
+import type { Tool } from "../../domain/model/Tool.ts"
 
 /** What an Agent knows of one Computer; `undefined` is not known yet. */
 export interface ComputerView {

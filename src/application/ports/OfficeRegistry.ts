@@ -1,12 +1,6 @@
 import { Context, type Effect, type Option, type Scope } from "effect"
-import type {
-  Capacity,
-  MembershipCommand,
-  Member,
-  MembershipError,
-  Membership,
-  Session
-} from "../../domain/office/membership.ts"
+import type { Capacity, MembershipCommand } from "../../domain/office/membership.ts"
+import type { Member, MembershipError, Membership, Session } from "../../domain/model/Membership.ts"
 
 /** What a node hears of the cluster, in the order in which it happened. */
 export type RegistryChange =

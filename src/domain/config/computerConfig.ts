@@ -1,9 +1,10 @@
 import { Schema, SchemaGetter } from "effect"
 import type { ValidationIssue } from "../validation.ts"
 import { JsonObject } from "../json.ts"
-import { fieldWithDefault, Identifier, optionalField } from "../model/fields.ts"
+import { fieldWithDefault, optionalField } from "../model/fields.ts"
+import { Identifier } from "../model/names.ts"
 import { withParameterDefaults, checkParameters, type ServerType } from "./endpointParameters.ts"
-import { ToolMeta } from "../wire/v0_2/tools.ts"
+import { ToolMeta } from "../tools/toolMeta.ts"
 
 /** Rust peers write `http` for what the protocol calls `streamable`; it is read, never written (spec §8.2). */
 const WireServerType = Schema.Literals(["stdio", "streamable", "sse", "http"]).pipe(

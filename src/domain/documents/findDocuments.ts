@@ -1,7 +1,7 @@
 import { Option, Order, Result } from "effect"
 import { isJsonObject, type JsonObject } from "../json.ts"
 import { orderServers } from "../desktop/orderServers.ts"
-import { type DocumentSummary, finderPageSizes } from "../wire/v0_2/calls.ts"
+import { type DocumentSummary, finderPageSizes } from "../model/DocumentSummary.ts"
 import { type DpeUri, parseDpeUri } from "./DpeUri.ts"
 
 /** What an Agent looks for; an empty list of keywords is no filter (spec §11.4). */

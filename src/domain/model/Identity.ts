@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { Role } from "../wire/v0_2/office.ts"
+import { Role } from "./Role.ts"
 
 /** What somebody may do at a Server: sit in offices as a role, or look at how the Server is. */
 export const Right = Schema.Literals([...Role.literals, "operator"])

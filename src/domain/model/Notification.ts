@@ -1,4 +1,4 @@
-import type { Membership } from "../office/membership.ts"
+import type { Membership } from "./Membership.ts"
 
 /** The parts of a Computer that can change under way. */
 export const computerParts = ["config", "toolList", "desktop", "finder"] as const

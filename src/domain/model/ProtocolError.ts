@@ -1,6 +1,14 @@
 import { Data } from "effect"
 import type { JsonObject } from "../json.ts"
-import { retryableMessage } from "../office/passing.ts"
+
+/** The suffix that marks a retryable rejection in line 0.2, whose join acknowledgement is a text without a code. */
+const retrySuffix = ", try again"
+
+/** Appends the suffix of retryable rejections to a message. */
+export const retryableMessage = (message: string): string => `${message}${retrySuffix}`
+
+/** True when the Server reports a rejection that may not persist. */
+export const isRetryableMessage = (message: string): boolean => message.endsWith(retrySuffix)
 
 /**
  * Every error code of the protocol, by what it means (spec §12). Three are ours: 413, a message over the limit, 429, more

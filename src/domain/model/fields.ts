@@ -1,11 +1,5 @@
 import { Option, Schema, SchemaGetter } from "effect"
 
-/** Longest name, office id or request id we accept, in UTF-16 units. Room for any UUID, URL or sentence. */
-export const maxIdentifierLength = 256
-
-/** A non-empty string that names something: a member, an office, a request, a tool. */
-export const Identifier = Schema.String.check(Schema.isNonEmpty(), Schema.isMaxLength(maxIdentifierLength))
-
 /** Longest URI or cursor we accept, in UTF-16 units. */
 const maxTextLength = 8192
 

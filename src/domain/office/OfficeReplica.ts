@@ -1,14 +1,6 @@
 import { HashMap, Option } from "effect"
-import {
-  emptyOffice,
-  type Member,
-  type Office,
-  memberAt,
-  allMembers,
-  addMember,
-  type Membership,
-  removeMember
-} from "./membership.ts"
+import { emptyOffice, type Office, memberAt, allMembers, addMember, removeMember } from "./membership.ts"
+import { type Member, type Membership } from "../model/Membership.ts"
 
 /** Somebody came or went. `replaced`: a new connection of the same member has put this one out. */
 export type MembershipChange =

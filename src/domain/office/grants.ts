@@ -1,7 +1,7 @@
 import type { Option } from "effect"
-import type { Role } from "../wire/v0_2/office.ts"
+import type { Role } from "../model/Role.ts"
 import type { Identity } from "../model/Identity.ts"
-import type { Membership } from "./membership.ts"
+import type { Membership } from "../model/Membership.ts"
 
 /**
  * Does a pattern cover a text? `*` stands for any characters, or none; everything else stands for itself. Takes no more

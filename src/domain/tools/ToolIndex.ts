@@ -1,4 +1,4 @@
-import type { Tool } from "../wire/v0_2/tools.ts"
+import type { Tool } from "../model/Tool.ts"
 import { isJsonObject } from "../json.ts"
 import { parseToolMeta } from "./toolMeta.ts"
 

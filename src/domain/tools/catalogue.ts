@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from "../json.ts"
 import type { ServerConfig } from "../config/computerConfig.ts"
-import type { Tool } from "../wire/v0_2/tools.ts"
+import type { Tool } from "../model/Tool.ts"
 import { mergeToolMeta, formatToolMeta } from "./toolMeta.ts"
 
 /** The tools one running MCP server listed, untouched, with its configuration. */

@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import type { JsonObject } from "../json.ts"
-import { parseToolResult, type ToolResult } from "../wire/v0_2/tools.ts"
+import { parseToolResult, type ToolResult } from "../model/ToolResult.ts"
 import { errorCodes } from "../model/ProtocolError.ts"
 
 /** What an MCP server answered, as the office gets it: untouched, but `_meta` stands under `meta` (spec §6.4). */

@@ -1,5 +1,5 @@
 import type { JsonObject } from "../json.ts"
-import type { Tool } from "../wire/v0_2/tools.ts"
+import type { Tool } from "../model/Tool.ts"
 import { parseAnnotations } from "./toolMeta.ts"
 
 /** A tool of the office as MCP lists it: under this name, its annotations real again, with `origin` in its `_meta`. */

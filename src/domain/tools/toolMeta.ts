@@ -1,7 +1,63 @@
-import { isJsonObject, type JsonObject, formatSpacedJson } from "../json.ts"
+import { Result, Schema, SchemaGetter } from "effect"
+import { formatSpacedJson, isJsonObject, JsonObject } from "../json.ts"
 import { makeDecoder } from "../validation.ts"
-import { ToolMeta, encodeToolMeta } from "../wire/v0_2/tools.ts"
-import { Result } from "effect"
+
+/** Settings the Computer's owner gives to a tool (seed 000, `ToolMeta`). */
+const toolMetaFields = {
+  auto_apply: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
+  ret_object_mapper: Schema.optionalKey(Schema.NullOr(JsonObject)),
+  alias: Schema.optionalKey(Schema.NullOr(Schema.NonEmptyString)),
+  tags: Schema.optionalKey(Schema.NullOr(Schema.Array(Schema.String)))
+}
+
+/** What the owner of a Computer says about a tool. `null` and absent both mean: nothing said. */
+export interface ToolMeta {
+  /** `true`: run without asking for confirmation. */
+  readonly autoApply?: boolean
+  /** Original field → target field; carried to the Agent, applied by nobody here. */
+  readonly retObjectMapper?: JsonObject
+  /** The name under which the tool is exposed instead of its own. */
+  readonly alias?: string
+  readonly tags?: ReadonlyArray<string>
+  /** Members this version does not know. */
+  readonly extra: JsonObject
+}
+
+const knownToolMetaKeys = new Set(Object.keys(toolMetaFields))
+
+const WireToolMeta = Schema.StructWithRest(Schema.Struct(toolMetaFields), [
+  Schema.Record(Schema.String, Schema.Unknown)
+])
+
+/** `ToolMeta` as it is written in configuration and on the wire. */
+export const ToolMeta = WireToolMeta.pipe(
+  Schema.decodeTo(
+    Schema.declare<ToolMeta>((value): value is ToolMeta => isJsonObject(value)),
+    {
+      decode: SchemaGetter.transform(
+        (wire: typeof WireToolMeta.Type): ToolMeta => ({
+          ...(wire.auto_apply != null && { autoApply: wire.auto_apply }),
+          ...(wire.ret_object_mapper != null && { retObjectMapper: wire.ret_object_mapper }),
+          ...(wire.alias != null && { alias: wire.alias }),
+          ...(wire.tags != null && { tags: wire.tags }),
+          extra: Object.fromEntries(Object.entries(wire).filter(([key]) => !knownToolMetaKeys.has(key)))
+        })
+      ),
+      encode: SchemaGetter.transform(encodeToolMeta)
+    }
+  )
+)
+
+/** A tool meta in the seed's order, every known key present, unset ones `null` (spec §7.2). */
+export function encodeToolMeta(meta: ToolMeta): typeof WireToolMeta.Type {
+  return {
+    auto_apply: meta.autoApply ?? null,
+    alias: meta.alias ?? null,
+    tags: meta.tags ?? null,
+    ret_object_mapper: meta.retObjectMapper ?? null,
+    ...meta.extra
+  }
+}
 
 /** Key of a tool's `meta` under which the Computer's own settings stand, as a JSON text (spec §7.2). */
 const toolMetaKey = "a2c_tool_meta"

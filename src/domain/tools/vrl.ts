@@ -1,5 +1,5 @@
 import type { JsonObject } from "../json.ts"
-import type { ToolResult } from "../wire/v0_2/tools.ts"
+import type { ToolResult } from "../model/ToolResult.ts"
 
 /** Key of a result's `meta` under which the event stands as a script left it, as a JSON text (spec §6.7). */
 export const transformedEventKey = "a2c_vrl_transformed"

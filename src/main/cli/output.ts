@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from "../../domain/json.ts"
-import type { ToolResult } from "../../domain/wire/v0_2/tools.ts"
+import type { ToolResult } from "../../domain/model/ToolResult.ts"
 
 const stringOrEmpty = (value: unknown): string => (typeof value === "string" ? value : "")
 

@@ -1,7 +1,7 @@
 import { hostname } from "node:os"
 import { Config, Duration, Schema, SchemaGetter } from "effect"
 import { Flag } from "effect/cli"
-import { Identifier } from "../../domain/model/fields.ts"
+import { Identifier } from "../../domain/model/names.ts"
 
 /** Offices and members are named by texts that the protocol takes. */
 const requireIdentifier = Flag.filter(

@@ -24,11 +24,10 @@ export {
   type AgentRequests,
   BadReply,
   Disconnected,
-  type DocumentLocation,
-  type ResourcePage,
   type ToolRequest,
   ServerTimeout
 } from "../../application/agent/AgentRequests.ts"
+export type { DocumentLocation, ResourcePage } from "../../domain/model/requests.ts"
 export type { ComputerView, OfficeView } from "../../application/agent/OfficeView.ts"
 export type { FetchedDocument, FetchOptions } from "../../application/agent/AgentQueries.ts"
 export { AmbiguousTool } from "../../application/agent/findToolOwner.ts"
@@ -40,7 +39,8 @@ export {
 } from "../../application/ports/DocumentReader.ts"
 export { AdmissionRejected, Unreachable, VersionRejected } from "../../application/ports/Transport.ts"
 export type { JsonObject } from "../../domain/json.ts"
-export type { Tool, ToolResult } from "../../domain/wire/v0_2/tools.ts"
+export type { Tool } from "../../domain/model/Tool.ts"
+export type { ToolResult } from "../../domain/model/ToolResult.ts"
 export { PROTOCOL_VERSION } from "../../domain/wire/version.ts"
 export { errorCodes, ProtocolError } from "../../domain/model/ProtocolError.ts"
 export { webAgentLayer as agentLayer } from "../layers/webAgentLayer.ts"

@@ -89,15 +89,12 @@ export {
   decide,
   type MembershipEvent,
   evolve,
-  type Member,
   membersOf,
   emptyMembershipState,
   type Office,
-  MembershipError,
-  type MembershipState,
-  type Membership,
-  type Session
+  type MembershipState
 } from "../../domain/office/membership.ts"
+export { type Member, MembershipError, type Membership, type Session } from "../../domain/model/Membership.ts"
 export type { Notification, ComputerPart } from "../../domain/model/Notification.ts"
 export { type PackConfig, decodePackConfig } from "../../domain/packs/packConfig.ts"
 export {
@@ -115,16 +112,26 @@ export {
 } from "../../domain/packs/openapi/openApiDocument.ts"
 export { parsePackage, parsePackages } from "../../domain/packs/npmPackages.ts"
 export { type ProtocolLine, lineForVersion } from "../../domain/wire/lines.ts"
-export type { DocumentSummary, ToolCallReq } from "../../domain/wire/v0_2/calls.ts"
+export type { ToolCallRequest } from "../../domain/model/requests.ts"
+export type { DocumentSummary } from "../../domain/model/DocumentSummary.ts"
 export { ComputerConfig, Input, ServerConfig } from "../../domain/config/computerConfig.ts"
-export type { Role, SessionInfo } from "../../domain/wire/v0_2/office.ts"
+export type { SessionInfo } from "../../domain/model/SessionInfo.ts"
+export type { Role } from "../../domain/model/Role.ts"
 export type {
   Endpoint,
   SseParameters,
   StdioParameters,
   StreamableParameters
 } from "../../domain/config/endpointParameters.ts"
-export { Tool, ToolMeta, ToolResult } from "../../domain/wire/v0_2/tools.ts"
+export { Tool } from "../../domain/model/Tool.ts"
+export { ToolResult } from "../../domain/model/ToolResult.ts"
+export {
+  formatToolMeta,
+  mergeToolMeta,
+  parseAnnotations,
+  parseToolMeta,
+  ToolMeta
+} from "../../domain/tools/toolMeta.ts"
 export {
   isCompatible,
   formatVersion,
@@ -142,10 +149,4 @@ export {
   type CatalogueEntry,
   type HiddenTool
 } from "../../domain/tools/catalogue.ts"
-export {
-  mergeToolMeta,
-  parseAnnotations,
-  parseToolMeta,
-  formatToolMeta
-} from "../../domain/tools/toolMeta.ts"
 export { errorCodeOf } from "../../domain/tools/errorResults.ts"

@@ -48,11 +48,10 @@ export {
   type AgentRequests,
   BadReply,
   Disconnected,
-  type DocumentLocation,
-  type ResourcePage,
   type ToolRequest,
   ServerTimeout
 } from "../../application/agent/AgentRequests.ts"
+export type { DocumentLocation, ResourcePage } from "../../domain/model/requests.ts"
 export type { ComputerView, OfficeView } from "../../application/agent/OfficeView.ts"
 export {
   makeOfficeMcpSession,
@@ -161,7 +160,8 @@ export type { Setup, SetupDiff, Variables } from "../../domain/config/Setup.ts"
 export type { JsonObject } from "../../domain/json.ts"
 export { allGrants, type Grants, type Identity, type Right } from "../../domain/model/Identity.ts"
 export type { ComputerConfig, ServerConfig } from "../../domain/config/computerConfig.ts"
-export type { Tool, ToolResult } from "../../domain/wire/v0_2/tools.ts"
+export type { Tool } from "../../domain/model/Tool.ts"
+export type { ToolResult } from "../../domain/model/ToolResult.ts"
 export { PROTOCOL_VERSION } from "../../domain/wire/version.ts"
 export { errorCodes, ProtocolError } from "../../domain/model/ProtocolError.ts"
 export {

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { applyNotice, applyUpdate, initialView } from "../../../src/application/agent/OfficeView.ts"
-import type { Membership } from "../../../src/domain/office/membership.ts"
+import type { Membership } from "../../../src/domain/model/Membership.ts"
 
 const membership = (role: Membership["role"], name: string): Membership => ({ office: "O", role, name })
 const start = initialView([

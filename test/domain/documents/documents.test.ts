@@ -6,7 +6,7 @@ import {
   findDocuments,
   summarizeDocument
 } from "../../../src/domain/documents/findDocuments.ts"
-import type { DocumentSummary } from "../../../src/domain/wire/v0_2/calls.ts"
+import type { DocumentSummary } from "../../../src/domain/model/DocumentSummary.ts"
 
 const parse = (uri: string) => Result.getOrThrow(parseDpeUri(uri))
 

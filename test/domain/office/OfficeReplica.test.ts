@@ -1,12 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Option, Schema } from "effect"
-import {
-  emptyOffice,
-  type Member,
-  type Office,
-  memberAt,
-  allMembers
-} from "../../../src/domain/office/membership.ts"
+import { emptyOffice, type Office, memberAt, allMembers } from "../../../src/domain/office/membership.ts"
+import { type Member } from "../../../src/domain/model/Membership.ts"
 import {
   diffOffices,
   advanceReplica,

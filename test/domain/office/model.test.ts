@@ -8,10 +8,9 @@ import {
   evolve,
   membersOf,
   emptyMembershipState,
-  type MembershipState,
-  MembershipError,
-  type Membership
+  type MembershipState
 } from "../../../src/domain/office/membership.ts"
+import { MembershipError, type Membership } from "../../../src/domain/model/Membership.ts"
 import { sortedMembers } from "../../../src/domain/office/OfficeReplica.ts"
 import { commandsOf, histories, type History, inWords, names, officeIds } from "./histories.ts"
 import { answerTo, listing, type Notice, type People, sitting } from "./referenceModel.ts"

@@ -5,9 +5,14 @@ import {
   registryUnavailable,
   membershipConflict,
   tooManyOffices
-} from "../../../src/domain/office/membership.ts"
-import { isRetryableMessage, retryableMessage } from "../../../src/domain/office/passing.ts"
-import { badRequest, forbidden, shuttingDown } from "../../../src/domain/model/ProtocolError.ts"
+} from "../../../src/domain/model/Membership.ts"
+import {
+  badRequest,
+  forbidden,
+  isRetryableMessage,
+  retryableMessage,
+  shuttingDown
+} from "../../../src/domain/model/ProtocolError.ts"
 
 describe("a refusal", () => {
   it.prop("that passes is known by its text", [Schema.String], ([message]) => {

@@ -1,9 +1,5 @@
-import type {
-  Capacity,
-  MembershipCommand,
-  MembershipError,
-  Membership
-} from "../../../src/domain/office/membership.ts"
+import type { Capacity, MembershipCommand } from "../../../src/domain/office/membership.ts"
+import type { MembershipError, Membership } from "../../../src/domain/model/Membership.ts"
 
 /** Somebody who is connected, and where it sits. */
 interface Person {

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
-import { parseToolResult } from "../../../src/domain/wire/v0_2/tools.ts"
+import { parseToolResult } from "../../../src/domain/model/ToolResult.ts"
 import {
   errorCodeOf,
   fromMcpResult,

@@ -1,12 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import { makeDecoder } from "../../../src/domain/validation.ts"
-import { ToolMeta } from "../../../src/domain/wire/v0_2/tools.ts"
 import {
+  formatToolMeta,
   mergeToolMeta,
   parseAnnotations,
   parseToolMeta,
-  formatToolMeta
+  ToolMeta
 } from "../../../src/domain/tools/toolMeta.ts"
 
 const decode = makeDecoder(ToolMeta)

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import type { ToolResult } from "../../../src/domain/wire/v0_2/tools.ts"
+import type { ToolResult } from "../../../src/domain/model/ToolResult.ts"
 import {
   addTransformedEvent,
   vrlScript,

@@ -5,7 +5,7 @@ import { canonicalJson } from "../../../src/domain/canonicalJson.ts"
 import type { Codec } from "../../../src/domain/validation.ts"
 import { checkJsonBody, isJsonObject, formatSpacedJson } from "../../../src/domain/json.ts"
 import { line } from "../../../src/domain/wire/v0_2/line.ts"
-import { parseToolResult } from "../../../src/domain/wire/v0_2/tools.ts"
+import { parseToolResult } from "../../../src/domain/model/ToolResult.ts"
 import {
   mergeToolMeta,
   parseAnnotations,

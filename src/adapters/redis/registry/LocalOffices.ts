@@ -1,6 +1,6 @@
 import { HashMap, Option } from "effect"
-import type { Member, Office, Membership, Session } from "../../../domain/office/membership.ts"
-import { memberAt } from "../../../domain/office/membership.ts"
+import { memberAt, type Office } from "../../../domain/office/membership.ts"
+import type { Member, Membership, Session } from "../../../domain/model/Membership.ts"
 import {
   diffOffices,
   advanceReplica,

@@ -4,9 +4,9 @@ import {
   type Capacity,
   type MembershipCommand,
   checkLeave,
-  MembershipError,
   unlimitedCapacity
 } from "../../../domain/office/membership.ts"
+import { MembershipError } from "../../../domain/model/Membership.ts"
 import { type RegistryChange, OfficeRegistry } from "../../../application/ports/OfficeRegistry.ts"
 import { makeRegistryScripts } from "./RegistryScripts.ts"
 import { makeJoinOffice } from "./joinOffice.ts"

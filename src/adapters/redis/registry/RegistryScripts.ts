@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto"
 import { Duration, Effect, type Schema } from "effect"
-import type { Capacity, Membership, Session } from "../../../domain/office/membership.ts"
+import type { Capacity } from "../../../domain/office/membership.ts"
+import type { Membership, Session } from "../../../domain/model/Membership.ts"
 import {
   memberField,
   encodeMember,

@@ -1,7 +1,6 @@
 import { Deferred, Duration, Effect, Exit, Option } from "effect"
+import { type Capacity, checkJoin } from "../../../domain/office/membership.ts"
 import {
-  type Capacity,
-  checkJoin,
   MembershipError,
   officeFull,
   registryUnavailable,
@@ -9,7 +8,7 @@ import {
   membershipConflict,
   type Session,
   tooManyOffices
-} from "../../../domain/office/membership.ts"
+} from "../../../domain/model/Membership.ts"
 import type { RegistryScripts } from "./RegistryScripts.ts"
 import type { LocalOffices } from "./LocalOffices.ts"
 import type { RegistryEvents } from "./RegistryEvents.ts"

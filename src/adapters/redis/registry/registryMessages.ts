@@ -1,6 +1,6 @@
 import { Schema } from "effect"
-import type { Member, Membership } from "../../../domain/office/membership.ts"
-import { Role } from "../../../domain/wire/v0_2/office.ts"
+import type { Member, Membership } from "../../../domain/model/Membership.ts"
+import { Role } from "../../../domain/model/Role.ts"
 
 const MemberJson = Schema.Struct({
   joinRevision: Schema.Finite,

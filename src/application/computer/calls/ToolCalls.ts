@@ -12,8 +12,8 @@ import {
   Result,
   type Scope
 } from "effect"
-import type { ToolCallReq } from "../../../domain/wire/v0_2/calls.ts"
-import type { ToolResult } from "../../../domain/wire/v0_2/tools.ts"
+import type { ToolCallRequest } from "../../../domain/model/requests.ts"
+import type { ToolResult } from "../../../domain/model/ToolResult.ts"
 import { type JsonObject, maxJsonDepth } from "../../../domain/json.ts"
 import { badRequest, errorCodes, type ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import type { CatalogueEntry } from "../../../domain/tools/catalogue.ts"
@@ -60,7 +60,7 @@ export interface LocalCall {
 /** Runs the tools of a Computer. */
 export interface ToolCalls {
   /** Runs a call. A request repeated under the same id is the same call and has the same result (spec §6.2). */
-  readonly call: (request: ToolCallReq) => Effect.Effect<ToolResult, ProtocolError>
+  readonly call: (request: ToolCallRequest) => Effect.Effect<ToolResult, ProtocolError>
   /** Runs a call that comes by no office. The Computer's own people have consented by asking. */
   readonly callLocally: (call: LocalCall) => Effect.Effect<ToolResult>
   /** Stops the call of this request, if it runs here. */
@@ -92,7 +92,7 @@ interface CachedCall {
 }
 
 /** What tells one call from another, whatever the size of its parameters. */
-const fingerprintOf = ({ params, toolName }: ToolCallReq): string => {
+const fingerprintOf = ({ params, toolName }: ToolCallRequest): string => {
   const text = JSON.stringify(params)
   return JSON.stringify([toolName, text.length, Hash.string(text)])
 }
@@ -105,7 +105,7 @@ const estimateSize = (value: unknown, depth = maxJsonDepth): number => {
 }
 
 /** What a call is about, whoever made it. */
-type Call = Pick<ToolCallReq, "agent" | "params" | "reqId" | "toolName">
+type Call = Pick<ToolCallRequest, "agent" | "params" | "reqId" | "toolName">
 
 /** How long a call of the Computer's own people may take when they do not say. */
 const defaultTimeout = Duration.minutes(1)
@@ -284,7 +284,7 @@ export const makeToolCalls = Effect.fnUntraced(function* (
   }
 
   /** The fiber of a call: a new one, or the one that an equal request has started before. */
-  const startOrJoin = Effect.fnUntraced(function* (request: ToolCallReq) {
+  const startOrJoin = Effect.fnUntraced(function* (request: ToolCallRequest) {
     const key = callKey(request.agent, request.reqId)
     const fingerprint = fingerprintOf(request)
     const now = yield* Clock.currentTimeMillis
@@ -315,7 +315,7 @@ export const makeToolCalls = Effect.fnUntraced(function* (
     return fiber
   })
 
-  const call = Effect.fnUntraced(function* (request: ToolCallReq) {
+  const call = Effect.fnUntraced(function* (request: ToolCallRequest) {
     const exit = yield* Effect.flatMap(startOrJoin(request), Fiber.await)
     return Exit.isSuccess(exit) ? exit.value : toolCancelled()
   })

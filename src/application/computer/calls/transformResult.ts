@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import type { ToolResult } from "../../../domain/wire/v0_2/tools.ts"
+import type { ToolResult } from "../../../domain/model/ToolResult.ts"
 import { addTransformedEvent, type VrlCall, toVrlEvent } from "../../../domain/tools/vrl.ts"
 import type { VrlEngine } from "../../ports/VrlEngine.ts"
 

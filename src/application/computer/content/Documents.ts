@@ -10,13 +10,13 @@ import {
 } from "../../../domain/documents/findDocuments.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import type {
-  DocumentSummary,
-  GetDpeReq,
-  GetDpeRet,
-  GetFinderReq,
-  GetResourcesReq,
-  GetResourcesRet
-} from "../../../domain/wire/v0_2/calls.ts"
+  DocumentLocation,
+  DpeRequest,
+  FinderRequest,
+  ResourcePage,
+  ResourcesRequest
+} from "../../../domain/model/requests.ts"
+import type { DocumentSummary } from "../../../domain/model/DocumentSummary.ts"
 import {
   capabilityNotSupported,
   errorCodes,
@@ -32,12 +32,14 @@ import { type ServerSupervisor, listingTimedOut } from "../servers/ServerSupervi
 export interface Documents {
   /** One page of one server's resources, as they are (spec §10.5). */
   readonly getResources: (
-    request: typeof GetResourcesReq.Type
-  ) => Effect.Effect<typeof GetResourcesRet.Type, ProtocolError>
+    request: ResourcesRequest
+  ) => Effect.Effect<ResourcePage & { readonly reqId: string }, ProtocolError>
   /** Where a document can be fetched (spec §10.2). */
-  readonly getDpe: (request: typeof GetDpeReq.Type) => Effect.Effect<typeof GetDpeRet.Type, ProtocolError>
+  readonly getDpe: (
+    request: DpeRequest
+  ) => Effect.Effect<DocumentLocation & { readonly reqId: string }, ProtocolError>
   /** The catalogue of documents (spec §11). Those that cannot be read in time are left out. */
-  readonly find: (request: typeof GetFinderReq.Type) => Effect.Effect<FinderPage>
+  readonly find: (request: FinderRequest) => Effect.Effect<FinderPage>
 }
 
 /** How long a document may take when its request does not say. */
@@ -76,11 +78,7 @@ export const makeDocuments = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Documents> {
   const { readTimeout, resolveDpe } = yield* ComputerSettings
 
-  const getResources = Effect.fnUntraced(function* ({
-    cursor,
-    mcpServer,
-    reqId
-  }: typeof GetResourcesReq.Type) {
+  const getResources = Effect.fnUntraced(function* ({ cursor, mcpServer, reqId }: ResourcesRequest) {
     const server = servers.find(mcpServer)
     if (server === undefined) return yield* mcpServerNotFound(mcpServer)
     if (!server.session.info.capabilities.resources) {
@@ -125,7 +123,7 @@ export const makeDocuments = Effect.fnUntraced(function* (
   })
 
   const resolve = Effect.fnUntraced(function* (
-    { agent, reqId }: typeof GetDpeReq.Type,
+    { agent, reqId }: DpeRequest,
     { host, uri }: DpeUri,
     resolver: NonNullable<typeof resolveDpe>
   ) {
@@ -162,7 +160,7 @@ export const makeDocuments = Effect.fnUntraced(function* (
         })
   })
 
-  const getDpe = Effect.fn("Documents.dpe")(function* (request: typeof GetDpeReq.Type) {
+  const getDpe = Effect.fn("Documents.dpe")(function* (request: DpeRequest) {
     const parsed = parseDpeUri(request.uri)
     if (Result.isFailure(parsed)) {
       const { reason, uri } = parsed.failure
@@ -230,7 +228,7 @@ export const makeDocuments = Effect.fnUntraced(function* (
     return documents.flat()
   })
 
-  const find = Effect.fn("Documents.find")(function* (request: typeof GetFinderReq.Type) {
+  const find = Effect.fn("Documents.find")(function* (request: FinderRequest) {
     // One for all: a server of many documents that hangs must not hide those of the others.
     const deadline = (yield* Clock.currentTimeMillis) + Duration.toMillis(readTimeout)
     const documents: ReadonlyArray<ReadonlyArray<DocumentSummary>> = yield* Effect.forEach(

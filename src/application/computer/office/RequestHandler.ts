@@ -1,7 +1,7 @@
 import { Effect, Result } from "effect"
-import type { ProtocolLine } from "../../../domain/wire/lines.ts"
-import type { CallDefinition } from "../../../domain/wire/v0_2/events.ts"
-import type { Tool, ToolResult } from "../../../domain/wire/v0_2/tools.ts"
+import type { CallDefinition, ProtocolLine } from "../../../domain/wire/lines.ts"
+import type { Tool } from "../../../domain/model/Tool.ts"
+import type { ToolResult } from "../../../domain/model/ToolResult.ts"
 import {
   computerNotFound,
   internalError,

@@ -1,6 +1,6 @@
 import { Clock, Context, Effect, Exit, Layer, Option, Result } from "effect"
 import { type ProtocolLine, lineForVersion } from "../../../domain/wire/lines.ts"
-import type { Membership } from "../../../domain/office/membership.ts"
+import type { Membership } from "../../../domain/model/Membership.ts"
 import { parseVersion, type Version } from "../../../domain/wire/version.ts"
 import { shuttingDown, type ProtocolError, unavailable } from "../../../domain/model/ProtocolError.ts"
 import type { Body } from "../../ports/Body.ts"

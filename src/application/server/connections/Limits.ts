@@ -1,5 +1,5 @@
 import { Context, Duration } from "effect"
-import { maxIdentifierLength } from "../../../domain/model/fields.ts"
+import { maxIdentifierLength } from "../../../domain/model/names.ts"
 
 /**
  * What a stranger may use of a Server at most. Infinity is no limit, except for lengths, which the protocol bounds.

@@ -1,5 +1,5 @@
 import { Clock, Effect, Option, Semaphore } from "effect"
-import type { EventDefinition } from "../../../domain/wire/v0_2/events.ts"
+import type { EventDefinition } from "../../../domain/wire/lines.ts"
 import { shuttingDown, type ProtocolError, tooManyRequests } from "../../../domain/model/ProtocolError.ts"
 import { recordRejection, type RateLimit, takeToken } from "../../../domain/tokenBucket.ts"
 import type { Reply, MessageHandler } from "../../ports/Transport.ts"

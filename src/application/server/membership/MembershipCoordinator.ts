@@ -1,11 +1,6 @@
 import { Context, Duration, Effect, FiberSet, Layer, type Option, Semaphore } from "effect"
-import type {
-  MembershipCommand,
-  Member,
-  MembershipError,
-  Membership,
-  Session
-} from "../../../domain/office/membership.ts"
+import type { MembershipCommand } from "../../../domain/office/membership.ts"
+import type { Member, MembershipError, Membership, Session } from "../../../domain/model/Membership.ts"
 import { computerNotFound, notInOffice } from "../../../domain/model/ProtocolError.ts"
 import { type RegistryChange, OfficeRegistry, type RegistryState } from "../../ports/OfficeRegistry.ts"
 import { InFlightCalls } from "../routing/InFlightCalls.ts"

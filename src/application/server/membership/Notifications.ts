@@ -4,7 +4,7 @@ import {
   backlogNotifications,
   makeBacklog
 } from "../../../domain/office/NotificationBacklog.ts"
-import type { Member } from "../../../domain/office/membership.ts"
+import type { Member } from "../../../domain/model/Membership.ts"
 import type { Notification } from "../../../domain/model/Notification.ts"
 import type { ProtocolLine } from "../../../domain/wire/lines.ts"
 import { type Body, jsonBody } from "../../ports/Body.ts"

@@ -2,7 +2,7 @@ import { Clock, Duration, Effect, FiberSet, Option, Result, Schema, type Scope, 
 import { isJsonObject } from "../../../domain/json.ts"
 import { checkConnectRights } from "../../../domain/office/grants.ts"
 import type { Identity } from "../../../domain/model/Identity.ts"
-import { Role } from "../../../domain/wire/v0_2/office.ts"
+import { Role } from "../../../domain/model/Role.ts"
 import { errorCodes } from "../../../domain/model/ProtocolError.ts"
 import { Authenticator, resolveIdentity, admissionRejected } from "../../ports/Authenticator.ts"
 import { AdmissionRejected, type Handshake } from "../../ports/Transport.ts"

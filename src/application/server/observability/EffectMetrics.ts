@@ -1,5 +1,5 @@
 import { Context, Effect, Metric } from "effect"
-import { calls as callTable } from "../../../domain/wire/v0_2/events.ts"
+import { routedEvents } from "../../../domain/wire/lines.ts"
 import { codeLabel, callOutcome } from "./callOutcome.ts"
 import type { CompletedCall } from "./observers.ts"
 import type { MembershipEvent } from "./MembershipObservers.ts"
@@ -18,8 +18,6 @@ const unwritable = { update: () => undefined, modify: () => undefined }
 
 /** How many different words one label may have, in case somebody counts by a word that a peer chooses. */
 const maxLabelValues = 64
-
-const events: ReadonlySet<string> = new Set(Object.values(callTable).map(({ event }) => event))
 
 /** The numbers that have grown since the start. */
 export interface MetricTotals {
@@ -105,7 +103,7 @@ export const makeEffectMetrics: Effect.Effect<EffectMetrics> = Effect.map(
       })
 
     const onCall = (call: CompletedCall) => {
-      const event = events.has(call.event) ? call.event : "client:*"
+      const event = routedEvents.has(call.event) ? call.event : "client:*"
       let eventSeries = byEvent.get(event)
       if (eventSeries === undefined) byEvent.set(event, (eventSeries = makeEventSeries(event)))
       const outcome = callOutcome(call)

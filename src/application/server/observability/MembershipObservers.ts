@@ -1,5 +1,5 @@
 import { Context } from "effect"
-import type { Membership } from "../../../domain/office/membership.ts"
+import type { Membership } from "../../../domain/model/Membership.ts"
 
 /** Who came, who went, and who was not let in. */
 export type MembershipEvent =

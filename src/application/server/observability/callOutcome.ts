@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import { isJsonObject } from "../../../domain/json.ts"
-import { decodeProtocolError } from "../../../domain/wire/v0_2/acks.ts"
+import { decodeProtocolError } from "../../../domain/wire/lines.ts"
 import { errorCodes } from "../../../domain/model/ProtocolError.ts"
 import type { CompletedCall } from "./observers.ts"
 

@@ -1,5 +1,5 @@
 import { Context } from "effect"
-import type { Membership } from "../../../domain/office/membership.ts"
+import type { Membership } from "../../../domain/model/Membership.ts"
 import type { ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import type { Body } from "../../ports/Body.ts"
 

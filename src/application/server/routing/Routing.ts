@@ -1,6 +1,6 @@
 import { Cause, Clock, Context, Duration, Effect, Exit, Layer, Option, Result } from "effect"
-import type { Member, Membership, Session } from "../../../domain/office/membership.ts"
-import type { RoutedDefinition } from "../../../domain/wire/v0_2/events.ts"
+import type { Member, Membership, Session } from "../../../domain/model/Membership.ts"
+import type { RoutedDefinition } from "../../../domain/wire/lines.ts"
 import {
   computerNotFound,
   forbidden,

@@ -1,6 +1,5 @@
 import { Result } from "effect"
-import type { ProtocolLine } from "../../../domain/wire/lines.ts"
-import type { EventDefinition } from "../../../domain/wire/v0_2/events.ts"
+import type { EventDefinition, ProtocolLine } from "../../../domain/wire/lines.ts"
 import type { ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import { jsonBody } from "../../ports/Body.ts"
 import type { Reply } from "../../ports/Transport.ts"

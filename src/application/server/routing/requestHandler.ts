@@ -1,7 +1,11 @@
 import { Effect, Result } from "effect"
 import { checkJoinRights } from "../../../domain/office/grants.ts"
-import type { ProtocolLine } from "../../../domain/wire/lines.ts"
-import type { serverRequests, UpdateDefinition, EventDefinition } from "../../../domain/wire/v0_2/events.ts"
+import type {
+  EventDefinition,
+  ProtocolLine,
+  ServerRequests,
+  UpdateDefinition
+} from "../../../domain/wire/lines.ts"
 import {
   errorCodes,
   forbidden,
@@ -42,7 +46,7 @@ export const makeRequestHandler = Effect.gen(function* () {
   const join = Effect.fnUntraced(function* (
     sid: string,
     line: ProtocolLine,
-    definition: typeof serverRequests.join,
+    definition: ServerRequests["join"],
     body: Body
   ) {
     const request = Result.flatMap(decodeHead(body, definition.request.decode), lengths.checkMembership)
@@ -72,7 +76,7 @@ export const makeRequestHandler = Effect.gen(function* () {
   const leave = Effect.fnUntraced(function* (
     sid: string,
     line: ProtocolLine,
-    definition: typeof serverRequests.leave,
+    definition: ServerRequests["leave"],
     body: Body
   ) {
     const outcome = yield* Effect.fromResult(decodeHead(body, definition.request.decode)).pipe(
@@ -87,7 +91,7 @@ export const makeRequestHandler = Effect.gen(function* () {
     return jsonReply(...line.encodeMembershipAck(outcome))
   })
 
-  const list = Effect.fnUntraced(function* (sid: string, definition: typeof serverRequests.list, body: Body) {
+  const list = Effect.fnUntraced(function* (sid: string, definition: ServerRequests["list"], body: Body) {
     const request = Result.flatMap(decodeHead(body, definition.request.decode), lengths.checkRequestId)
     const { officeId, reqId } = yield* Effect.fromResult(request)
     const { office } = yield* Effect.fromResult(requireMembership(coordinator.session(sid), definition.from))

@@ -4,9 +4,10 @@ import type { ComputerPart } from "../../model/Notification.ts"
 import { isJsonObject } from "../../json.ts"
 import * as C from "./calls.ts"
 import { ComputerConfig } from "../../config/computerConfig.ts"
-import { maxIdentifierLength, maxTimeoutSeconds } from "../../model/fields.ts"
+import { maxTimeoutSeconds } from "../../model/fields.ts"
+import { maxIdentifierLength } from "../../model/names.ts"
 import * as O from "./office.ts"
-import { ToolResult } from "./tools.ts"
+import { ToolResult } from "../../model/ToolResult.ts"
 
 /** What the Server needs of a request to a Computer; the rest of the body is none of its business. */
 interface RoutingInfo {

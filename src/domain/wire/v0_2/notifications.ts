@@ -1,6 +1,6 @@
 import { Result, type Schema } from "effect"
 import { makeCodec } from "../../validation.ts"
-import type { Membership } from "../../office/membership.ts"
+import type { Membership } from "../../model/Membership.ts"
 import type { Notification, ComputerPart } from "../../model/Notification.ts"
 import { AgentCallData, ComputerRef, OfficeNotification } from "./office.ts"
 

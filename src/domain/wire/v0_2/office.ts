@@ -1,9 +1,8 @@
 import { Schema } from "effect"
-import { Identifier, optionalField } from "../../model/fields.ts"
-
-/** The two sides of an office. */
-export const Role = Schema.Literals(["agent", "computer"])
-export type Role = typeof Role.Type
+import { optionalField } from "../../model/fields.ts"
+import { Identifier } from "../../model/names.ts"
+import { Role } from "../../model/Role.ts"
+import { SessionInfo } from "../../model/SessionInfo.ts"
 
 /** `EnterOfficeReq`. */
 export const EnterOfficeReq = Schema.Struct({ role: Role, name: Identifier, officeId: Identifier }).pipe(
@@ -22,19 +21,12 @@ export const ListRoomReq = Schema.Struct({
   officeId: Identifier
 }).pipe(Schema.encodeKeys({ reqId: "req_id", officeId: "office_id" }))
 
-/** `SessionInfo`: one member as the Server knows it; the version is for display only. */
-export const SessionInfo = Schema.Struct({
-  sid: Schema.String,
-  name: Schema.String,
-  role: Role,
-  officeId: Schema.String,
-  version: optionalField(Schema.String)
-}).pipe(Schema.encodeKeys({ officeId: "office_id", version: "a2c_version" }))
-export type SessionInfo = typeof SessionInfo.Type
+/** `SessionInfo`. */
+const WireSessionInfo = SessionInfo.pipe(Schema.encodeKeys({ officeId: "office_id", version: "a2c_version" }))
 
 /** `ListRoomRet`. */
 export const ListRoomRet = Schema.Struct({
-  sessions: Schema.Array(SessionInfo),
+  sessions: Schema.Array(WireSessionInfo),
   reqId: Schema.String
 }).pipe(Schema.encodeKeys({ reqId: "req_id" }))
 

@@ -1,7 +1,7 @@
 import { Config, Duration, Record } from "effect"
 import { Flag } from "effect/cli"
 import { Limits } from "../../../application/server/connections/Limits.ts"
-import { maxIdentifierLength } from "../../../domain/model/fields.ts"
+import { maxIdentifierLength } from "../../../domain/model/names.ts"
 
 /** A limit as operators set it: counts and bytes as they are, times in seconds. */
 interface LimitRow {

@@ -1,7 +1,7 @@
 import { Console, type Duration, Effect } from "effect"
 import { PackHost, type PackView } from "../../../application/packs/PackHost.ts"
 import { isJsonObject, type JsonObject } from "../../../domain/json.ts"
-import { parseToolResult } from "../../../domain/wire/v0_2/tools.ts"
+import { parseToolResult } from "../../../domain/model/ToolResult.ts"
 import { CommandFailed, toCommandFailed, failCommand } from "../CommandFailed.ts"
 import { packProblems, foldersOrDefault, packHostFor, type PackRuntimeOptions } from "./packHostFor.ts"
 import { truncateLine, formatColumns, formatJson, formatToolResult } from "../output.ts"

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Option } from "effect"
 import { LocalOffices } from "../../../../src/adapters/redis/registry/LocalOffices.ts"
-import type { Member, Membership } from "../../../../src/domain/office/membership.ts"
+import type { Member, Membership } from "../../../../src/domain/model/Membership.ts"
 
 const membershipIn = (office: string) => ({ office, role: "computer", name: "x" }) as const
 const memberIn = (office: string, joinRevision: number): Member => ({

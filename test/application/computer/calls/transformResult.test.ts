@@ -3,7 +3,7 @@ import { Effect, Logger } from "effect"
 import * as VerelEngine from "../../../../src/adapters/vrl/VerelEngine.ts"
 import { transformResult } from "../../../../src/application/computer/calls/transformResult.ts"
 import { VrlEngine, VrlError } from "../../../../src/application/ports/VrlEngine.ts"
-import type { ToolResult } from "../../../../src/domain/wire/v0_2/tools.ts"
+import type { ToolResult } from "../../../../src/domain/model/ToolResult.ts"
 
 const result: ToolResult = {
   content: [{ type: "text", text: "hi", _meta: { own: 1 } }],

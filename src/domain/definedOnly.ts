@@ -1,0 +1,8 @@
+/** The same object type without members whose value is `undefined`. */
+type DefinedOnly<T> = { readonly [K in keyof T as undefined extends T[K] ? never : K]: T[K] } & {
+  readonly [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>
+}
+
+/** Copies an object without its undefined members, for types with exact optional properties. */
+export const definedOnly = <T extends object>(members: T): DefinedOnly<T> =>
+  Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as DefinedOnly<T>

@@ -1,0 +1,62 @@
+import { Schema } from "effect"
+import { JsonObject } from "../json.ts"
+import { finderPageSizes } from "./DocumentSummary.ts"
+import { BoundedText, fieldWithDefault, optionalField, TimeoutSeconds } from "./fields.ts"
+import { Identifier } from "./names.ts"
+
+/** Fields of every request to a Computer (seed 000, `AgentCallData` plus the target). */
+export const targetFields = { agent: Identifier, reqId: Identifier, computer: Identifier }
+
+/** A tool call; `timeout` in whole seconds. */
+export const ToolCallRequest = Schema.Struct({
+  ...targetFields,
+  toolName: Identifier,
+  params: JsonObject,
+  timeout: TimeoutSeconds
+})
+export type ToolCallRequest = typeof ToolCallRequest.Type
+
+/** A request for the location of a document; `timeout` in whole seconds. The Computer checks the URI and answers 4012. */
+export const DpeRequest = Schema.Struct({
+  ...targetFields,
+  uri: BoundedText,
+  timeout: optionalField(TimeoutSeconds)
+})
+export type DpeRequest = typeof DpeRequest.Type
+
+/** The URI at which the Agent fetches a document, and what is known of the document; `size` in bytes. */
+export const DocumentLocation = Schema.Struct({
+  uri: Schema.String,
+  mimeType: optionalField(Schema.String),
+  size: optionalField(Schema.Finite),
+  name: optionalField(Schema.String),
+  description: optionalField(Schema.String),
+  annotations: optionalField(JsonObject),
+  metadata: optionalField(JsonObject)
+})
+export type DocumentLocation = typeof DocumentLocation.Type
+
+/** A request for one page of an MCP server's resources; `cursor` is `nextCursor` of the previous page. */
+export const ResourcesRequest = Schema.Struct({
+  ...targetFields,
+  mcpServer: Identifier,
+  cursor: optionalField(BoundedText)
+})
+export type ResourcesRequest = typeof ResourcesRequest.Type
+
+/** One page of an MCP server's resources, as the server listed them. */
+export const ResourcePage = Schema.Struct({
+  resources: Schema.Array(JsonObject),
+  nextCursor: optionalField(Schema.String)
+})
+export type ResourcePage = typeof ResourcePage.Type
+
+/** A search for documents of a Computer (spec §11.4); an empty list of keywords is no filter. */
+export const FinderRequest = Schema.Struct({
+  ...targetFields,
+  keywords: optionalField(Schema.Array(Schema.String)),
+  fileType: optionalField(Schema.String),
+  offset: fieldWithDefault(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)), () => 0),
+  limit: fieldWithDefault(Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)), () => finderPageSizes.default)
+})
+export type FinderRequest = typeof FinderRequest.Type
