@@ -1,5 +1,6 @@
 import type { ErrorObject } from "ajv"
 import { InvalidSchema } from "../../application/ports/SchemaValidator.ts"
+import { errorMessage } from "../../domain/errorMessage.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import { makeWorkerSchema, WorkerUnavailable } from "./schemaWorker.ts"
 import { makeIsCheap } from "./validationCost.ts"
@@ -7,7 +8,7 @@ import { validationErrors, makeAjvCompiler, makeSchemaCache } from "./ajvCompile
 
 /** Says why a schema cannot be used. */
 export const toInvalidSchema = (error: unknown): InvalidSchema =>
-  new InvalidSchema({ message: error instanceof Error ? error.message : String(error) })
+  new InvalidSchema({ message: errorMessage(error) })
 
 /** What of a value does not fit. Throws when nobody can tell: where a schema refers to itself without end, or too late. */
 export type Check = (value: unknown) => ReadonlyArray<ErrorObject>

@@ -4,6 +4,7 @@
  */
 import { type MessagePort, workerData } from "node:worker_threads"
 import type { ErrorObject, ValidateFunction } from "ajv"
+import { errorMessage } from "../../domain/errorMessage.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import { validationErrors, makeAjvCompiler, makeSchemaCache } from "./ajvCompiler.ts"
 
@@ -62,7 +63,7 @@ port.on("message", (request: WorkerRequest) => {
   try {
     response = handleRequest(request)
   } catch (error) {
-    response = { outcome: "failed", message: error instanceof Error ? error.message : String(error) }
+    response = { outcome: "failed", message: errorMessage(error) }
   }
   port.postMessage(response)
   signalReady()

@@ -1,8 +1,9 @@
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
+import type { IncomingMessage, ServerResponse } from "node:http"
 import type { AddressInfo, Socket } from "node:net"
 import { Clock, Data, Duration, Effect, FiberSet, Result, Schedule, type Scope } from "effect"
 import type { ResolveDpe } from "../../application/computer/ComputerSettings.ts"
 import { isLoopbackAddress, listen } from "../http/hostAccess.ts"
+import { formatServerUrl, makeHttpServer } from "../http/httpServer.ts"
 import { type DpeDocument, expiryOf, makeResolver } from "./resolver.ts"
 import { makeDocumentStore } from "./DocumentStore.ts"
 import { makeUrlSigner } from "./UrlSigner.ts"
@@ -76,10 +77,8 @@ const parsePublicUrl = (text: string): Result.Result<string, DocumentServerError
 }
 
 /** Where Agents find a server that listens there. */
-const serverUrlOf = Effect.fnUntraced(function* (
-  { address, family, port }: AddressInfo,
-  publicUrl: string | undefined
-) {
+const serverUrlOf = Effect.fnUntraced(function* (bound: AddressInfo, publicUrl: string | undefined) {
+  const { address } = bound
   if (publicUrl === undefined && (address === "0.0.0.0" || address === "::")) {
     return yield* new DocumentServerError({
       message: `Documents served on every address (${address}) need a public URL that Agents can use`
@@ -88,7 +87,7 @@ const serverUrlOf = Effect.fnUntraced(function* (
   if (!isLoopbackAddress(address) && publicUrl?.startsWith("https:") !== true) {
     yield* Effect.logWarning("documents leave this machine without encryption", { address })
   }
-  return publicUrl ?? `http://${family === "IPv6" ? `[${address}]` : address}:${port}`
+  return publicUrl ?? formatServerUrl(bound)
 })
 
 const contentTypeOf = ({ isText, mimeType }: DpeDocument): string =>
@@ -154,9 +153,12 @@ export const makeDocumentServer = Effect.fn("DocumentServer.make")(function* ({
     sendDocument(response, document === undefined ? 410 : 200, document)
   })
 
-  const http = createServer({ ...requestTimeouts, maxHeaderSize })
-  http.timeout = connectionIdleTimeout
-  http.maxConnections = maxConnections
+  const http = yield* makeHttpServer({
+    ...requestTimeouts,
+    maxHeaderSize,
+    maxConnections,
+    idleTimeout: connectionIdleTimeout
+  })
   http.on("connection", (socket) => run(limitConnectionAge(socket)))
   http.on("request", (request, response) =>
     run(
@@ -169,12 +171,6 @@ export const makeDocumentServer = Effect.fn("DocumentServer.make")(function* ({
     )
   )
 
-  yield* Effect.addFinalizer(() =>
-    Effect.callback<void>((resume) => {
-      http.close(() => resume(Effect.void))
-      http.closeAllConnections()
-    })
-  )
   const address = yield* listen(
     http,
     { host, port },

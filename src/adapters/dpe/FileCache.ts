@@ -4,6 +4,7 @@ import { join } from "node:path"
 import { pathToFileURL } from "node:url"
 import { Clock, Data, Duration, Effect, Option, Semaphore } from "effect"
 import type { ResolveDpe } from "../../application/computer/ComputerSettings.ts"
+import { errorMessage } from "../../domain/errorMessage.ts"
 import { extensionOf } from "./fileExtensions.ts"
 import { type DpeDocument, expiryOf, makeResolver } from "./resolver.ts"
 
@@ -44,10 +45,7 @@ const scanConcurrency = 16
 const fileOperation = <A>(failing: string, run: (signal: AbortSignal) => Promise<A>) =>
   Effect.tryPromise({
     try: run,
-    catch: (error) =>
-      new FileCacheError({
-        message: `${failing}: ${error instanceof Error ? error.message : String(error)}`
-      })
+    catch: (error) => new FileCacheError({ message: `${failing}: ${errorMessage(error)}` })
   })
 
 /** The real path of the folder, once it is certain that nobody else can read or change what is in it. */

@@ -8,6 +8,7 @@ import {
   DocumentReader,
   DocumentUnreadable
 } from "../../application/ports/DocumentReader.ts"
+import { errorMessage } from "../../domain/errorMessage.ts"
 import { isHttpUrl, fetchHttpDocument, unsupportedScheme, parseDocumentUri } from "./HttpDocumentReader.ts"
 
 const unreadable = (message: string) => new DocumentUnreadable({ message })
@@ -60,9 +61,7 @@ export const layer = (folders: ReadonlyArray<string>): Layer.Layer<DocumentReade
             catch: (error) =>
               error instanceof DocumentUnreadable
                 ? error
-                : unreadable(
-                    `Cannot read the file: ${error instanceof Error ? error.message : String(error)}`
-                  )
+                : unreadable(`Cannot read the file: ${errorMessage(error)}`)
           })
         })
     })

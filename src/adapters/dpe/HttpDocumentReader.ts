@@ -4,17 +4,18 @@ import {
   DocumentReader,
   DocumentUnreadable
 } from "../../application/ports/DocumentReader.ts"
+import { errorMessage } from "../../domain/errorMessage.ts"
 
 const tooLarge = (where: string, maxBytes: number) =>
   new DocumentUnreadable({ message: `The document at ${where} has more than the ${maxBytes} bytes allowed` })
 
 /** Puts the chunks of a body together; gives up as soon as there are more bytes than allowed. */
 const readBody = async (
-  body: ReadableStream<Uint8Array>,
+  body: ReadableStream<Uint8Array<ArrayBuffer>>,
   maxBytes: number
 ): Promise<Uint8Array | undefined> => {
   const reader = body.getReader() // not every browser iterates streams
-  const chunks: Array<Uint8Array> = []
+  const chunks: Array<Uint8Array<ArrayBuffer>> = []
   let size = 0
   while (true) {
     const { done, value } = await reader.read()
@@ -26,13 +27,7 @@ const readBody = async (
     }
     chunks.push(value)
   }
-  const bytes = new Uint8Array(size)
-  let end = 0
-  for (const chunk of chunks) {
-    bytes.set(chunk, end)
-    end += chunk.byteLength
-  }
-  return bytes
+  return new Uint8Array(await new Blob(chunks).arrayBuffer())
 }
 
 const download = async (url: URL, maxBytes: number, signal: AbortSignal): Promise<DocumentContent> => {
@@ -48,10 +43,8 @@ const download = async (url: URL, maxBytes: number, signal: AbortSignal): Promis
 }
 
 /** What went wrong below a fetch: its own message says nothing. */
-const fetchErrorReason = (error: unknown): string => {
-  const cause = error instanceof Error ? (error.cause ?? error) : error
-  return cause instanceof Error ? cause.message : String(cause)
-}
+const fetchErrorReason = (error: unknown): string =>
+  errorMessage(error instanceof Error ? (error.cause ?? error) : error)
 
 /** Reads a document over HTTP. */
 export const fetchHttpDocument = (

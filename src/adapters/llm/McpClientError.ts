@@ -1,21 +1,19 @@
 import type { McpSessionError } from "../../application/ports/McpSession.ts"
-
-/** The numbers that MCP clients give to what has none of its own. */
-const errorCodes = { closed: -32000, timeout: -32001, unsupported: -32601, internal: -32603 } as const
+import { jsonRpcCodes } from "../mcp/jsonRpcCodes.ts"
 
 const codeOf = ({ code, reason }: McpSessionError): number => {
   switch (reason) {
     case "protocol":
-      return code ?? errorCodes.internal
+      return code ?? jsonRpcCodes.internalError
     case "unauthorized":
       return 401
     case "forbidden":
       return 403
     case "unsupported":
-      return errorCodes.unsupported
+      return jsonRpcCodes.methodNotFound
     case "closed":
     case "unavailable":
-      return errorCodes.closed
+      return jsonRpcCodes.connectionClosed
   }
 }
 
@@ -40,20 +38,20 @@ export class McpClientError extends Error {
 
   /** The session is over, or this client is closed. */
   static closed(message: string): McpClientError {
-    return new McpClientError(message, errorCodes.closed)
+    return new McpClientError(message, jsonRpcCodes.connectionClosed)
   }
 
   /** No answer within this many milliseconds. */
   static timedOut(milliseconds: number): McpClientError {
     return new McpClientError(
       `no answer within ${milliseconds} ms; the request was given up`,
-      errorCodes.timeout
+      jsonRpcCodes.requestTimeout
     )
   }
 
   /** The answer is not what MCP promises. */
   static invalidResponse(what: string): McpClientError {
-    return new McpClientError(what, errorCodes.internal)
+    return new McpClientError(what, jsonRpcCodes.internalError)
   }
 }
 
@@ -61,4 +59,6 @@ export class McpClientError extends Error {
 export const abortReasonOf = ({ reason }: AbortSignal): Error =>
   reason instanceof Error
     ? reason
-    : new McpClientError(`the request was given up: ${String(reason)}`, errorCodes.timeout, { cause: reason })
+    : new McpClientError(`the request was given up: ${String(reason)}`, jsonRpcCodes.requestTimeout, {
+        cause: reason
+      })

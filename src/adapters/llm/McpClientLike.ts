@@ -1,6 +1,7 @@
 import { Cause, type Context, Effect, Exit } from "effect"
 import { listAllPages } from "../../application/shared/mcpPaging.ts"
-import type { McpSessionError, McpPage, McpProgress, McpSession } from "../../application/ports/McpSession.ts"
+import type { McpProgress, McpSession, McpSessionError } from "../../application/ports/McpSession.ts"
+import { definedOnly } from "../../domain/definedOnly.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import { McpClientError, abortReasonOf } from "./McpClientError.ts"
 import {
@@ -67,8 +68,6 @@ export interface McpClientLike {
   close(): Promise<void>
 }
 
-const nextCursorOf = ({ nextCursor }: McpPage) => (nextCursor === undefined ? {} : { nextCursor })
-
 /** What can be read of what a peer gave; what cannot is no reason to lose the rest. */
 const decodeItems = <A>(
   what: string,
@@ -134,8 +133,8 @@ const makeClient = (session: McpSession, context: Context.Context<never>): McpCl
   return {
     listTools: ({ cursor } = {}, options) =>
       run(
-        Effect.flatMap(session.listTools(cursor), (page) =>
-          Effect.map(decodeTools(page.items), (tools) => ({ tools, ...nextCursorOf(page) }))
+        Effect.flatMap(session.listTools(cursor), ({ items, nextCursor }) =>
+          Effect.map(decodeTools(items), (tools) => definedOnly({ tools, nextCursor }))
         ),
         options
       ),
@@ -161,8 +160,8 @@ const makeClient = (session: McpSession, context: Context.Context<never>): McpCl
       ),
     listResources: ({ cursor } = {}, options) =>
       run(
-        Effect.flatMap(session.listResources(cursor), (page) =>
-          Effect.map(decodeResources(page.items), (resources) => ({ resources, ...nextCursorOf(page) }))
+        Effect.flatMap(session.listResources(cursor), ({ items, nextCursor }) =>
+          Effect.map(decodeResources(items), (resources) => definedOnly({ resources, nextCursor }))
         ),
         options
       ),

@@ -1,3 +1,4 @@
+import { definedOnly } from "../../domain/definedOnly.ts"
 import { McpClientError } from "./McpClientError.ts"
 import { type McpClientLike, withSignal } from "./McpClientLike.ts"
 import type { McpContents, McpResource, McpTool, McpToolResult } from "./mcpTypes.ts"
@@ -19,6 +20,13 @@ export interface AgentsCallOptions {
   signal?: AbortSignal
 }
 
+type AgentsCallParams = [
+  name: string,
+  args: Record<string, unknown> | null,
+  meta?: Record<string, unknown> | null,
+  options?: AgentsCallOptions
+]
+
 /** The `MCPServerWithResources` of the OpenAI Agents SDK by its shape. */
 export interface AgentsServer {
   readonly name: string
@@ -26,18 +34,8 @@ export interface AgentsServer {
   connect(): Promise<void>
   close(): Promise<void>
   listTools(): Promise<Array<AgentsTool>>
-  callTool(
-    name: string,
-    args: Record<string, unknown> | null,
-    meta?: Record<string, unknown> | null,
-    options?: AgentsCallOptions
-  ): Promise<AgentsContent>
-  callToolResult(
-    name: string,
-    args: Record<string, unknown> | null,
-    meta?: Record<string, unknown> | null,
-    options?: AgentsCallOptions
-  ): Promise<McpToolResult>
+  callTool(...request: AgentsCallParams): Promise<AgentsContent>
+  callToolResult(...request: AgentsCallParams): Promise<McpToolResult>
   invalidateToolsCache(): Promise<void>
   listResources(params?: { cursor?: string }): Promise<{ resources: Array<McpResource>; nextCursor?: string }>
   listResourceTemplates(): Promise<{ resourceTemplates: Array<never> }>
@@ -65,11 +63,7 @@ export const makeAgentsServer = (client: McpClientLike): AgentsServer => {
     listTools: async () => (await clientUntilClosed().allTools()) as Array<AgentsTool>,
     callTool: async (...request) => {
       const { _meta, content, isError, structuredContent } = await callToolResult(...request)
-      return Object.assign([...content], {
-        ...(_meta !== undefined && { _meta }),
-        ...(structuredContent !== undefined && { structuredContent }),
-        ...(isError !== undefined && { isError })
-      })
+      return Object.assign([...content], definedOnly({ _meta, structuredContent, isError }))
     },
     callToolResult,
     invalidateToolsCache: async () => undefined,

@@ -1,4 +1,7 @@
-import { isJsonObject, type JsonObject } from "../../domain/json.ts"
+import { definedOnly } from "../../domain/definedOnly.ts"
+import { errorMessage } from "../../domain/errorMessage.ts"
+import { asObject, asString, isJsonObject, type JsonObject } from "../../domain/json.ts"
+import { jsonRpcCodes } from "../mcp/jsonRpcCodes.ts"
 import { McpClientError } from "./McpClientError.ts"
 import { type McpClientLike, withSignal } from "./McpClientLike.ts"
 
@@ -21,29 +24,26 @@ interface JsonRpcRequest {
 /** The revision we speak with who names none. */
 const defaultRevision = "2025-11-25"
 
-const asString = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
-
 const decodeRequest = ({ id, method, params }: JsonObject): JsonRpcRequest | undefined =>
   (typeof id === "string" || typeof id === "number") && typeof method === "string"
-    ? { id, method, params: isJsonObject(params) ? params : {} }
+    ? { id, method, params: asObject(params) }
     : undefined
 
 const requireString = (params: JsonObject, member: string): string => {
   const value = asString(params[member])
-  if (value === undefined) throw new McpClientError(`params.${member}: expected a string`, -32602)
+  if (value === undefined)
+    throw new McpClientError(`params.${member}: expected a string`, jsonRpcCodes.invalidParams)
   return value
 }
 
 /** Every revision that begins with `initialize` has the shapes used here, so the one that is asked for is spoken. */
-const initializeResult = (client: McpClientLike, requested: string | undefined): JsonObject => {
-  const instructions = client.getInstructions()
-  return {
-    protocolVersion: requested ?? defaultRevision,
+const initializeResult = (client: McpClientLike, requested: string = defaultRevision): JsonObject =>
+  definedOnly({
+    protocolVersion: requested,
     capabilities: client.getServerCapabilities(),
     serverInfo: client.getServerVersion(),
-    ...(instructions !== undefined && { instructions })
-  }
-}
+    instructions: client.getInstructions()
+  })
 
 const handleRequest = async (
   client: McpClientLike,
@@ -69,13 +69,13 @@ const handleRequest = async (
     case "resources/read":
       return client.readResource({ uri: requireString(params, "uri") })
     default:
-      throw new McpClientError(`Method not found: ${method}`, -32601)
+      throw new McpClientError(`Method not found: ${method}`, jsonRpcCodes.methodNotFound)
   }
 }
 
 const toJsonRpcError = (error: unknown) => ({
-  code: error instanceof McpClientError ? error.code : -32603,
-  message: error instanceof Error ? error.message : String(error)
+  code: error instanceof McpClientError ? error.code : jsonRpcCodes.internalError,
+  message: errorMessage(error)
 })
 
 /**

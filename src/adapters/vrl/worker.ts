@@ -4,6 +4,7 @@
  */
 import { parentPort, workerData } from "node:worker_threads"
 import type * as Verel from "@bpinternal/verel"
+import { errorMessage } from "../../domain/errorMessage.ts"
 import { formatRuntimeError, formatDiagnostics, maxMessageCharacters } from "./diagnostics.ts"
 
 /** What the thread starts with: the engine's package, and how many bytes of JSON it may hand back. */
@@ -39,8 +40,6 @@ const { maxEventBytes, module }: WorkerData = workerData
 const post = (outcome: WorkerResponse["outcome"], text: string) =>
   parentPort?.postMessage({ outcome, text } satisfies WorkerResponse)
 
-const messageOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
-
 /** What the engine printed last. When it breaks down this is the place in its code, and then the reason. */
 const captureConsoleError = (): (() => string) => {
   let printed = ""
@@ -57,7 +56,7 @@ const handleRequest = (engine: Engine, { event, script }: WorkerRequest) => {
 
 /** Tells a script's fault from a breakdown: only the two kinds named here leave the engine as it was. */
 const handleError = (engine: Engine, { script }: WorkerRequest, cause: unknown, printed: string) => {
-  const message = messageOf(cause)
+  const message = errorMessage(cause)
   const [kind, ...rest] = message.split("\n")
   if (kind === "Termination;") return post("failed", formatRuntimeError(script, rest.join("\n")))
   if (kind === "Compilation Error;") {
@@ -82,5 +81,5 @@ try {
   serve(await import(module))
 } catch (cause) {
   const missing = cause instanceof Error && "code" in cause && cause.code === "ERR_MODULE_NOT_FOUND"
-  post(missing ? "missing" : "broken", messageOf(cause).slice(0, maxMessageCharacters))
+  post(missing ? "missing" : "broken", errorMessage(cause).slice(0, maxMessageCharacters))
 }

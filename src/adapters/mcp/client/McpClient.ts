@@ -1,7 +1,7 @@
 import { Effect, Exit, Layer, Result, Scope } from "effect"
 import { ChildProcessSpawner } from "effect/process"
 import type { CredentialStore } from "../../../application/ports/CredentialStore.ts"
-import { McpConnector, McpSessionError, type McpSession } from "../../../application/ports/McpSession.ts"
+import { McpConnector, type McpSession, type McpSessionError } from "../../../application/ports/McpSession.ts"
 import type {
   Endpoint,
   SseParameters,
@@ -14,17 +14,19 @@ import {
   makeAuthorizer,
   type WrapFetch
 } from "../oauth/Authorizer.ts"
+import { jsonRpcCodes } from "../jsonRpcCodes.ts"
+import { sessionError } from "../sessionError.ts"
 import { makeSseTransport, makeStreamableHttpTransport } from "./http/httpTransports.ts"
 import { openLegacySession } from "./openLegacySession.ts"
 import { makeStdioTransport } from "./stdio/StdioTransport.ts"
 
-/** What a server answers that knows the handshake, but speaks only revisions of MCP without one (2026-07-28 and on). */
-const unsupportedProtocolVersion = -32022
-
 /** What one may answer that does not even know it: method not found, invalid parameters, or a header is missing. */
-const unknownHandshakeCodes = [-32601, -32602, -32020]
-
-const unavailable = (message: string) => new McpSessionError({ reason: "unavailable", message })
+const handshakeRejectedCodes: ReadonlyArray<number> = [
+  jsonRpcCodes.unsupportedProtocolVersion,
+  jsonRpcCodes.methodNotFound,
+  jsonRpcCodes.invalidParams,
+  jsonRpcCodes.missingHeader
+]
 
 /** Its URL, once it is certain that its headers can be sent: the platform would quote the value of one that cannot. */
 const parseEndpointUrl = Effect.fnUntraced(function* ({
@@ -33,12 +35,16 @@ const parseEndpointUrl = Effect.fnUntraced(function* ({
 }: Pick<StreamableParameters, "headers" | "url">): Effect.fn.Return<URL, McpSessionError> {
   for (const header of Object.entries(headers ?? {})) {
     if (Result.isFailure(Result.try(() => new Headers([header])))) {
-      return yield* unavailable(
+      return yield* sessionError(
+        "unavailable",
         `its header ${JSON.stringify(header[0])} cannot be sent: check name and value`
       )
     }
   }
-  return yield* Effect.try({ try: () => new URL(url), catch: () => unavailable("its url is no URL") })
+  return yield* Effect.try({
+    try: () => new URL(url),
+    catch: () => sessionError("unavailable", "its url is no URL")
+  })
 })
 
 const openStdio = Effect.fnUntraced(function* (server: string, parameters: StdioParameters) {
@@ -56,14 +62,14 @@ const openStreamableHttp = Effect.fnUntraced(function* (parameters: StreamablePa
   return yield* Effect.flatMap(makeStreamableHttpTransport(url, parameters, wrap), openLegacySession).pipe(
     Scope.provide(legacyScope),
     Effect.catchIf(
-      ({ code = 0 }) => code === unsupportedProtocolVersion || unknownHandshakeCodes.includes(code),
+      ({ code = 0 }) => handshakeRejectedCodes.includes(code),
       (legacyFailure) =>
         Scope.close(legacyScope, Exit.void).pipe(
           Effect.andThen(Effect.promise(() => import("./modern/openModernSession.ts"))),
           Effect.flatMap(({ openModernSession }) => openModernSession(url, parameters, wrap)),
           // Of a server that is of neither era, what it said first is what a person can use.
           Effect.mapError((failure) =>
-            legacyFailure.code === unsupportedProtocolVersion ? failure : legacyFailure
+            legacyFailure.code === jsonRpcCodes.unsupportedProtocolVersion ? failure : legacyFailure
           )
         )
     )

@@ -5,16 +5,22 @@ import {
   type McpProgress,
   type McpWatchOptions
 } from "../../../application/ports/McpSession.ts"
-import { checkJsonBody, isJsonObject, type JsonObject } from "../../../domain/json.ts"
+import { definedOnly } from "../../../domain/definedOnly.ts"
+import {
+  asObject,
+  asString,
+  checkJsonBody,
+  isJsonObject,
+  type JsonObject,
+  parseJson
+} from "../../../domain/json.ts"
+import { sessionError } from "../sessionError.ts"
 
 /** How many changes wait for a watcher that lags. */
 export const maxPendingChanges = 1024
 
 /** Largest message a server may send, in bytes. */
 export const maxMessageBytes = 64 * 1024 * 1024
-
-/** The JSON-RPC number for a method the peer does not know. */
-export const methodNotFound = -32601
 
 /**
  * The objects of a list that a message can hold: one that none can would cost its office all that is told together
@@ -64,27 +70,16 @@ export const allChanges = ({ resources, tools, uris }: McpWatchOptions): Readonl
 /** The progress that the parameters of a notification tell, if they do. */
 export const decodeProgress = ({ message, progress, total }: JsonObject): McpProgress | undefined =>
   typeof progress === "number"
-    ? {
+    ? definedOnly({
         progress,
-        ...(typeof total === "number" && { total }),
-        ...(typeof message === "string" && { message })
-      }
+        total: typeof total === "number" ? total : undefined,
+        message: asString(message)
+      })
     : undefined
-
-const parseJson = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
 
 /** The error in a JSON-RPC error response, if the text is one. */
 const parseJsonRpcError = (text: string): McpSessionError | undefined => {
-  const response = parseJson(text)
-  const error = isJsonObject(response) ? response["error"] : undefined
-  if (!isJsonObject(error)) return undefined
-  const { code, message } = error
+  const { code, message } = asObject(asObject(parseJson(text))["error"])
   return typeof code === "number" && typeof message === "string"
     ? new McpSessionError({ reason: "protocol", code, message })
     : undefined
@@ -95,7 +90,7 @@ const parseJsonRpcError = (text: string): McpSessionError | undefined => {
  * of any other page is left out, it may hold anything.
  */
 export const httpStatusToSessionError = (status: number, text: string): McpSessionError => {
-  if (status === 401) return new McpSessionError({ reason: "unauthorized", message: "HTTP 401" })
-  if (status === 403) return new McpSessionError({ reason: "forbidden", message: "HTTP 403" })
-  return parseJsonRpcError(text) ?? new McpSessionError({ reason: "unavailable", message: `HTTP ${status}` })
+  if (status === 401) return sessionError("unauthorized", "HTTP 401")
+  if (status === 403) return sessionError("forbidden", "HTTP 403")
+  return parseJsonRpcError(text) ?? sessionError("unavailable", `HTTP ${status}`)
 }

@@ -1,20 +1,23 @@
 import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import type { ProgressCallback } from "@modelcontextprotocol/sdk/shared/protocol.js"
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
-import { Deferred, Effect, Exit, PubSub, type Scope, Stream } from "effect"
+import { Deferred, Effect, Exit, FiberSet, PubSub, type Scope, Stream } from "effect"
 import { z } from "zod"
 import {
   isWatched,
   type McpChange,
-  McpSessionError,
+  type McpSessionError,
   type McpInfo,
   type McpProgress,
   type McpSession
 } from "../../../application/ports/McpSession.ts"
 import { listAllPages } from "../../../application/shared/mcpPaging.ts"
+import { definedOnly } from "../../../domain/definedOnly.ts"
 import { packageVersion } from "../../../domain/packageVersion.ts"
+import { jsonRpcCodes } from "../jsonRpcCodes.ts"
+import { sessionError } from "../sessionError.ts"
 import { pollWhen, subscriptionsRejected } from "./resourcePolling.ts"
-import { maxPendingChanges, allChanges, methodNotFound, decodeChange } from "./mcpMessages.ts"
+import { maxPendingChanges, allChanges, decodeChange } from "./mcpMessages.ts"
 import { closedByServer, sdkErrorToSessionError } from "./sdkErrors.ts"
 import { makeSessionRequests, type SendRequest } from "./sessionRequests.ts"
 
@@ -30,13 +33,10 @@ const unsubscribeTimeout = "1 second"
 /** How long a watch waits until notifications are heard; a stream may be open long before it shows. */
 const notificationsReadyTimeout = "5 seconds"
 
-const closedByUs = new McpSessionError({ reason: "closed", message: "the session was closed" })
+const closedByUs = sessionError("closed", "the session was closed")
 
-const toProgress = ({ message, progress, total }: Parameters<ProgressCallback>[0]): McpProgress => ({
-  progress,
-  ...(total !== undefined && { total }),
-  ...(message !== undefined && { message })
-})
+const toProgress = ({ message, progress, total }: Parameters<ProgressCallback>[0]): McpProgress =>
+  definedOnly({ progress, total, message })
 
 const infoOf = (client: Client, protocolVersion: string | undefined): McpInfo => {
   const { resources, tools } = client.getServerCapabilities() ?? {}
@@ -85,7 +85,7 @@ export const openLegacySession = Effect.fnUntraced(function* ({
   const changes = yield* PubSub.sliding<McpChange | { readonly _tag: "Missed" }>(maxPendingChanges)
   const closed = lost ?? (yield* Deferred.make<McpSessionError>())
   const notificationsUnavailable = givenUnavailable ?? (yield* Deferred.make<string>())
-  const run = Effect.runForkWith(yield* Effect.context<never>())
+  const run = yield* FiberSet.makeRuntime()
   const closeReason = exitReason ?? Effect.map(Deferred.await(closed), ({ message }) => message)
   let protocolVersion: string | undefined
 
@@ -112,9 +112,7 @@ export const openLegacySession = Effect.fnUntraced(function* ({
     Effect.forever(Effect.andThen(notificationsMissed, PubSub.publish(changes, { _tag: "Missed" })))
   )
   yield* Effect.forkScoped(
-    Effect.flatMap(closeReason, (message) =>
-      Deferred.succeed(closed, new McpSessionError({ reason: "closed", message }))
-    )
+    Effect.flatMap(closeReason, (message) => Deferred.succeed(closed, sessionError("closed", message)))
   )
   // Ends what still waits for an answer.
   yield* Effect.forkScoped(Effect.andThen(Deferred.await(closed), close))
@@ -149,11 +147,7 @@ export const openLegacySession = Effect.fnUntraced(function* ({
       ({ reason }) => reason === "closed",
       (failure) =>
         Effect.flatMap(Effect.timeoutOption(closeReason, "1 second"), (message) =>
-          Effect.fail(
-            message._tag === "Some"
-              ? new McpSessionError({ reason: "unavailable", message: message.value })
-              : failure
-          )
+          Effect.fail(message._tag === "Some" ? sessionError("unavailable", message.value) : failure)
         )
     )
   )
@@ -177,7 +171,7 @@ export const openLegacySession = Effect.fnUntraced(function* ({
   const subscribeOrPoll = (uri: string) =>
     Effect.catchIf(
       subscribe(uri),
-      ({ code }) => code === methodNotFound && info.capabilities.subscribe,
+      ({ code }) => code === jsonRpcCodes.methodNotFound && info.capabilities.subscribe,
       () => Deferred.succeed(notificationsUnavailable, subscriptionsRejected)
     )
 

@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Effect, FiberSet, type Scope } from "effect"
 import type { McpSessionError, McpProgress, McpSession } from "../../../application/ports/McpSession.ts"
 import { withPeerSpan } from "../../../application/shared/tracing.ts"
 import type { JsonObject } from "../../../domain/json.ts"
@@ -14,8 +14,12 @@ export type SendRequest = (
 /** What a session asks of its server in the same words in every revision of MCP. */
 export const makeSessionRequests = Effect.fnUntraced(function* (
   request: SendRequest
-): Effect.fn.Return<Pick<McpSession, "listTools" | "listResources" | "readResource" | "callTool">> {
-  const run = Effect.runForkWith(yield* Effect.context<never>())
+): Effect.fn.Return<
+  Pick<McpSession, "listTools" | "listResources" | "readResource" | "callTool">,
+  never,
+  Scope.Scope
+> {
+  const run = yield* FiberSet.makeRuntime()
   const list = (items: "tools" | "resources") =>
     Effect.fnUntraced(function* (cursor?: string) {
       const result = yield* request(`${items}/list`, cursor === undefined ? {} : { cursor })

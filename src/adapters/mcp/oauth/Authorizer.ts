@@ -1,7 +1,8 @@
 import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js"
-import { Duration, Effect, Fiber, FiberMap, Option, Result, type Scope } from "effect"
+import { Duration, Effect, Fiber, FiberMap, FiberSet, Option, Result, type Scope } from "effect"
 import { CredentialStore } from "../../../application/ports/CredentialStore.ts"
-import { McpSessionError } from "../../../application/ports/McpSession.ts"
+import type { McpSessionError } from "../../../application/ports/McpSession.ts"
+import { sessionError } from "../sessionError.ts"
 import { makeOAuthCredentialStore, noCredentials, type OAuthCredentialStore } from "./OAuthCredentialStore.ts"
 import { type Challenge, runOAuthFlow, type OAuthFlowState, makeOAuthProvider } from "./oauthFlow.ts"
 import { listenForRedirect } from "./RedirectListener.ts"
@@ -70,14 +71,11 @@ interface AuthorizationTarget {
   readonly credentials: OAuthCredentialStore
 }
 
-const authorizationFailure = (reason: "unauthorized" | "forbidden", message: string) =>
-  new McpSessionError({ reason, message })
-
-const authorizationMissing = authorizationFailure(
+const authorizationMissing = sessionError(
   "unauthorized",
   "the MCP server asks for authorization and nobody can be asked: authorize it at this Computer, or configure a token"
 )
-const authorizationExpired = authorizationFailure(
+const authorizationExpired = sessionError(
   "forbidden",
   "the authorization has lapsed and cannot be renewed: authorize it anew"
 )
@@ -126,7 +124,7 @@ const requestCode = Effect.fnUntraced(function* (
   const { authorizationUrl } = flowState
   // An MCP server could name anything that this machine opens, a program even.
   if (authorizationUrl?.protocol !== "https:" && authorizationUrl?.protocol !== "http:") {
-    return yield* authorizationFailure(
+    return yield* sessionError(
       "unauthorized",
       "its authorization server names no web page to be authorized at"
     )
@@ -142,9 +140,9 @@ export const makeAuthorizer = Effect.fnUntraced(function* ({
   authorizationTimeout = defaultAuthorizationTimeout
 }: AuthorizerOptions = {}): Effect.fn.Return<Authorizer, never, CredentialStore | Scope.Scope> {
   const store = yield* CredentialStore
-  const runPromise = Effect.runPromiseWith(yield* Effect.context<never>())
+  const runPromise = yield* FiberSet.makeRuntimePromise()
   const timeout = Duration.fromInputUnsafe(authorizationTimeout)
-  const timeoutFailure = authorizationFailure(
+  const timeoutFailure = sessionError(
     "unauthorized",
     `nobody authorized it within ${Duration.toSeconds(timeout)} seconds`
   )
@@ -178,7 +176,7 @@ export const makeAuthorizer = Effect.fnUntraced(function* ({
       Effect.uninterruptible
     )
     if (flowState.tokens === undefined) {
-      return yield* authorizationFailure("unauthorized", "its authorization server gave no tokens")
+      return yield* sessionError("unauthorized", "its authorization server gave no tokens")
     }
     yield* Effect.logInfo("authorized", { server })
     return flowState.tokens.access_token

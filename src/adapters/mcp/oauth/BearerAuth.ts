@@ -1,7 +1,8 @@
 import { extractWWWAuthenticateParams } from "@modelcontextprotocol/sdk/client/auth.js"
 import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { Result } from "effect"
-import { McpSessionError } from "../../../application/ports/McpSession.ts"
+import type { McpSessionError } from "../../../application/ports/McpSession.ts"
+import { sessionError } from "../sessionError.ts"
 import type { Challenge } from "./oauthFlow.ts"
 
 /** An access token was refused, or none was sent. */
@@ -25,10 +26,10 @@ export interface BearerAuth {
   readonly explainFailure: (failure: McpSessionError) => McpSessionError
 }
 
-const tokenNotAccepted = new McpSessionError({
-  reason: "unauthorized",
-  message: "the MCP server does not take the tokens of its authorization server"
-})
+const tokenNotAccepted = sessionError(
+  "unauthorized",
+  "the MCP server does not take the tokens of its authorization server"
+)
 
 /** What no header can carry would be quoted by the platform when it refuses it. */
 const isHeaderValue = (token: string): boolean => /^[\x21-\x7e]+$/.test(token)

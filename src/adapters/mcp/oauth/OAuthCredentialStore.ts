@@ -5,10 +5,12 @@ import {
   type OAuthTokens,
   OAuthTokensSchema
 } from "@modelcontextprotocol/sdk/shared/auth.js"
-import { Effect, Option, Redacted, Result } from "effect"
+import { Effect, Option, Redacted } from "effect"
 import { z } from "zod"
 import type { CredentialStore } from "../../../application/ports/CredentialStore.ts"
-import { McpSessionError } from "../../../application/ports/McpSession.ts"
+import type { McpSessionError } from "../../../application/ports/McpSession.ts"
+import { parseJson } from "../../../domain/json.ts"
+import { sessionError } from "../sessionError.ts"
 
 /** What authorization has brought for one MCP server. */
 export interface OAuthCredentials {
@@ -36,13 +38,10 @@ const StoredCredentials = z.object({
 })
 
 const decodeCredentials = (text: string, url: string): Option.Option<OAuthCredentials> =>
-  Result.try((): unknown => JSON.parse(text)).pipe(
-    Result.getSuccess,
-    Option.flatMap((json) => Option.fromUndefinedOr(StoredCredentials.safeParse(json).data)),
-    Option.map(({ client, tokens, url: owner }) => (owner === url ? { client, tokens } : noCredentials))
+  Option.map(
+    Option.fromUndefinedOr(StoredCredentials.safeParse(parseJson(text)).data),
+    ({ client, tokens, url: owner }) => (owner === url ? { client, tokens } : noCredentials)
   )
-
-const unavailable = (message: string) => new McpSessionError({ reason: "unavailable", message })
 
 /** Keeps the credentials of a server in a store, under its name. */
 export const makeOAuthCredentialStore = (
@@ -50,12 +49,13 @@ export const makeOAuthCredentialStore = (
   server: string,
   { href: url }: URL
 ): OAuthCredentialStore => {
-  const unreadable = unavailable(
+  const unreadable = sessionError(
+    "unavailable",
     `the credentials kept for "${server}" cannot be understood; remove them to authorize anew`
   )
   return {
     read: store.read(server).pipe(
-      Effect.mapError(({ message }) => unavailable(message)),
+      Effect.mapError(({ message }) => sessionError("unavailable", message)),
       Effect.flatMap(
         Option.match({
           onNone: () => Effect.succeed(noCredentials),
@@ -72,7 +72,7 @@ export const makeOAuthCredentialStore = (
         client === undefined && tokens === undefined
           ? store.remove(server)
           : store.write(server, Redacted.make(JSON.stringify({ url, client, tokens }))),
-        ({ message }) => unavailable(message)
+        ({ message }) => sessionError("unavailable", message)
       )
   }
 }

@@ -1,7 +1,11 @@
-import { createHash, randomBytes, timingSafeEqual } from "node:crypto"
-import { createServer, type ServerResponse } from "node:http"
+import { randomBytes } from "node:crypto"
+import type { ServerResponse } from "node:http"
 import { Deferred, Effect, Exit, type Scope } from "effect"
-import { McpSessionError } from "../../../application/ports/McpSession.ts"
+import type { McpSessionError } from "../../../application/ports/McpSession.ts"
+import { isSameSecret } from "../../auth/isSameSecret.ts"
+import { listen } from "../../http/hostAccess.ts"
+import { makeHttpServer } from "../../http/httpServer.ts"
+import { sessionError } from "../sessionError.ts"
 
 /** Waits at a loopback address for the browser of whoever was asked to authorize us. */
 export interface RedirectListener {
@@ -34,8 +38,6 @@ const pages = {
 /** How long a browser may take to send its request, in milliseconds; who is slower must not keep its place. */
 const requestTimeouts = { headersTimeout: 10_000, requestTimeout: 10_000 }
 
-const digest = (text: string): Buffer => createHash("sha256").update(text).digest()
-
 /** Answers a browser, then does what follows from it. */
 const sendPage = (
   response: ServerResponse,
@@ -60,43 +62,25 @@ export const listenForRedirect: Effect.Effect<RedirectListener, McpSessionError,
   function* () {
     const result = yield* Deferred.make<string, McpSessionError>()
     const state = randomBytes(stateBytes).toString("base64url")
-    const expectedState = digest(state)
-    const declined = new McpSessionError({
-      reason: "unauthorized",
-      message: "the authorization was declined"
-    })
+    const declined = sessionError("unauthorized", "the authorization was declined")
 
-    const http = createServer(requestTimeouts, (request, response) => {
+    const http = yield* makeHttpServer({ ...requestTimeouts, maxConnections })
+    http.on("request", (request, response) => {
       const target = URL.parse(request.url ?? "/", `http://${host}`)
       if (request.method !== "GET" || target?.pathname !== path) return sendPage(response, "missing")
       const { searchParams: query } = target
       const code = query.get("code")
-      if (!timingSafeEqual(digest(query.get("state") ?? ""), expectedState))
-        return sendPage(response, "foreign")
+      if (!isSameSecret(query.get("state") ?? "", state)) return sendPage(response, "foreign")
       if (query.has("error")) {
         return sendPage(response, "declined", () => Deferred.doneUnsafe(result, Exit.fail(declined)))
       }
       if (code === null) return sendPage(response, "foreign")
       return sendPage(response, "received", () => Deferred.doneUnsafe(result, Exit.succeed(code)))
     })
-    http.maxConnections = maxConnections
-
-    const listening = Effect.callback<number, McpSessionError>((resume) => {
-      // Also hears what goes wrong with single connections later on, which is no reason to give up.
-      http.on("error", ({ message }) => {
-        const why = `cannot wait for the authorization: ${message}`
-        resume(Effect.fail(new McpSessionError({ reason: "unavailable", message: why })))
-      })
-      http.listen(0, host, () => {
-        const address = http.address()
-        resume(Effect.succeed(typeof address === "object" && address !== null ? address.port : 0))
-      })
-    })
-    const port = yield* Effect.acquireRelease(listening, () =>
-      Effect.callback<void>((resume) => {
-        http.close(() => resume(Effect.void))
-        http.closeAllConnections()
-      })
+    // What goes wrong with single connections is no reason to give up.
+    http.on("error", () => undefined)
+    const { port } = yield* listen(http, { host, port: 0 }, (reason) =>
+      sessionError("unavailable", `cannot wait for the authorization: ${reason}`)
     )
     return { url: `http://${host}:${port}${path}`, state, code: Deferred.await(result) }
   }

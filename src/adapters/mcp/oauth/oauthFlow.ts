@@ -8,7 +8,9 @@ import {
 import type { OAuthClientInformationMixed, OAuthTokens } from "@modelcontextprotocol/sdk/shared/auth.js"
 import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { Effect } from "effect"
-import { McpSessionError } from "../../../application/ports/McpSession.ts"
+import type { McpSessionError } from "../../../application/ports/McpSession.ts"
+import { definedOnly } from "../../../domain/definedOnly.ts"
+import { sessionError } from "../sessionError.ts"
 import type { RedirectListener } from "./RedirectListener.ts"
 
 /** What a 401 tells about how to authorize. */
@@ -87,19 +89,13 @@ export const makeOAuthProvider = (
 
 const isUnavailable = ({ status }: Response): boolean => status >= 500 || status === 429 || status === 408
 
-const authServerUnavailable = new McpSessionError({
-  reason: "unavailable",
-  message: "its authorization server does not answer"
-})
+const authServerUnavailable = sessionError("unavailable", "its authorization server does not answer")
 
 /** Only words of the SDK's own are quoted: what authorization servers say may hold what they were sent. */
 const toAuthServerFailure = (error: unknown): McpSessionError => {
   const why = error instanceof Error ? /^Incompatible auth server: (.*)$/.exec(error.message)?.[1] : undefined
   const detail = why === undefined ? "" : `: ${why}`
-  return new McpSessionError({
-    reason: "unauthorized",
-    message: `its authorization server does not let us in${detail}`
-  })
+  return sessionError("unauthorized", `its authorization server does not let us in${detail}`)
 }
 
 /** What a conversation is about. */
@@ -136,9 +132,7 @@ export const runOAuthFlow = ({
         auth(provider, {
           serverUrl: url,
           fetchFn,
-          ...(resourceMetadataUrl !== undefined && { resourceMetadataUrl }),
-          ...(scope !== undefined && { scope }),
-          ...(code !== undefined && { authorizationCode: code })
+          ...definedOnly({ resourceMetadataUrl, scope, authorizationCode: code })
         }),
       catch: (error) => (lastRequestFailed ? authServerUnavailable : toAuthServerFailure(error))
     }).pipe(

@@ -1,11 +1,13 @@
 import { Server, type ServerContext } from "@modelcontextprotocol/server"
 import { Cause, Effect, Exit, FiberSet, Scope } from "effect"
 import type { McpChange, McpSessionError, McpSession } from "../../../application/ports/McpSession.ts"
+import { definedOnly } from "../../../domain/definedOnly.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import {
-  type McpRequest,
+  internalError,
+  type JsonRpcError,
   makeMethodHandler,
-  JsonRpcError,
+  type McpRequest,
   type ResourceSubscriptions
 } from "./methodHandler.ts"
 import { type ChangeFeed, makeChangeFeed } from "./ChangeFeed.ts"
@@ -15,10 +17,7 @@ import { makeResourceSubscriptions } from "./resourceSubscriptions.ts"
 /** How many requests may be under way at once, of all clients together: each costs the session behind it something. */
 const maxInFlightRequests = 1024
 
-const tooManyRequests = new JsonRpcError({
-  code: -32603,
-  message: "Too many requests are under way; try again later"
-})
+const tooManyRequests = internalError("Too many requests are under way; try again later")
 
 /** A session in the shape in which the SDK serves it. */
 export interface PublishedSession {
@@ -102,17 +101,14 @@ export const makePublishedSession = Effect.fnUntraced(function* (
     Effect.catchCauseIf(handleWithinLimit(request), Cause.hasDies, (cause) =>
       Effect.andThen(
         Effect.logError("an MCP request could not be answered", { method: request.method }, cause),
-        Effect.fail(new JsonRpcError({ code: -32603, message: "Internal error" }))
+        Effect.fail(internalError("Internal error"))
       )
     )
 
   const makeServer = (era: "legacy" | "modern", subscriptions: ResourceSubscriptions | undefined): Server => {
     const server = new Server(
       { name, version },
-      {
-        capabilities: toServerCapabilities(capabilities),
-        ...(instructions !== undefined && { instructions })
-      }
+      definedOnly({ capabilities: toServerCapabilities(capabilities), instructions })
     )
     server.fallbackRequestHandler = async ({ method, params = {} }, { http, mcpReq }) => {
       const request: McpRequest = {

@@ -1,11 +1,9 @@
 import { Data, Effect } from "effect"
 import type { McpSessionError, McpPage, McpSession } from "../../../application/ports/McpSession.ts"
+import { definedOnly } from "../../../domain/definedOnly.ts"
 import { isJsonObject, type JsonObject } from "../../../domain/json.ts"
-import { methodNotFound } from "../client/mcpMessages.ts"
+import { jsonRpcCodes } from "../jsonRpcCodes.ts"
 import { type SendProgress, withHeartbeat } from "./progressHeartbeat.ts"
-
-const invalidParams = -32602
-const internalError = -32603
 
 /** What is answered as a JSON-RPC error; the SDK reads its code and message. */
 export class JsonRpcError extends Data.TaggedError("Refusal")<{
@@ -35,14 +33,19 @@ export interface McpRequest {
 
 /** The JSON-RPC error for a request that the session could not answer. */
 export const toJsonRpcError = ({ code, reason, message }: McpSessionError): JsonRpcError => {
-  if (reason === "unsupported") return new JsonRpcError({ code: methodNotFound, message })
-  return new JsonRpcError({ code: code ?? internalError, message })
+  if (reason === "unsupported") return new JsonRpcError({ code: jsonRpcCodes.methodNotFound, message })
+  return new JsonRpcError({ code: code ?? jsonRpcCodes.internalError, message })
 }
 
 const methodNotFoundError = (method: string) =>
-  new JsonRpcError({ code: methodNotFound, message: `Method not found: ${method}` })
+  new JsonRpcError({ code: jsonRpcCodes.methodNotFound, message: `Method not found: ${method}` })
 
-const invalidParamsError = (message: string) => new JsonRpcError({ code: invalidParams, message })
+const invalidParamsError = (message: string) =>
+  new JsonRpcError({ code: jsonRpcCodes.invalidParams, message })
+
+/** A limit of the server is reached, or it failed. */
+export const internalError = (message: string) =>
+  new JsonRpcError({ code: jsonRpcCodes.internalError, message })
 
 /** Why a call has no result of its own, in words that tell a model what it can do. */
 const describeFailure = (tool: string, { code, reason, message }: McpSessionError): string => {
@@ -76,7 +79,7 @@ const withObjectContent = (result: JsonObject): JsonObject => {
 
 const toListResult = (items: "tools" | "resources", { items: listed, nextCursor }: McpPage): JsonObject => ({
   [items]: listed,
-  ...(nextCursor !== undefined && { nextCursor })
+  ...definedOnly({ nextCursor })
 })
 
 const requireString = (params: JsonObject, name: string): Effect.Effect<string, JsonRpcError> => {
@@ -96,6 +99,8 @@ const listPage = (
     params["cursor"] === undefined ? page() : Effect.flatMap(requireString(params, "cursor"), page),
     (found) => toListResult(items, found)
   )
+
+type MethodHandler = (request: McpRequest) => Effect.Effect<JsonObject, McpSessionError | JsonRpcError>
 
 /** Answers requests of clients out of a session; what the session gives goes on as it is. */
 export const makeMethodHandler = (session: McpSession) => {
@@ -124,45 +129,22 @@ export const makeMethodHandler = (session: McpSession) => {
     return {}
   })
 
-  const handleTools = (request: McpRequest): Effect.Effect<JsonObject, McpSessionError | JsonRpcError> => {
-    const { method, params } = request
-    if (method === "tools/call") return callTool(request)
-    return listPage("tools", session.listTools, params)
+  const toolMethods: Readonly<Record<string, MethodHandler>> = {
+    "tools/list": ({ params }) => listPage("tools", session.listTools, params),
+    "tools/call": callTool
   }
-  const handleResources = (
-    request: McpRequest
-  ): Effect.Effect<JsonObject, McpSessionError | JsonRpcError> => {
-    const { method, params } = request
-    switch (method) {
-      case "resources/list":
-        return listPage("resources", session.listResources, params)
-      case "resources/read":
-        return Effect.map(Effect.flatMap(requireString(params, "uri"), session.readResource), (contents) => ({
-          contents
-        }))
-      case "resources/templates/list":
-        // Sessions know none; clients ask whoever has resources, and do not expect to be refused.
-        return Effect.succeed({ resourceTemplates: [] })
-      default:
-        return updateSubscription(request)
-    }
+  const resourceMethods: Readonly<Record<string, MethodHandler>> = {
+    "resources/list": ({ params }) => listPage("resources", session.listResources, params),
+    "resources/read": ({ params }) =>
+      Effect.map(Effect.flatMap(requireString(params, "uri"), session.readResource), (contents) => ({
+        contents
+      })),
+    // Sessions know none; clients ask whoever has resources, and do not expect to be refused.
+    "resources/templates/list": () => Effect.succeed({ resourceTemplates: [] }),
+    "resources/subscribe": updateSubscription,
+    "resources/unsubscribe": updateSubscription
   }
-  const methods = new Map<
-    string,
-    (request: McpRequest) => Effect.Effect<JsonObject, McpSessionError | JsonRpcError>
-  >([
-    ...(tools ? (["tools/list", "tools/call"] as const) : []).map((method) => [method, handleTools] as const),
-    ...(resources
-      ? ([
-          "resources/list",
-          "resources/read",
-          "resources/templates/list",
-          "resources/subscribe",
-          "resources/unsubscribe"
-        ] as const)
-      : []
-    ).map((method) => [method, handleResources] as const)
-  ])
+  const methods = new Map(Object.entries({ ...(tools && toolMethods), ...(resources && resourceMethods) }))
 
   return (request: McpRequest): Effect.Effect<JsonObject, JsonRpcError> => {
     const handler = methods.get(request.method)

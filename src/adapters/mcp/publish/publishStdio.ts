@@ -3,7 +3,7 @@ import type { JSONRPCMessage } from "@modelcontextprotocol/server"
 import { serveStdio, StdioServerTransport } from "@modelcontextprotocol/server/stdio"
 import { Deferred, Effect, Exit, FiberMap, Logger, type Scope } from "effect"
 import type { McpSessionError, McpSession } from "../../../application/ports/McpSession.ts"
-import { JsonRpcError } from "./methodHandler.ts"
+import { internalError, type JsonRpcError } from "./methodHandler.ts"
 import { makePublishedSession } from "./PublishedSession.ts"
 import { watchResources, decodeListenRequest } from "./resourceSubscriptions.ts"
 
@@ -19,10 +19,7 @@ const inputSettleDelay = "100 millis"
 /** How often one client may listen at once: one request to listen can ask for everything. */
 const maxListenRequests = 64
 
-const tooManyListenRequests = new JsonRpcError({
-  code: -32603,
-  message: `listening more than ${maxListenRequests} times at once`
-})
+const tooManyListenRequests = internalError(`listening more than ${maxListenRequests} times at once`)
 
 /** The streams a session is published over. */
 export interface PublishStdioOptions {
@@ -80,7 +77,6 @@ export const publishStdio = Effect.fnUntraced(
     { stdin = process.stdin, stdout = process.stdout }: PublishStdioOptions = {}
   ): Effect.fn.Return<void, McpSessionError, Scope.Scope> {
     const { changes, makeClientServer, fork, run, awaitIdle } = yield* makePublishedSession(session)
-    const log = Effect.runForkWith(yield* Effect.context<never>())
     const clientClosed = yield* Deferred.make<void>()
     const listenFibers = yield* FiberMap.make<RequestId>()
     const drained = awaitIdle.pipe(Effect.timeoutOption(drainTimeout), Effect.andThen(Effect.yieldNow))
@@ -101,7 +97,7 @@ export const publishStdio = Effect.fnUntraced(
       Effect.sync(() => {
         const handle = serveStdio(({ era }) => run(makeClientServer(era)), {
           transport,
-          onerror: (error) => log(Effect.logDebug("MCP over stdio", { reason: error.message }))
+          onerror: (error) => fork(Effect.logDebug("MCP over stdio", { reason: error.message }))
         })
         const { onclose, onmessage } = transport
         // Whoever listens to resources is told that only once they are watched.

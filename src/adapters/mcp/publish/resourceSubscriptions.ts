@@ -1,15 +1,17 @@
 import { Effect, Exit, Scope, Semaphore } from "effect"
-import { isJsonObject } from "../../../domain/json.ts"
-import { JsonRpcError, toJsonRpcError, type ResourceSubscriptions } from "./methodHandler.ts"
+import { asObject, isJsonObject } from "../../../domain/json.ts"
+import {
+  internalError,
+  type JsonRpcError,
+  toJsonRpcError,
+  type ResourceSubscriptions
+} from "./methodHandler.ts"
 import type { ChangeFeed } from "./ChangeFeed.ts"
 
 /** How many resources one client may follow: more than any shows, and each is watched for it. */
 const maxSubscriptions = 1024
 
-const tooManySubscriptions = new JsonRpcError({
-  code: -32603,
-  message: `no more than ${maxSubscriptions} resources can be followed`
-})
+const tooManySubscriptions = internalError(`no more than ${maxSubscriptions} resources can be followed`)
 
 /** The subscriptions of one client of the revisions that have a session; they end with the scope. */
 export const makeResourceSubscriptions = Effect.fnUntraced(function* ({
@@ -44,9 +46,7 @@ export const makeResourceSubscriptions = Effect.fnUntraced(function* ({
 /** The resources that a request to listen asks for, or undefined when the message is none. */
 export const decodeListenRequest = (message: unknown): ReadonlyArray<string> | undefined => {
   if (!isJsonObject(message) || message["method"] !== "subscriptions/listen") return undefined
-  const params = isJsonObject(message["params"]) ? message["params"] : {}
-  const wanted = isJsonObject(params["notifications"]) ? params["notifications"] : {}
-  const uris: unknown = wanted["resourceSubscriptions"]
+  const uris = asObject(asObject(message["params"])["notifications"])["resourceSubscriptions"]
   return Array.isArray(uris) ? [...new Set(uris)].filter((uri) => typeof uri === "string") : []
 }
 

@@ -24,38 +24,28 @@ export interface BodyOptions {
 }
 
 const encoder = new TextEncoder()
-const decoder = new TextDecoder("latin1")
-
-/** Sees whether a stream of server-sent events has carried an id, however it is cut into pieces. */
-const makeEventIdDetector = () => {
-  let found = false
-  let tail = "\n"
-  return {
-    scan: (chunk: Uint8Array): void => {
-      if (found) return
-      const text = tail + decoder.decode(chunk)
-      found = /[\r\n]id:/.test(text)
-      tail = text.slice(-3)
-    },
-    found: () => found
-  }
-}
 
 /** The ways in which events end. */
 const eventSeparators = ["\n\n", "\r\r", "\r\n\r\n"]
 
-/** Sees how many bytes have come of the message that is coming: of the event of a stream, else of the whole body. */
-const makeMessageMeter = (isEventStream: boolean) => {
+/** Follows a body that arrives in pieces. */
+const makeBodyScanner = (isEventStream: boolean) => {
   let size = 0
-  let tail = Buffer.alloc(0)
-  return (chunk: Uint8Array): number => {
-    size += chunk.length
-    if (!isEventStream) return size
-    const text = Buffer.concat([tail, chunk])
-    const end = Math.max(...eventSeparators.map((blank) => text.lastIndexOf(blank)))
-    if (end >= 0) size = text.length - end
-    tail = text.subarray(-3)
-    return size
+  let hasEventId = false
+  let tail: Uint8Array = Buffer.from("\n")
+  return {
+    /** Gives how many bytes have come of the message that is coming: of the event of a stream, else of the whole body. */
+    scan: (chunk: Uint8Array): number => {
+      size += chunk.length
+      if (!isEventStream) return size
+      const text = Buffer.concat([tail, chunk])
+      hasEventId ||= /[\r\n]id:/.test(text.toString("latin1"))
+      const end = Math.max(...eventSeparators.map((separator) => text.lastIndexOf(separator)))
+      if (end >= 0) size = text.length - end
+      tail = text.subarray(-3)
+      return size
+    },
+    hasEventId: () => hasEventId
   }
 }
 
@@ -68,12 +58,11 @@ export const readBody = (
   incoming: IncomingMessage,
   { onEnd, signal, idleTimeout, isEventStream }: BodyOptions
 ): ReadableStream => {
-  const eventIds = makeEventIdDetector()
+  const scanner = makeBodyScanner(isEventStream)
   let timer: NodeJS.Timeout | undefined
   let closed = false
   let limitExceeded = false
   let tooLarge = false
-  const meter = makeMessageMeter(isEventStream)
 
   const stopTimer = (): void => clearTimeout(timer)
   const abort = (reason: string): void => {
@@ -96,16 +85,15 @@ export const readBody = (
         stopTimer()
         if (error !== undefined && signal?.aborted === true) return controller.error(error)
         const reason = error === undefined ? "the response ended" : error.message
-        const finalEvent = onEnd({ reason, limitExceeded, resumable: eventIds.found() && !tooLarge })
+        const finalEvent = onEnd({ reason, limitExceeded, resumable: scanner.hasEventId() && !tooLarge })
         if (finalEvent !== undefined) controller.enqueue(encoder.encode(finalEvent))
         if (finalEvent === undefined && error !== undefined) return controller.error(error)
         controller.close()
       }
       incoming.on("data", (chunk: Uint8Array) => {
         if (tooLarge) return
-        tooLarge = meter(chunk) > maxMessageBytes
+        tooLarge = scanner.scan(chunk) > maxMessageBytes
         if (tooLarge) return abort(`it is larger than ${maxMessageBytes} bytes`)
-        eventIds.scan(chunk)
         controller.enqueue(chunk)
         if ((controller.desiredSize ?? 0) > 0) return restartTimer()
         incoming.pause()

@@ -7,9 +7,9 @@ import {
 } from "node:http"
 import { Agent as SecureAgent, request as secureRequest } from "node:https"
 import { Duration, Effect, type Scope } from "effect"
-import { McpSessionError } from "../../../../application/ports/McpSession.ts"
-import { isJsonObject } from "../../../../domain/json.ts"
-import { type BodyEnd, readBody } from "./HttpBody.ts"
+import { asObject } from "../../../../domain/json.ts"
+import { errorCodeOf, firstError, syntheticErrorEvent } from "./connectionFailures.ts"
+import { readBody } from "./HttpBody.ts"
 
 /** A request that was sent. */
 interface SentRequest {
@@ -63,41 +63,9 @@ interface PostedMessage {
 }
 
 const parsePostedMessage = (body: string | undefined): PostedMessage => {
-  const message: unknown = body === undefined ? undefined : JSON.parse(body)
-  const { id, method, params } = isJsonObject(message) ? message : {}
-  const cancelledId =
-    method === "notifications/cancelled" && isJsonObject(params) ? params["requestId"] : undefined
+  const { id, method, params } = asObject(body === undefined ? undefined : JSON.parse(body))
+  const cancelledId = method === "notifications/cancelled" ? asObject(params)["requestId"] : undefined
   return { method, id: method === undefined ? undefined : id, cancelledId }
-}
-
-/** The name under which an error says that it is ours, and why no answer came. */
-const syntheticErrorKey = "a2c/unanswered"
-
-/** The error that stands for the answer a stream never gave, as the last event of that stream. */
-const syntheticErrorEvent = (id: unknown, { limitExceeded, reason }: BodyEnd): string => {
-  const error = {
-    code: -32000,
-    message: `no answer came: ${reason}`,
-    data: { [syntheticErrorKey]: limitExceeded ? "given up" : "cut" }
-  }
-  // The empty line ends whatever event was cut in the middle.
-  return `\n\ndata: ${JSON.stringify({ jsonrpc: "2.0", id, error })}\n\n`
-}
-
-/** Does this JSON-RPC error stand for an answer that never came because the connection was cut? */
-export const isConnectionLost = ({ data }: { readonly data?: unknown }): boolean =>
-  isJsonObject(data) && data[syntheticErrorKey] === "cut"
-
-/** What it means when a JSON-RPC error stands for an answer that never came. */
-export const syntheticErrorToSessionError = (
-  error: { readonly data?: unknown },
-  message: string
-): McpSessionError | undefined => {
-  if (isConnectionLost(error)) return new McpSessionError({ reason: "closed", message })
-  const { data } = error
-  return isJsonObject(data) && data[syntheticErrorKey] === "given up"
-    ? new McpSessionError({ reason: "unavailable", message })
-    : undefined
 }
 
 /** What may stand behind a status: a peer can send other bytes, which a response does not take. */
@@ -115,18 +83,6 @@ const toResponse = (incoming: IncomingMessage, body: ReadableStream | null): Res
     headers
   })
 }
-
-/** What went wrong, in words: an address with several numbers fails with several errors and none of its own. */
-const firstError = (error: Error): Error => {
-  const [first] = error instanceof AggregateError ? (error.errors as ReadonlyArray<unknown>) : []
-  return first instanceof Error ? first : error
-}
-
-const errorCodeOf = (error: Error): unknown => Reflect.get(error, "code")
-
-/** Did the connection end before an answer came, though the request may have arrived? */
-export const isConnectionReset = (error: unknown): boolean =>
-  error instanceof Error && errorCodeOf(error) === "ECONNRESET"
 
 /**
  * Makes a fetch whose connections end with the scope. Built on `node:http`: Node's own fetch gives up after 300

@@ -10,10 +10,12 @@ import {
   type RequestId
 } from "@modelcontextprotocol/sdk/types.js"
 import { Deferred, Effect, Exit, Queue, type Scope } from "effect"
-import { McpSessionError } from "../../../../application/ports/McpSession.ts"
+import type { McpSessionError } from "../../../../application/ports/McpSession.ts"
 import type { SseParameters, StreamableParameters } from "../../../../domain/config/endpointParameters.ts"
-import { type HttpEvent, isConnectionLost, makeHttpFetch } from "./HttpFetch.ts"
 import type { WrapFetch } from "../../oauth/Authorizer.ts"
+import { sessionError } from "../../sessionError.ts"
+import { isConnectionLost } from "./connectionFailures.ts"
+import { type HttpEvent, makeHttpFetch } from "./HttpFetch.ts"
 import type { LegacySessionOptions } from "../openLegacySession.ts"
 
 /** How long taking leave of an HTTP server may take. */
@@ -92,7 +94,7 @@ const dropDuplicateResponses = (inner: Transport, onConnectionLost: (reason: str
   return outer
 }
 
-const closedExit = (message: string) => Exit.succeed(new McpSessionError({ reason: "closed", message }))
+const closedExit = (message: string) => Exit.succeed(sessionError("closed", message))
 
 /**
  * A transport for a server that speaks Streamable HTTP. It says what the SDK's keeps to itself: that the server has

@@ -7,11 +7,17 @@ import {
   type StreamableHTTPClientTransport,
   SUBSCRIPTION_ID_META_KEY
 } from "@modelcontextprotocol/client"
-import { Deferred, Effect, Exit, Queue, Result, type Scope } from "effect"
+import { Deferred, Effect, Exit, FiberSet, Queue, Result, type Scope } from "effect"
 import { type McpChange, McpSessionError } from "../../../../application/ports/McpSession.ts"
-import { isJsonObject, type JsonObject } from "../../../../domain/json.ts"
+import { errorMessage } from "../../../../domain/errorMessage.ts"
+import { asObject, type JsonObject, stringOrEmpty } from "../../../../domain/json.ts"
 import { packageVersion } from "../../../../domain/packageVersion.ts"
-import { syntheticErrorToSessionError, isConnectionReset } from "../http/HttpFetch.ts"
+import { sessionError } from "../../sessionError.ts"
+import {
+  connectionResetFailure,
+  isConnectionReset,
+  syntheticErrorToSessionError
+} from "../http/connectionFailures.ts"
 import { httpStatusToSessionError, decodeChange, decodeProgress } from "../mcpMessages.ts"
 import type { SendRequest } from "../sessionRequests.ts"
 
@@ -28,22 +34,10 @@ const requestMeta = {
   [CLIENT_CAPABILITIES_META_KEY]: {}
 }
 
-const protocolFailure = (message: string) => new McpSessionError({ reason: "protocol", message })
-
-const closedFailure = (message: string) => new McpSessionError({ reason: "closed", message })
-
-const httpErrorToSessionError = (error: SdkHttpError): McpSessionError => {
-  const { text } = error.data
-  return httpStatusToSessionError(error.status, typeof text === "string" ? text : "")
-}
-
 const transportErrorToSessionError = (error: unknown): McpSessionError => {
-  if (error instanceof SdkHttpError) return httpErrorToSessionError(error)
-  if (isConnectionReset(error)) return closedFailure("no answer came: the connection was cut")
-  return new McpSessionError({
-    reason: "unavailable",
-    message: error instanceof Error ? error.message : String(error)
-  })
+  if (error instanceof SdkHttpError)
+    return httpStatusToSessionError(error.status, stringOrEmpty(error.data.text))
+  return isConnectionReset(error) ? connectionResetFailure : sessionError("unavailable", errorMessage(error))
 }
 
 /** What came in answer to a request. */
@@ -90,7 +84,7 @@ export interface ModernClient {
 export const makeModernClient = Effect.fnUntraced(function* (
   transport: StreamableHTTPClientTransport
 ): Effect.fn.Return<ModernClient, never, Scope.Scope> {
-  const run = Effect.runForkWith(yield* Effect.context<never>())
+  const run = yield* FiberSet.makeRuntime()
   const lost = yield* Deferred.make<McpSessionError>()
   const pending = new Map<
     string | number,
@@ -104,7 +98,7 @@ export const makeModernClient = Effect.fnUntraced(function* (
   let count = 0
 
   const markLost = (reason: string): void => {
-    const failure = closedFailure(reason)
+    const failure = sessionError("closed", reason)
     if (!Deferred.doneUnsafe(lost, Exit.succeed(failure))) return
     for (const { settle } of pending.values()) settle(Result.fail(failure))
   }
@@ -124,8 +118,7 @@ export const makeModernClient = Effect.fnUntraced(function* (
     if (!("method" in message)) return settle(message.id, decodeResponse(message))
     // Whom it concerns: a call by its progress token, a subscription by its id.
     const { params = {} } = message
-    const meta = isJsonObject(params._meta) ? params._meta : {}
-    const id = params["progressToken"] ?? meta[SUBSCRIPTION_ID_META_KEY]
+    const id = params["progressToken"] ?? asObject(params._meta)[SUBSCRIPTION_ID_META_KEY]
     if (typeof id === "string" || typeof id === "number")
       pending.get(id)?.onNotification(message.method, params)
   }
@@ -160,9 +153,8 @@ export const makeModernClient = Effect.fnUntraced(function* (
           resume(Effect.fromResult(result))
         }
       })
-      const { _meta: given } = params
       const _meta = {
-        ...(isJsonObject(given) && given),
+        ...asObject(params["_meta"]),
         ...requestMeta,
         ...(progress && { progressToken: id })
       }
@@ -187,21 +179,21 @@ export const makeModernClient = Effect.fnUntraced(function* (
       const { resultType = "complete", ...result } = response
       if (resultType === "complete") return result
       const { inputRequests, requestState } = result
-      if (resultType !== "input_required") return yield* protocolFailure("the answer is no MCP result")
+      if (resultType !== "input_required")
+        return yield* sessionError("protocol", "the answer is no MCP result")
       if (inputRequests !== undefined || requestState === undefined) {
-        return yield* protocolFailure("the MCP server asks for input, and nobody here can give any")
+        return yield* sessionError("protocol", "the MCP server asks for input, and nobody here can give any")
       }
       state = { requestState }
       yield* Effect.sleep(inputRequiredRetry.delay)
     }
-    return yield* protocolFailure("the MCP server puts off its answer again and again")
+    return yield* sessionError("protocol", "the MCP server puts off its answer again and again")
   })
 
   const listen: ModernClient["listen"] = (wanted, { onAccepted, onChange }) => {
     const onNotification: OnNotification = (method, params) => {
       if (method === "notifications/subscriptions/acknowledged") {
-        const { notifications } = params
-        return onAccepted(isJsonObject(notifications) ? notifications : {})
+        return onAccepted(asObject(params["notifications"]))
       }
       const change = decodeChange(method, params)
       if (change !== undefined) onChange(change)

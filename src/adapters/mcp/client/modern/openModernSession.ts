@@ -1,30 +1,27 @@
 import { SERVER_INFO_META_KEY, StreamableHTTPClientTransport } from "@modelcontextprotocol/client"
 import { Deferred, Effect, type Scope } from "effect"
 import { listAllPages } from "../../../../application/shared/mcpPaging.ts"
-import { McpSessionError, type McpInfo, type McpSession } from "../../../../application/ports/McpSession.ts"
-import { isJsonObject, type JsonObject } from "../../../../domain/json.ts"
+import type { McpInfo, McpSession, McpSessionError } from "../../../../application/ports/McpSession.ts"
+import { asObject, asString, type JsonObject } from "../../../../domain/json.ts"
 import type { StreamableParameters } from "../../../../domain/config/endpointParameters.ts"
 import type { WrapFetch } from "../../oauth/Authorizer.ts"
+import { sessionError } from "../../sessionError.ts"
 import { makeHttpFetch } from "../http/HttpFetch.ts"
 import { makeModernClient, modernRevision } from "./ModernClient.ts"
 import { watchModern } from "./watchModern.ts"
 import { makeSessionRequests } from "../sessionRequests.ts"
 
-const memberOf = (object: unknown, name: string): unknown => (isJsonObject(object) ? object[name] : undefined)
-
-const asString = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
-
 const infoOf = ({ _meta, capabilities, instructions }: JsonObject): McpInfo => {
-  const server = memberOf(_meta, SERVER_INFO_META_KEY)
-  const resources = memberOf(capabilities, "resources")
+  const server = asObject(asObject(_meta)[SERVER_INFO_META_KEY])
+  const { resources, tools } = asObject(capabilities)
   return {
-    name: asString(memberOf(server, "name")) ?? "unknown",
-    version: asString(memberOf(server, "version")) ?? "unknown",
+    name: asString(server["name"]) ?? "unknown",
+    version: asString(server["version"]) ?? "unknown",
     protocolVersion: modernRevision,
     capabilities: {
-      tools: memberOf(capabilities, "tools") !== undefined,
+      tools: tools !== undefined,
       resources: resources !== undefined,
-      subscribe: memberOf(resources, "subscribe") === true
+      subscribe: asObject(resources)["subscribe"] === true
     },
     instructions: asString(instructions)
   }
@@ -38,10 +35,10 @@ const requireSupportedRevision = ({
   return supported.includes(modernRevision)
     ? Effect.void
     : Effect.fail(
-        new McpSessionError({
-          reason: "unavailable",
-          message: `it speaks none of our revisions of MCP, only ${supported.join(", ") || "unknown ones"}`
-        })
+        sessionError(
+          "unavailable",
+          `it speaks none of our revisions of MCP, only ${supported.join(", ") || "unknown ones"}`
+        )
       )
 }
 
@@ -69,7 +66,7 @@ export const openModernSession = Effect.fnUntraced(function* (
 
   const sessionRequests = yield* makeSessionRequests(request)
   const { listResources, readResource } = sessionRequests
-  const listChanged = memberOf(memberOf(discovered["capabilities"], "resources"), "listChanged") === true
+  const { listChanged } = asObject(asObject(discovered["capabilities"])["resources"])
 
   return {
     info,
@@ -78,7 +75,7 @@ export const openModernSession = Effect.fnUntraced(function* (
       watchModern(wanted, {
         client,
         source: { listResources: listAllPages(listResources), readResource },
-        advertised: { subscribe: info.capabilities.subscribe, listChanged },
+        advertised: { subscribe: info.capabilities.subscribe, listChanged: listChanged === true },
         degraded
       }),
     ping: Effect.asVoid(discover),

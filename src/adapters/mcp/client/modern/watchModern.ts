@@ -2,13 +2,15 @@ import { Clock, Deferred, Effect, Exit, Queue, Result, type Scope, Stream } from
 import {
   isWatched,
   type McpChange,
-  McpSessionError,
+  type McpSessionError,
   type McpWatchOptions
 } from "../../../../application/ports/McpSession.ts"
 import type { JsonObject } from "../../../../domain/json.ts"
+import { jsonRpcCodes } from "../../jsonRpcCodes.ts"
+import { sessionError } from "../../sessionError.ts"
 import type { ModernClient } from "./ModernClient.ts"
 import { type PollableWatch, pollWhen, type PollSource, subscriptionsRejected } from "../resourcePolling.ts"
-import { maxPendingChanges, allChanges, methodNotFound } from "../mcpMessages.ts"
+import { maxPendingChanges, allChanges } from "../mcpMessages.ts"
 
 /**
  * How a subscription that ended is renewed: the pauses double from the first to the longest and begin anew after one
@@ -16,15 +18,12 @@ import { maxPendingChanges, allChanges, methodNotFound } from "../mcpMessages.ts
  */
 const resubscribeBackoff = { initialDelay: 1000, maxDelay: 30_000, stableAfter: 60_000, maxFailures: 5 }
 
-const endedBeforeAccepted = new McpSessionError({
-  reason: "protocol",
-  message: "the MCP server ended the subscription before it began"
-})
+const endedBeforeAccepted = sessionError("protocol", "the MCP server ended the subscription before it began")
 
-const subscriptionsUnsupported = new McpSessionError({
-  reason: "unsupported",
-  message: "the MCP server does not tell when contents change"
-})
+const subscriptionsUnsupported = sessionError(
+  "unsupported",
+  "the MCP server does not tell when contents change"
+)
 
 /** The names under which changes are asked for. */
 const toSubscriptionFilter = ({ resources, tools, uris }: McpWatchOptions): JsonObject => ({
@@ -115,7 +114,7 @@ export const watchModern = Effect.fnUntraced(function* (
   yield* Effect.forkScoped(Effect.ignore(subscribeLoop))
   const honoured = yield* Effect.catchIf(
     Deferred.await(first),
-    ({ code }) => code === methodNotFound,
+    ({ code }) => code === jsonRpcCodes.methodNotFound,
     () => Effect.succeed({})
   )
   const { resources, uris } = unservedTargets(wanted, honoured)

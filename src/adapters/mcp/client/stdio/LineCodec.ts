@@ -1,5 +1,6 @@
 import { Result } from "effect"
 import type { StdioParameters } from "../../../../domain/config/endpointParameters.ts"
+import { escapeNonAscii } from "../../../../domain/json.ts"
 
 type ErrorHandler = StdioParameters["encodingErrorHandler"]
 
@@ -152,11 +153,6 @@ const makeDecoder = (label: string, handler: ErrorHandler): Decode => {
   }
 }
 
-const escapeUnit = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`
-
-/** JSON in letters that all encodings but UTF-16 write as ASCII does. */
-const escapeNonAscii = (json: string): string => json.replace(/[\u0080-\uffff]/g, escapeUnit)
-
 const makeEncoder = (label: string): LineCodec["encode"] => {
   switch (label) {
     case "utf-8":
@@ -175,6 +171,7 @@ const makeEncoder = (label: string): LineCodec["encode"] => {
       }
     }
     default:
+      // All encodings but UTF-16 write ASCII as ASCII does.
       return (json) => Buffer.from(escapeNonAscii(json), "latin1")
   }
 }

@@ -22,14 +22,7 @@ const findNewline = (bytes: Uint8Array, start: number, codeUnitBytes: 1 | 2): nu
 
 const concatBytes = (chunks: ReadonlyArray<Uint8Array>): Uint8Array => {
   const [only] = chunks
-  if (only !== undefined && chunks.length === 1) return only
-  const joined = new Uint8Array(chunks.reduce((length, chunk) => length + chunk.length, 0))
-  let offset = 0
-  for (const chunk of chunks) {
-    joined.set(chunk, offset)
-    offset += chunk.length
-  }
-  return joined
+  return only !== undefined && chunks.length === 1 ? only : Buffer.concat(chunks)
 }
 
 /**

@@ -1,12 +1,16 @@
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { type JSONRPCMessage, JSONRPCMessageSchema } from "@modelcontextprotocol/sdk/types.js"
 import { type Cause, Deferred, Effect, Exit, Queue, Result, type Scope, Stream } from "effect"
-import { ChildProcess, ChildProcessSpawner } from "effect/process"
-import { McpSessionError } from "../../../../application/ports/McpSession.ts"
+import { ChildProcessSpawner } from "effect/process"
+import type { McpSessionError } from "../../../../application/ports/McpSession.ts"
 import type { StdioParameters } from "../../../../domain/config/endpointParameters.ts"
+import { parseJson } from "../../../../domain/json.ts"
 import { makeLineCodec } from "./LineCodec.ts"
 import { type Line, makeLineSplitter, newline } from "./LineSplitter.ts"
 import { maxMessageBytes } from "../mcpMessages.ts"
+import { sessionError } from "../../sessionError.ts"
+import { makeCommand, shutdownTimeouts } from "./serverCommand.ts"
+import { unreadableResponse } from "./unreadableResponse.ts"
 
 /** How many messages may wait to be written; a server that reads nothing holds up its callers, not our memory. */
 const maxQueuedWrites = 64
@@ -14,101 +18,20 @@ const maxQueuedWrites = 64
 /** How much of what a server complains about is kept: the last line, in characters; one of more bytes is cut. */
 const stderrLimits = { maxCharacters: 500, maxBytes: 64 * 1024 }
 
-/** How long a server may take to end by itself when its input ends, and after it was told to terminate. */
-const shutdownTimeouts = { afterInputEnd: "300 millis", afterTerminate: "2 seconds" } as const
-
-/** What a child inherits from us unless its configuration says otherwise: what it takes to run, and no secrets. */
-const inheritedVariables = [
-  "HOME",
-  "LOGNAME",
-  "PATH",
-  "SHELL",
-  "TERM",
-  "USER",
-  "LANG",
-  "TMPDIR",
-  "SystemRoot",
-  "APPDATA"
-]
-
-/**
- * Runs the command so that nothing of it outlives us, however we end. A watcher in its process group waits on
- * descriptor 3, which the system closes when we are gone, and then kills the group. The shell stays to collect its
- * children, and ends as the command ended.
- */
-const guardScript = `
-exec 4<&0 </dev/null
-"$@" <&4 3<&- 4<&- & server=$!
-exec 4<&- >/dev/null 2>&1
-(read -r _ <&3; kill -s KILL -- -$$) & watcher=$!
-exec 3<&-
-trap : TERM
-wait $server; status=$?
-while kill -0 $server; do wait $server; status=$?; done
-kill -s KILL $watcher; wait $watcher
-exit $status
-`
-
-const makeCommand = ({ args, command, cwd, env }: StdioParameters, environment: NodeJS.ProcessEnv) => {
-  const given = Object.fromEntries(
-    inheritedVariables.flatMap((name) => (environment[name] === undefined ? [] : [[name, environment[name]]]))
-  )
-  const options = {
-    ...(cwd !== null && { cwd }),
-    env: { ...given, ...env },
-    forceKillAfter: shutdownTimeouts.afterTerminate
-  } as const
-  return process.platform === "win32"
-    ? ChildProcess.make(command, args, options)
-    : ChildProcess.make("/bin/sh", ["-c", guardScript, "sh", command, ...args], {
-        ...options,
-        additionalFds: { fd3: { type: "input" } }
-      })
-}
-
-/** How much of either end of an unreadable message is searched for the request it answers, in bytes. */
-const searchedBytes = 512
-
-/**
- * Where a message says which request it answers, at its start or at its end; one with a method is no answer. An id is
- * whole JSON: a number, or a text without escapes and control characters.
- */
-const responseIdPatterns = {
-  atStart:
-    /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*("[^"\\\p{Cc}]{1,100}"|[1-9]\d{0,14}|0)\s*,/u,
-  atEnd: /"id"\s*:\s*("[^"\\\p{Cc}]{1,100}"|[1-9]\d{0,14}|0)\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$/u,
-  notAResponse: /^\s*\{(?:\s*"(?:id|jsonrpc)"\s*:\s*(?:"[^"\\]{1,100}"|\d{1,15})\s*,)*\s*"(?:method|params)"/u
-}
-
-/** The ASCII in a text, whatever its encoding. */
-const asciiIn = (bytes: Uint8Array): string => Buffer.from(bytes).toString("latin1").replaceAll("\0", "")
-
-/** An error in place of an answer that cannot be read, if its edges show whose it was. */
-const unreadableResponse = (bytes: Uint8Array, message: string): JSONRPCMessage | undefined => {
-  const head = asciiIn(bytes.subarray(0, searchedBytes))
-  if (responseIdPatterns.notAResponse.test(head)) return undefined
-  const id = (responseIdPatterns.atStart.exec(head) ??
-    responseIdPatterns.atEnd.exec(asciiIn(bytes.subarray(-searchedBytes))))?.[1]
-  return id === undefined
-    ? undefined
-    : { jsonrpc: "2.0", id: JSON.parse(id) as string | number, error: { code: -32603, message } }
-}
-
 const parseMessage = (text: string): Result.Result<JSONRPCMessage, string> => {
-  const value = Result.try({ try: (): unknown => JSON.parse(text), catch: () => "it is not JSON" })
-  return Result.flatMap(value, (message) =>
-    JSONRPCMessageSchema.safeParse(message).success
-      ? Result.succeed(message as JSONRPCMessage)
-      : Result.fail("it is no JSON-RPC message")
-  )
+  const message = parseJson(text)
+  if (message === undefined) return Result.fail("it is not JSON")
+  return JSONRPCMessageSchema.safeParse(message).success
+    ? Result.succeed(message as JSONRPCMessage)
+    : Result.fail("it is no JSON-RPC message")
 }
 
 const spawnFailure = (defect: unknown): McpSessionError => {
   const code = defect instanceof Error && "code" in defect ? defect.code : undefined
-  return new McpSessionError({
-    reason: "unavailable",
-    message: `the process cannot be started${typeof code === "string" ? `: ${code}` : ""}`
-  })
+  return sessionError(
+    "unavailable",
+    `the process cannot be started${typeof code === "string" ? `: ${code}` : ""}`
+  )
 }
 
 /** A transport of the MCP SDK over a child process, and how that child ended. */
@@ -128,15 +51,14 @@ export const makeStdioTransport = Effect.fnUntraced(function* (
   parameters: StdioParameters
 ): Effect.fn.Return<StdioTransport, McpSessionError, Scope.Scope | ChildProcessSpawner.ChildProcessSpawner> {
   const codec = yield* Effect.fromResult(
-    Result.mapError(
-      makeLineCodec(parameters.encoding, parameters.encodingErrorHandler),
-      (message) => new McpSessionError({ reason: "unavailable", message })
+    Result.mapError(makeLineCodec(parameters.encoding, parameters.encodingErrorHandler), (message) =>
+      sessionError("unavailable", message)
     )
   )
   const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
   const run = Effect.runPromiseWith(yield* Effect.context<never>())
   const child = yield* spawner.spawn(makeCommand(parameters, process.env)).pipe(
-    Effect.mapError(({ message }) => new McpSessionError({ reason: "unavailable", message })),
+    Effect.mapError(({ message }) => sessionError("unavailable", message)),
     // Node throws some errors of the system where it tells others, such as arguments that are too long.
     Effect.catchDefect((defect) => Effect.fail(spawnFailure(defect)))
   )

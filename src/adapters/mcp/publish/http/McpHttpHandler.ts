@@ -1,20 +1,16 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { isLegacyRequest } from "@modelcontextprotocol/server"
-import { type Duration, Effect, FiberSet, type Scope } from "effect"
+import { Effect, FiberSet, type Scope } from "effect"
 import type { McpSessionError, McpSession } from "../../../../application/ports/McpSession.ts"
 import { type WebHandler, runWebHandler } from "./webHandler.ts"
 import { makeModernHandler } from "./modernHandler.ts"
-import { makeLegacyHandler } from "./legacyHandler.ts"
+import { type LegacySessionLimits, makeLegacyHandler } from "./legacyHandler.ts"
 import { makePublishedSession } from "../PublishedSession.ts"
 
 /** How much the clients of a session that is served over HTTP may take. */
-export interface McpHttpLimits {
-  /** How large one message of a client may be, in bytes. */
-  readonly maxMessageBytes: number
-  /** How many clients of revisions with sessions there may be at once. */
-  readonly maxSessions: number
-  /** How long a session lasts of which nothing is heard and which listens to nothing. */
-  readonly idleTimeout: Duration.Input
+export interface McpHttpLimits extends LegacySessionLimits {
+  /** How large one message of a client may be, in bytes; 16 MiB unless set, because arguments may hold files. */
+  readonly maxMessageBytes?: number
 }
 
 /** What whoever stands at the door says of a request. */
@@ -47,12 +43,12 @@ const abortExchange = Effect.fnUntraced(function* (response: ServerResponse, cau
  */
 export const makeMcpHttpHandler = Effect.fnUntraced(function* (
   session: McpSession,
-  { idleTimeout, maxMessageBytes, maxSessions }: McpHttpLimits
+  { maxMessageBytes = 16 * 1024 * 1024, ...sessionLimits }: McpHttpLimits
 ): Effect.fn.Return<McpHttpHandler, McpSessionError, Scope.Scope> {
   const publishedSession = yield* makePublishedSession(session)
   const run = yield* FiberSet.makeRuntime()
   const modern = yield* makeModernHandler(publishedSession, session.info.capabilities.subscribe)
-  const legacy = yield* makeLegacyHandler(publishedSession, { idleTimeout, maxSessions })
+  const legacy = yield* makeLegacyHandler(publishedSession, sessionLimits)
   const handler: WebHandler = async (request, body) =>
     (await isLegacyRequest(request, body)) ? legacy(request, body) : modern(request, body)
 

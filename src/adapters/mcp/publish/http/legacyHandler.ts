@@ -1,15 +1,16 @@
 import { randomUUID } from "node:crypto"
 import { isInitializeRequest, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server"
 import { Clock, Duration, Effect, Schedule, type Scope } from "effect"
+import { jsonRpcCodes } from "../../jsonRpcCodes.ts"
 import { type WebHandler, jsonRpcErrorResponse } from "./webHandler.ts"
 import type { PublishedSession } from "../PublishedSession.ts"
 
 /** How much a server holds for its clients. */
-export interface SessionLimits {
-  /** How many clients may have a session at once; a new one takes the place of the one that was idle longest. */
-  readonly maxSessions: number
-  /** How long a session lasts of which nothing is heard and which listens to nothing. */
-  readonly idleTimeout: Duration.Input
+export interface LegacySessionLimits {
+  /** How many clients may have a session at once, 256 unless set; a new one takes the place of the one that was idle longest. */
+  readonly maxSessions?: number
+  /** How long a session lasts of which nothing is heard and which listens to nothing; 30 minutes unless set. */
+  readonly idleTimeout?: Duration.Input
 }
 
 interface ClientSession {
@@ -29,7 +30,7 @@ const sweepsPerTimeout = 4
  */
 export const makeLegacyHandler = Effect.fnUntraced(function* (
   { makeClientServer, fork, run }: PublishedSession,
-  { idleTimeout, maxSessions }: SessionLimits
+  { idleTimeout = Duration.minutes(30), maxSessions = 256 }: LegacySessionLimits
 ): Effect.fn.Return<WebHandler, never, Scope.Scope> {
   const clock = yield* Clock.Clock
   const sessions = new Map<string, ClientSession>()
@@ -62,9 +63,14 @@ export const makeLegacyHandler = Effect.fnUntraced(function* (
   })
   const openSession = Effect.fnUntraced(function* (request: Request, body: unknown) {
     if (!(yield* ensureCapacity)) {
-      return jsonRpcErrorResponse(503, -32000, "All sessions are in use; try again later", {
-        "Retry-After": "60"
-      })
+      return jsonRpcErrorResponse(
+        503,
+        jsonRpcCodes.connectionClosed,
+        "All sessions are in use; try again later",
+        {
+          "Retry-After": "60"
+        }
+      )
     }
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: randomUUID,
@@ -98,13 +104,13 @@ export const makeLegacyHandler = Effect.fnUntraced(function* (
         ? run(openSession(request, body))
         : jsonRpcErrorResponse(
             400,
-            -32000,
+            jsonRpcCodes.connectionClosed,
             "A session begins with initialize; later requests name it in Mcp-Session-Id"
           )
     }
     const session = sessions.get(id)
     return session === undefined
-      ? jsonRpcErrorResponse(404, -32001, "Session not found")
+      ? jsonRpcErrorResponse(404, jsonRpcCodes.requestTimeout, "Session not found")
       : handle(session, request, body)
   }
 })

@@ -10,14 +10,13 @@ export const makeModernHandler = Effect.fnUntraced(function* (
   { changes, makeRequestServer, run, fork }: PublishedSession,
   subscribe: boolean
 ): Effect.fn.Return<WebHandler, never, Scope.Scope> {
-  const log = Effect.runForkWith(yield* Effect.context<never>())
   const { fetch, notify } = yield* Effect.acquireRelease(
     Effect.sync(() =>
       createMcpHandler(makeRequestServer, {
         legacy: "reject",
         // Streams from the start: a peer that hears nothing for long would give up.
         responseMode: "sse",
-        onerror: (error) => log(Effect.logDebug("MCP over HTTP", { reason: error.message }))
+        onerror: (error) => fork(Effect.logDebug("MCP over HTTP", { reason: error.message }))
       })
     ),
     (handler) => Effect.ignore(Effect.tryPromise(() => handler.close()))

@@ -1,13 +1,15 @@
-import { createServer, type IncomingMessage } from "node:http"
-import { Data, Duration, Effect, FiberSet, type Redacted, type Scope } from "effect"
+import type { IncomingMessage } from "node:http"
+import { Data, Effect, FiberSet, type Redacted, type Scope } from "effect"
 import type { McpSessionError, McpSession } from "../../../../application/ports/McpSession.ts"
 import { isLoopbackAddress, listen } from "../../../http/hostAccess.ts"
+import { formatServerUrl, makeHttpServer } from "../../../http/httpServer.ts"
 import { corsHeaders, type AccessPolicy, crossOriginOf, checkAccess } from "../../../http/AccessPolicy.ts"
+import { jsonRpcCodes } from "../../jsonRpcCodes.ts"
 import { jsonRpcErrorResponse } from "./webHandler.ts"
-import { makeMcpHttpHandler } from "./McpHttpHandler.ts"
+import { makeMcpHttpHandler, type McpHttpLimits } from "./McpHttpHandler.ts"
 
 /** What an operator may set about a session that is published over HTTP. */
-export interface PublishHttpOptions {
+export interface PublishHttpOptions extends McpHttpLimits {
   /** The address to listen on; only this machine reaches `127.0.0.1`, which it is unless set. */
   readonly host?: string
   /** 0 picks a free port. */
@@ -18,12 +20,6 @@ export interface PublishHttpOptions {
   readonly allowedHosts?: ReadonlyArray<string>
   /** Origins of pages that may connect, such as `https://app.example.org`; none but its own unless set. */
   readonly allowedOrigins?: ReadonlyArray<string>
-  /** How large one message of a client may be, in bytes; 16 MiB unless set, because arguments may hold files. */
-  readonly maxMessageBytes?: number
-  /** How many clients of revisions with sessions there may be at once; 256 unless set. */
-  readonly maxSessions?: number
-  /** How long a session lasts of which nothing is heard and which listens to nothing; 30 minutes unless set. */
-  readonly idleTimeout?: Duration.Input
 }
 
 /** The session cannot be published there: the address is no good. The message says which and why. */
@@ -50,9 +46,11 @@ const earlyResponseTo = (
   const denied = checkAccess(isPreflight ? { ...policy, token: undefined } : policy, headers)
   if (denied !== undefined) {
     const challenge: Record<string, string> = denied.status === 401 ? { "WWW-Authenticate": "Bearer" } : {}
-    return jsonRpcErrorResponse(denied.status, -32000, denied.message, challenge)
+    return jsonRpcErrorResponse(denied.status, jsonRpcCodes.connectionClosed, denied.message, challenge)
   }
-  if (url.split("?")[0] !== mcpPath) return jsonRpcErrorResponse(404, -32000, `MCP is served at ${mcpPath}`)
+  if (url.split("?")[0] !== mcpPath) {
+    return jsonRpcErrorResponse(404, jsonRpcCodes.connectionClosed, `MCP is served at ${mcpPath}`)
+  }
   return isPreflight ? new Response(null, { status: 204 }) : undefined
 }
 
@@ -63,16 +61,7 @@ const earlyResponseTo = (
  */
 export const publishHttp = Effect.fn("publishHttp")(function* (
   session: McpSession,
-  {
-    allowedHosts = [],
-    allowedOrigins = [],
-    host = "127.0.0.1",
-    idleTimeout = Duration.minutes(30),
-    maxMessageBytes = 16 * 1024 * 1024,
-    maxSessions = 256,
-    port,
-    token
-  }: PublishHttpOptions
+  { allowedHosts = [], allowedOrigins = [], host = "127.0.0.1", port, token, ...limits }: PublishHttpOptions
 ): Effect.fn.Return<{ readonly url: string }, McpSessionError | PublishError, Scope.Scope> {
   const run = yield* FiberSet.makeRuntime()
   const policy: AccessPolicy = {
@@ -80,36 +69,31 @@ export const publishHttp = Effect.fn("publishHttp")(function* (
     allowedOrigins,
     token
   }
-  const http = createServer(requestTimeouts)
-  http.timeout = connectionIdleTimeout
-  http.maxConnections = maxConnections
-  yield* Effect.addFinalizer(() =>
-    Effect.callback<void>((resume) => {
-      http.close(() => resume(Effect.void))
-      http.closeAllConnections()
-    })
-  )
-  const handle = yield* makeMcpHttpHandler(session, { idleTimeout, maxMessageBytes, maxSessions })
+  const http = yield* makeHttpServer({
+    ...requestTimeouts,
+    idleTimeout: connectionIdleTimeout,
+    maxConnections
+  })
+  const handle = yield* makeMcpHttpHandler(session, limits)
   http.on("request", (request, response) =>
     handle(request, response, {
       earlyResponse: earlyResponseTo(policy, request),
       headers: corsHeaders(policy, request.headers)
     })
   )
-  const boundAddress = yield* listen(
+  const bound = yield* listen(
     http,
     { host, port },
     (reason) => new PublishError({ message: `Cannot serve MCP on ${host}:${port}: ${reason}` })
   )
-  const { address, family, port: boundPort } = boundAddress
   http.on("error", (error) => run(Effect.logWarning("the MCP server cannot take a connection", error)))
-  if (!isLoopbackAddress(address)) {
+  if (!isLoopbackAddress(bound.address)) {
     yield* Effect.logWarning(
       token === undefined
         ? "anybody who reaches this address may use the published tools"
         : "the token and all calls leave this machine without encryption",
-      { address }
+      { address: bound.address }
     )
   }
-  return { url: `http://${family === "IPv6" ? `[${address}]` : address}:${boundPort}${mcpPath}` }
+  return { url: `${formatServerUrl(bound)}${mcpPath}` }
 })

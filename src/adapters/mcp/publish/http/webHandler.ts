@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
-import { checkJsonBody } from "../../../../domain/json.ts"
+import { checkJsonBody, parseJson } from "../../../../domain/json.ts"
+import { jsonRpcCodes } from "../../jsonRpcCodes.ts"
 
 /** Answers a request of the web's kind; its signal is aborted once its connection or its answer has ended. */
 export type WebHandler = (request: Request, body: unknown) => Promise<Response>
@@ -26,14 +27,6 @@ const readBodyText = async (request: IncomingMessage, maxBytes: number): Promise
   return Buffer.concat(chunks).toString("utf8")
 }
 
-const parseJson = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
 const toWebRequest = ({ headers, method = "GET", url = "/" }: IncomingMessage, signal: AbortSignal) => {
   const entries = Object.entries(headers).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, Array.isArray(value) ? value.join(", ") : value] as [string, string]]
@@ -50,16 +43,21 @@ const callHandler = async (
   if (request.method !== "POST") return handler(toWebRequest(request, signal), undefined)
   const text = await readBodyText(request, maxBytes)
   if (text === undefined) {
-    return jsonRpcErrorResponse(413, -32000, `A message may have no more than ${maxBytes} bytes`, {
-      Connection: "close"
-    })
+    return jsonRpcErrorResponse(
+      413,
+      jsonRpcCodes.connectionClosed,
+      `A message may have no more than ${maxBytes} bytes`,
+      {
+        Connection: "close"
+      }
+    )
   }
   const body = parseJson(text)
-  if (body === undefined) return jsonRpcErrorResponse(400, -32700, "The body is not JSON")
+  if (body === undefined) return jsonRpcErrorResponse(400, jsonRpcCodes.parseError, "The body is not JSON")
   const problem = checkJsonBody(body)
   return problem === undefined
     ? handler(toWebRequest(request, signal), body)
-    : jsonRpcErrorResponse(400, -32600, `The body cannot be a message: ${problem}`)
+    : jsonRpcErrorResponse(400, jsonRpcCodes.invalidRequest, `The body cannot be a message: ${problem}`)
 }
 
 const waitForDrain = (response: ServerResponse) =>
