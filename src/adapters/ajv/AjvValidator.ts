@@ -7,11 +7,11 @@ import { type Check, makeCompiler, toInvalidSchema } from "./schemaCompiler.ts"
 /** So many faults are told at most; a model mends the first ones and tries again. */
 const maxReportedErrors = 10
 
-const formatError = ({ instancePath, keyword, message = "does not fit", params }: ErrorObject): string => {
+const formatError = ({ instancePath, keyword, message = "is invalid", params }: ErrorObject): string => {
   const where = instancePath === "" ? "the arguments" : instancePath
   switch (keyword) {
     case "additionalProperties":
-      return `${where}: there is no argument "${String(params["additionalProperty"])}"`
+      return `${where}: unknown argument "${String(params["additionalProperty"])}"`
     case "enum":
       return `${where}: ${message}: ${JSON.stringify(params["allowedValues"])}`
     default:

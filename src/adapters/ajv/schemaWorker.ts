@@ -84,7 +84,7 @@ const startThread = (): WorkerThread => {
   port.unref()
   if (waitForSignal(thread, startTimeout)) return thread
   terminate(thread)
-  throw new WorkerUnavailable(`no thread was ready within ${startTimeout} ms`)
+  throw new WorkerUnavailable(`schema worker did not start within ${startTimeout} ms`)
 }
 
 const currentThread = (): WorkerThread => {
@@ -97,7 +97,9 @@ const currentThread = (): WorkerThread => {
   } catch (error) {
     const code = error instanceof Error && "code" in error ? `: ${String(error.code)}` : ""
     const cause =
-      error instanceof WorkerUnavailable ? error : new WorkerUnavailable(`a thread cannot be started${code}`)
+      error instanceof WorkerUnavailable
+        ? error
+        : new WorkerUnavailable(`schema worker failed to start${code}`)
     state.unavailable = { until: performance.now() + restartDelay, cause }
     throw cause
   }
@@ -114,7 +116,7 @@ const request = (workerRequest: WorkerRequest, millis: number): WorkerResponse =
   thread.port.postMessage(workerRequest)
   if (!waitForSignal(thread, millis)) {
     terminate(thread)
-    throw new SchemaTimeout(`takes longer than ${millis} ms`)
+    throw new SchemaTimeout(`schema timeout after ${millis} ms`)
   }
   const received = receiveMessageOnPort(thread.port) as { readonly message: WorkerResponse }
   return received.message
@@ -143,7 +145,7 @@ export const makeWorkerSchema = (schema: string): WorkerSchema => {
       case "failed":
         throw new Error(response.message)
       case "compiled":
-      case "unknown":
+      case "unknown_schema":
         compile()
         return check(value)
     }

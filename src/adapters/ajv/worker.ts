@@ -24,12 +24,12 @@ export type WorkerRequest =
  * What the thread says.
  *
  * - `compiled`: values can be checked
- * - `unknown`: of the schema of this key nothing is known, or not any more
+ * - `unknown_schema`: of the schema of this key nothing is known, or not any more
  * - `checked`: what of the value does not fit
  * - `failed`: the schema cannot be used, or not for this value
  */
 export type WorkerResponse =
-  | { readonly outcome: "compiled" | "unknown" }
+  | { readonly outcome: "compiled" | "unknown_schema" }
   | { readonly outcome: "checked"; readonly errors: ReadonlyArray<ErrorObject> }
   | { readonly outcome: "failed"; readonly message: string }
 
@@ -49,7 +49,7 @@ const handleRequest = (request: WorkerRequest): WorkerResponse => {
   }
   const validate = validators.get(request.key)
   return validate === undefined
-    ? { outcome: "unknown" }
+    ? { outcome: "unknown_schema" }
     : { outcome: "checked", errors: validationErrors(validate, request.value) }
 }
 

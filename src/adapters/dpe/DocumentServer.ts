@@ -38,7 +38,7 @@ export interface DocumentServer {
 }
 
 /** The server cannot serve: its address or its public URL is no good. The message says which and why. */
-export class DocumentServerError extends Data.TaggedError("DocumentServerFailed")<{
+export class DocumentServerError extends Data.TaggedError("DocumentServerError")<{
   readonly message: string
 }> {}
 
@@ -68,11 +68,11 @@ const parsePublicUrl = (text: string): Result.Result<string, DocumentServerError
   const reject = (reason: string) =>
     Result.fail(new DocumentServerError({ message: `The public URL of the document server ${reason}` }))
   const url = URL.parse(text)
-  if (url === null) return reject("is no URL")
+  if (url === null) return reject("is not a URL")
   const { hash, origin, password, pathname, protocol, search, username } = url
-  if (protocol !== "http:" && protocol !== "https:") return reject("must begin with http:// or https://")
-  if (username !== "" || password !== "") return reject("must not hold a user or a password")
-  if (search !== "" || hash !== "") return reject("must not have a query or fragment")
+  if (protocol !== "http:" && protocol !== "https:") return reject("must start with http:// or https://")
+  if (username !== "" || password !== "") return reject("must not contain credentials")
+  if (search !== "" || hash !== "") return reject("must not contain a query or fragment")
   return Result.succeed(`${origin}${pathname.replace(/\/+$/, "")}`)
 }
 
@@ -81,11 +81,11 @@ const serverUrlOf = Effect.fnUntraced(function* (bound: AddressInfo, publicUrl: 
   const { address } = bound
   if (publicUrl === undefined && (address === "0.0.0.0" || address === "::")) {
     return yield* new DocumentServerError({
-      message: `Documents served on every address (${address}) need a public URL that Agents can use`
+      message: `A document server on all addresses (${address}) requires a public URL that Agents can reach`
     })
   }
   if (!isLoopbackAddress(address) && publicUrl?.startsWith("https:") !== true) {
-    yield* Effect.logWarning("documents leave this machine without encryption", { address })
+    yield* Effect.logWarning("documents are served unencrypted to other machines", { address })
   }
   return publicUrl ?? formatServerUrl(bound)
 })
@@ -164,7 +164,7 @@ export const makeDocumentServer = Effect.fn("DocumentServer.make")(function* ({
     run(
       Effect.catchCause(respond(request, response), (cause) =>
         Effect.andThen(
-          Effect.logError("a document could not be served", cause),
+          Effect.logError("document request failed", cause),
           Effect.sync(() => void response.destroy())
         )
       )
@@ -177,7 +177,7 @@ export const makeDocumentServer = Effect.fn("DocumentServer.make")(function* ({
     (reason) => new DocumentServerError({ message: `Cannot serve documents on ${host}:${port}: ${reason}` })
   )
   const url = yield* serverUrlOf(address, proxied)
-  http.on("error", (error) => run(Effect.logWarning("the document server cannot take a connection", error)))
+  http.on("error", (error) => run(Effect.logWarning("document server failed to accept a connection", error)))
 
   const removeExpired = Effect.map(Clock.currentTimeMillis, (now) => store.removeExpired(now))
   yield* Effect.forkScoped(Effect.repeat(removeExpired, Schedule.spaced(sweepInterval)))
@@ -186,7 +186,7 @@ export const makeDocumentServer = Effect.fn("DocumentServer.make")(function* ({
     const size = document.bytes.byteLength
     if (size > maxBytes) {
       return yield* new DocumentTooLarge({
-        message: `The document has ${size} bytes, its server takes ${maxBytes}`
+        message: `The document has ${size} bytes, more than the ${maxBytes} allowed`
       })
     }
     yield* removeExpired

@@ -24,7 +24,7 @@ export interface FileCacheOptions {
 }
 
 /** The cache cannot be used, or cannot take a document. The message says where and why. */
-export class FileCacheError extends Data.TaggedError("FileCacheFailed")<{ readonly message: string }> {}
+export class FileCacheError extends Data.TaggedError("FileCacheError")<{ readonly message: string }> {}
 
 /** A file of the cache: its size in bytes, and when its document was last asked for. */
 interface CachedFile {
@@ -59,7 +59,7 @@ const openFolder = Effect.fnUntraced(function* (folder: string) {
   if (uid !== user) return yield* new FileCacheError({ message: `${failing}: it belongs to another user` })
   if ((mode & 0o077) !== 0) {
     return yield* new FileCacheError({
-      message: `${failing}: others may use it too; close it to them (chmod 700) or name another`
+      message: `${failing}: other users can access it; run chmod 700 or choose another folder`
     })
   }
   return path
@@ -67,9 +67,11 @@ const openFolder = Effect.fnUntraced(function* (folder: string) {
 
 /** Removes a file and says whether it is gone. */
 const removeFile = (path: string, name: string) =>
-  fileOperation(`Cannot remove ${name} from ${path}`, () => rm(join(path, name), { force: true })).pipe(
+  fileOperation("Cannot remove the file", () => rm(join(path, name), { force: true })).pipe(
     Effect.as(true),
-    Effect.catch(({ message }) => Effect.as(Effect.logWarning(message), false))
+    Effect.catch(({ message }) =>
+      Effect.as(Effect.logWarning("cached file removal failed", { path, name, reason: message }), false)
+    )
   )
 
 /** What is in the folder, oldest first; half-written files that nobody will finish are removed. */
@@ -155,7 +157,7 @@ export const makeFileCache = Effect.fn("FileCache.make")(function* ({
     const size = document.bytes.byteLength
     if (size > maxBytes) {
       return yield* new FileCacheError({
-        message: `The document has ${size} bytes, the folder ${path} takes ${maxBytes}`
+        message: `The document has ${size} bytes, more than the ${maxBytes} that ${path} may hold`
       })
     }
     const name = fileNameOf(document)

@@ -20,7 +20,7 @@ const isInside = (folder: string, path: string): boolean => {
 
 const readContent = async (file: FileHandle, path: string, maxBytes: number): Promise<Uint8Array> => {
   const found = await file.stat()
-  if (!found.isFile()) throw unreadable(`${path} is no file`)
+  if (!found.isFile()) throw unreadable(`${path} is not a file`)
   if (found.size > maxBytes) {
     throw unreadable(`${path} has ${found.size} bytes, more than the ${maxBytes} allowed`)
   }
@@ -37,7 +37,7 @@ const readFile = async (
   const path = await realpath(fileURLToPath(url))
   const allowed = await Promise.all(folders.map((folder) => realpath(folder)))
   if (!allowed.some((folder) => isInside(folder, path))) {
-    throw unreadable("The document is a file outside the folders that this Agent may read")
+    throw unreadable("The document is a file outside the allowed folders of this Agent")
   }
   // Whatever else has a name there, a pipe for one, must not hold the reader up.
   await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)

@@ -7,7 +7,7 @@ import {
 import { errorMessage } from "../../domain/errorMessage.ts"
 
 const tooLarge = (where: string, maxBytes: number) =>
-  new DocumentUnreadable({ message: `The document at ${where} has more than the ${maxBytes} bytes allowed` })
+  new DocumentUnreadable({ message: `The document at ${where} exceeds the ${maxBytes} bytes allowed` })
 
 /** Puts the chunks of a body together; gives up as soon as there are more bytes than allowed. */
 const readBody = async (
@@ -63,12 +63,12 @@ export const fetchHttpDocument = (
 export const parseDocumentUri = (uri: string): Effect.Effect<URL, DocumentUnreadable> =>
   Effect.try({
     try: () => new URL(uri),
-    catch: () => new DocumentUnreadable({ message: "The Computer answered something that is no URI" })
+    catch: () => new DocumentUnreadable({ message: "The Computer returned an invalid document URI" })
   })
 
 /** The document is somewhere this reader cannot go. */
 export const unsupportedScheme = ({ protocol }: URL): Effect.Effect<never, DocumentUnreadable> =>
-  Effect.fail(new DocumentUnreadable({ message: `Documents at ${protocol} URIs cannot be read here` }))
+  Effect.fail(new DocumentUnreadable({ message: `This reader does not support ${protocol} URIs` }))
 
 /** Is this an address of the web? */
 export const isHttpUrl = ({ protocol }: URL): boolean => protocol === "http:" || protocol === "https:"

@@ -43,10 +43,7 @@ export class McpClientError extends Error {
 
   /** No answer within this many milliseconds. */
   static timedOut(milliseconds: number): McpClientError {
-    return new McpClientError(
-      `no answer within ${milliseconds} ms; the request was given up`,
-      jsonRpcCodes.requestTimeout
-    )
+    return new McpClientError(`request timeout after ${milliseconds} ms`, jsonRpcCodes.requestTimeout)
   }
 
   /** The answer is not what MCP promises. */
@@ -59,6 +56,6 @@ export class McpClientError extends Error {
 export const abortReasonOf = ({ reason }: AbortSignal): Error =>
   reason instanceof Error
     ? reason
-    : new McpClientError(`the request was given up: ${String(reason)}`, jsonRpcCodes.requestTimeout, {
+    : new McpClientError(`the request was aborted: ${String(reason)}`, jsonRpcCodes.requestTimeout, {
         cause: reason
       })

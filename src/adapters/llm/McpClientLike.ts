@@ -70,7 +70,7 @@ export interface McpClientLike {
 
 /** What can be read of what a peer gave; what cannot is no reason to lose the rest. */
 const decodeItems = <A>(
-  what: string,
+  type: string,
   items: ReadonlyArray<JsonObject>,
   decodeItem: (item: JsonObject) => A | undefined
 ): Effect.Effect<Array<A>> =>
@@ -79,7 +79,12 @@ const decodeItems = <A>(
     for (const item of items) {
       const known = decodeItem(item)
       if (known !== undefined) found.push(known)
-      else yield* Effect.logWarning(`left out: no ${what} of MCP`, { name: item["name"], uri: item["uri"] })
+      else
+        yield* Effect.logWarning("invalid item omitted from listing", {
+          type,
+          name: item["name"],
+          uri: item["uri"]
+        })
     }
     return found
   })
@@ -97,7 +102,7 @@ const toProgressHandler =
   (onprogress: (progress: McpProgress) => void) =>
   (progress: McpProgress): Effect.Effect<void> =>
     Effect.sync(() => onprogress(progress)).pipe(
-      Effect.catchCause((cause) => Effect.logWarning("a listener of progress failed", cause))
+      Effect.catchCause((cause) => Effect.logWarning("progress listener failed", cause))
     )
 
 /** What a request without result is rejected with. */
@@ -151,7 +156,7 @@ const makeClient = (session: McpSession, context: Context.Context<never>): McpCl
             const result = decodeToolResult(raw)
             return result === undefined
               ? Effect.fail(
-                  McpClientError.invalidResponse(`what tool '${params.name}' answered is no MCP result`)
+                  McpClientError.invalidResponse(`tool '${params.name}' returned an invalid MCP result`)
                 )
               : Effect.succeed(result)
           }

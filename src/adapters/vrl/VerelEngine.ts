@@ -43,12 +43,12 @@ const nextResponse = (
       duration: limit,
       orElse: () => {
         const time = Duration.format(Duration.fromInputUnsafe(limit))
-        return Effect.fail(new VrlError({ reason: "too long", message: `${what} takes longer than ${time}` }))
+        return Effect.fail(new VrlError({ reason: "too long", message: `${what} timed out after ${time}` }))
       }
     }),
     Effect.filterOrFail(
-      ({ outcome }) => outcome !== "broken",
-      ({ text }) => scriptFailure(`the VRL engine broke down: ${text}`)
+      ({ outcome }) => outcome !== "engine_failed",
+      ({ text }) => scriptFailure(`the VRL engine crashed: ${text}`)
     )
   )
 
@@ -73,11 +73,11 @@ const startThread = Effect.fnUntraced(function* (
   )
   const end = (reason: string) => Queue.failCauseUnsafe(responses, Cause.fail(scriptFailure(reason)))
   worker.on("message", (response: WorkerResponse) => Queue.offerUnsafe(responses, response))
-  worker.on("error", (error) => end(`the VRL engine broke down: ${String(error)}`))
+  worker.on("error", (error) => end(`the VRL engine crashed: ${String(error)}`))
   worker.on("exit", () => end("the VRL engine was stopped"))
   worker.unref() // last, since listening to a thread keeps the process alive
-  const { outcome } = yield* nextResponse({ responses }, "loading the VRL engine", startTimeout)
-  if (outcome !== "missing") return { worker, responses }
+  const { outcome } = yield* nextResponse({ responses }, "the start of the VRL engine", startTimeout)
+  if (outcome !== "not_installed") return { worker, responses }
   return yield* new VrlError({
     reason: "missing",
     message: `VRL scripts need the package ${module}, which is not installed: npm install ${module}`
@@ -89,12 +89,12 @@ const encodeEvent = (event: JsonObject): Result.Result<string, VrlError> => {
   const text = Result.try({
     try: () =>
       JSON.stringify(event, (_, value: unknown) => (typeof value === "bigint" ? Number(value) : value)),
-    catch: (cause) => scriptFailure(`the event cannot be written as JSON: ${String(cause)}`)
+    catch: (cause) => scriptFailure(`the event cannot be encoded as JSON: ${String(cause)}`)
   })
   return Result.filterOrFail(
     text,
     (json) => Buffer.byteLength(json) <= maxEventBytes,
-    () => scriptFailure(`the event is larger than ${maxEventBytes} bytes`)
+    () => scriptFailure(`the event exceeds ${maxEventBytes} bytes`)
   )
 }
 
@@ -119,7 +119,7 @@ const makeEngine = Effect.fnUntraced(function* ({
       lock.withPermit(Effect.flatMap(workerRequest, runInThread))
     )
     if (Option.isNone(response))
-      return yield* scriptFailure(`${maxPendingScripts} scripts are waiting already`)
+      return yield* scriptFailure(`the script queue is full (${maxPendingScripts})`)
     const { outcome, text } = response.value
     return outcome === "done" ? text : yield* scriptFailure(text)
   })

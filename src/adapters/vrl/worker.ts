@@ -23,13 +23,13 @@ export interface WorkerRequest {
  * What the thread says; `text` is for people, but for `done`.
  *
  * - `ready`: questions may come
- * - `missing`: the package is not there
+ * - `not_installed`: the package is not there
  * - `done`: the script's faults, if any, or the event as JSON
  * - `failed`: the script is to blame
- * - `broken`: the engine is, and nothing it says from now on can be trusted
+ * - `engine_failed`: the engine is, and nothing it says from now on can be trusted
  */
 export interface WorkerResponse {
-  readonly outcome: "ready" | "missing" | "done" | "failed" | "broken"
+  readonly outcome: "ready" | "not_installed" | "done" | "failed" | "engine_failed"
   readonly text: string
 }
 
@@ -51,7 +51,7 @@ const handleRequest = (engine: Engine, { event, script }: WorkerRequest) => {
   if (event === undefined) return post("done", formatDiagnostics(script, engine.check(script).errors))
   const text = JSON.stringify(engine.execute(script, JSON.parse(event)).event)
   if (Buffer.byteLength(text) <= maxEventBytes) return post("done", text)
-  return post("failed", `the script makes the event larger than ${maxEventBytes} bytes`)
+  return post("failed", `the script grew the event beyond ${maxEventBytes} bytes`)
 }
 
 /** Tells a script's fault from a breakdown: only the two kinds named here leave the engine as it was. */
@@ -62,7 +62,7 @@ const handleError = (engine: Engine, { script }: WorkerRequest, cause: unknown, 
   if (kind === "Compilation Error;") {
     return post("failed", formatDiagnostics(script, engine.check(script).errors))
   }
-  return post("broken", (printed.split("\n")[1] ?? message).slice(0, maxMessageCharacters))
+  return post("engine_failed", (printed.split("\n")[1] ?? message).slice(0, maxMessageCharacters))
 }
 
 const serve = (engine: Engine) => {
@@ -81,5 +81,5 @@ try {
   serve(await import(module))
 } catch (cause) {
   const missing = cause instanceof Error && "code" in cause && cause.code === "ERR_MODULE_NOT_FOUND"
-  post(missing ? "missing" : "broken", errorMessage(cause).slice(0, maxMessageCharacters))
+  post(missing ? "not_installed" : "engine_failed", errorMessage(cause).slice(0, maxMessageCharacters))
 }

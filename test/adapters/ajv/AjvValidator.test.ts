@@ -43,7 +43,7 @@ describe("checking parameters", () => {
           [...(yield* check(place, { unit: "K", days: 8, town: "Bern" }))],
           [
             "the arguments: must have required property 'city'",
-            'the arguments: there is no argument "town"',
+            'the arguments: unknown argument "town"',
             '/unit: must be equal to one of the allowed values: ["C","F"]',
             "/days: must be <= 7"
           ]
@@ -162,7 +162,7 @@ describe("checking parameters", () => {
           const since = performance.now()
           const { message } = yield* Effect.flip(check(schema, value))
           const gone = performance.now() - since
-          assert.include(message, "takes longer than 500 ms")
+          assert.include(message, "schema timeout after 500 ms")
           assert.isBelow(gone, 2000)
           const again = performance.now()
           yield* Effect.flip(check(schema, value))
@@ -176,7 +176,7 @@ describe("checking parameters", () => {
         const names = Array.from({ length: 300_000 }, (_, at) => [`p${at}`, { enum: [at, "a", "b"] }])
         const large = { properties: Object.fromEntries(names) }
         const { message } = yield* Effect.flip(check(large, {}))
-        assert.include(message, "takes longer than 2000 ms")
+        assert.include(message, "schema timeout after 2000 ms")
         assert.lengthOf(yield* check({ ...place, title: "after it" }, {}), 1)
       })
     )

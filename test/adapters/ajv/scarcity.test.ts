@@ -16,7 +16,7 @@ const scarce = (...args: ReadonlyArray<string>): ReadonlyArray<string> =>
 
 describe("checking parameters where the system gives nothing more", () => {
   it("what may take for ever is not checked, and harms nobody", () => {
-    assert.deepStrictEqual(scarce(), ["a thread cannot be started: EMFILE", "1"])
+    assert.deepStrictEqual(scarce(), ["schema worker failed to start: EMFILE", "1"])
   })
 
   it("who has checked such a schema before can go on", () => {

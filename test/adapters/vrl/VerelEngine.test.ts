@@ -136,21 +136,21 @@ layer(VerelEngine.layer())("scripts", (it) => {
     Effect.gen(function* () {
       const circle: { self?: unknown } = {}
       circle.self = circle
-      assert.match((yield* Effect.flip(run(".a = 1", circle))).message, /cannot be written as JSON/)
+      assert.match((yield* Effect.flip(run(".a = 1", circle))).message, /cannot be encoded as JSON/)
     })
   )
 
   it.effect("an event larger than 8 MB is refused", () =>
     Effect.gen(function* () {
       const { message, reason } = yield* Effect.flip(run(".a = 1", { text: "é".repeat(4.2 * 1024 * 1024) }))
-      assert.deepStrictEqual([reason, message], ["failed", "the event is larger than 8388608 bytes"])
+      assert.deepStrictEqual([reason, message], ["failed", "the event exceeds 8388608 bytes"])
     })
   )
 
   it.effect("an event that a script makes larger than 8 MB is refused", () =>
     Effect.gen(function* () {
       const failure = yield* Effect.flip(run(".b = .text\n.c = .text", { text: "x".repeat(3 * 1024 * 1024) }))
-      assert.match(failure.message, /^the script makes the event larger/)
+      assert.match(failure.message, /^the script grew the event beyond/)
       assert.deepStrictEqual(yield* run(".a = 1", {}), { a: 1 })
     })
   )
@@ -184,7 +184,7 @@ layer(VerelEngine.layer())("scripts", (it) => {
       )
       assert.deepStrictEqual(
         refused,
-        Array.from({ length: 2 }, () => "128 scripts are waiting already")
+        Array.from({ length: 2 }, () => "the script queue is full (128)")
       )
       assert.deepStrictEqual(yield* run(".a = 1", {}), { a: 1 })
     })
@@ -196,14 +196,14 @@ layer(VerelEngine.layer())("breakdowns", (it) => {
     Effect.gen(function* () {
       const failure = yield* Effect.flip(check('.a = parse_proto!(.x, "/no/such/file.desc", "Message")'))
       assert.strictEqual(failure.reason, "failed")
-      assert.match(failure.message, /^the VRL engine broke down: .*\/no\/such\/file\.desc/)
+      assert.match(failure.message, /^the VRL engine crashed: .*\/no\/such\/file\.desc/)
       assert.deepStrictEqual(yield* run(".a = 1", {}), { a: 1 })
     })
   )
 
   it.effect("an engine that is of no use any more is replaced", () =>
     Effect.gen(function* () {
-      assert.match((yield* Effect.flip(run(tooDeep))).message, /^the VRL engine broke down: /)
+      assert.match((yield* Effect.flip(run(tooDeep))).message, /^the VRL engine crashed: /)
       assert.deepStrictEqual(yield* run(".a = 1", {}), { a: 1 })
     })
   )
@@ -242,7 +242,7 @@ describe("limits of the engine", () => {
   it.live("a script that takes too long is stopped, and the next one runs", () =>
     Effect.gen(function* () {
       const { message, reason } = yield* Effect.flip(run(endless))
-      assert.deepStrictEqual([reason, message], ["too long", "the script takes longer than 1s"])
+      assert.deepStrictEqual([reason, message], ["too long", "the script timed out after 1s"])
       assert.deepStrictEqual(yield* run(".a = 1", {}), { a: 1 })
     }).pipe(Effect.provide(VerelEngine.layer({ timeout: "1 second" })))
   )
@@ -260,7 +260,7 @@ describe("limits of the engine", () => {
   it.effect("a package that does not load says why", () =>
     Effect.gen(function* () {
       const { message, reason } = yield* Effect.flip(check(".a = 1"))
-      assert.deepStrictEqual([reason, message], ["failed", "the VRL engine broke down: no WebAssembly"])
+      assert.deepStrictEqual([reason, message], ["failed", "the VRL engine crashed: no WebAssembly"])
     }).pipe(
       Effect.provide(VerelEngine.layer({ module: 'data:text/javascript,throw Error("no WebAssembly")' }))
     )

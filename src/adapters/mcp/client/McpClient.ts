@@ -37,13 +37,13 @@ const parseEndpointUrl = Effect.fnUntraced(function* ({
     if (Result.isFailure(Result.try(() => new Headers([header])))) {
       return yield* sessionError(
         "unavailable",
-        `its header ${JSON.stringify(header[0])} cannot be sent: check name and value`
+        `header ${JSON.stringify(header[0])} is invalid: check its name and value`
       )
     }
   }
   return yield* Effect.try({
     try: () => new URL(url),
-    catch: () => sessionError("unavailable", "its url is no URL")
+    catch: () => sessionError("unavailable", "url is not a valid URL")
   })
 })
 

@@ -82,7 +82,9 @@ export const openLegacySession = Effect.fnUntraced(function* ({
   notificationsUnavailable: givenUnavailable
 }: LegacySessionOptions): Effect.fn.Return<McpSession, McpSessionError, Scope.Scope> {
   const client = new Client({ name: "a2c-smcp", version: packageVersion }, { capabilities: {} })
-  const changes = yield* PubSub.sliding<McpChange | { readonly _tag: "Missed" }>(maxPendingChanges)
+  const changes = yield* PubSub.sliding<McpChange | { readonly _tag: "NotificationsMissed" }>(
+    maxPendingChanges
+  )
   const closed = lost ?? (yield* Deferred.make<McpSessionError>())
   const notificationsUnavailable = givenUnavailable ?? (yield* Deferred.make<string>())
   const run = yield* FiberSet.makeRuntime()
@@ -97,7 +99,7 @@ export const openLegacySession = Effect.fnUntraced(function* ({
   if (exitReason === undefined) {
     client.onclose = () => void Deferred.doneUnsafe(closed, Exit.succeed(closedByServer))
   }
-  client.onerror = (error) => run(Effect.logDebug("MCP transport", { reason: error.message }))
+  client.onerror = (error) => run(Effect.logDebug("MCP client transport error", { reason: error.message }))
   const forwardVersion = transport.setProtocolVersion?.bind(transport)
   transport.setProtocolVersion = (version) => {
     protocolVersion = version
@@ -109,7 +111,9 @@ export const openLegacySession = Effect.fnUntraced(function* ({
     Deferred.succeed(closed, closedByUs).pipe(Effect.andThen(beforeClose), Effect.andThen(close))
   )
   yield* Effect.forkScoped(
-    Effect.forever(Effect.andThen(notificationsMissed, PubSub.publish(changes, { _tag: "Missed" })))
+    Effect.forever(
+      Effect.andThen(notificationsMissed, PubSub.publish(changes, { _tag: "NotificationsMissed" }))
+    )
   )
   yield* Effect.forkScoped(
     Effect.flatMap(closeReason, (message) => Deferred.succeed(closed, sessionError("closed", message)))
@@ -191,7 +195,7 @@ export const openLegacySession = Effect.fnUntraced(function* ({
       : Stream.empty
     return Stream.fromSubscription(subscription).pipe(
       Stream.map((change) => {
-        if (change._tag === "Missed") return allChanges(wanted)
+        if (change._tag === "NotificationsMissed") return allChanges(wanted)
         return isWatched(wanted, change) ? [change] : []
       }),
       Stream.flattenIterable,

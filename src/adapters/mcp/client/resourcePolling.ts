@@ -14,7 +14,7 @@ const pollTimeout = "30 seconds"
 const pollConcurrency = 4
 
 /** What a session says of itself when its peer refuses the subscriptions it advertises. */
-export const subscriptionsRejected = "subscriptions are refused; windows are polled"
+export const subscriptionsRejected = "server rejects subscriptions; resources are polled"
 
 /** What is looked at. */
 export interface PollSource {

@@ -12,7 +12,7 @@ import {
 import { httpStatusToSessionError } from "./mcpMessages.ts"
 
 /** What is said of a session whose peer closed it without a word. */
-export const closedByServer = sessionError("closed", "the MCP server closed the connection")
+export const closedByServer = sessionError("closed", "MCP server closed the connection")
 
 const fromMcpError = (error: McpError): McpSessionError => {
   const message = error.message.replace(/^(?:MCP error -?\d+: )+/, "")
@@ -40,9 +40,9 @@ const quotedBodyOf = (error: Error): string =>
 export const sdkErrorToSessionError = (error: unknown): McpSessionError => {
   if (error instanceof McpError) return fromMcpError(error)
   if (error instanceof UnauthorizedError) {
-    return sessionError("unauthorized", "the MCP server asks for authorization")
+    return sessionError("unauthorized", "MCP server requires authorization")
   }
-  if (error instanceof z.ZodError) return sessionError("protocol", "the answer is no MCP result")
+  if (error instanceof z.ZodError) return sessionError("protocol", "the response is not an MCP result")
   if (!(error instanceof Error)) return sessionError("unavailable", String(error))
   if (error.message === "Not connected") return sessionError("closed", "not connected")
   if (isConnectionReset(error)) return connectionResetFailure

@@ -25,8 +25,9 @@ export const makeSessionRequests = Effect.fnUntraced(function* (
       const result = yield* request(`${items}/list`, cursor === undefined ? {} : { cursor })
       const page = decodePage(result, items)
       const { [items]: all } = result
-      const left = (Array.isArray(all) ? all.length : 0) - page.items.length
-      if (left > 0) yield* Effect.logWarning("left out of a listing: no message can hold it", { items, left })
+      const omitted = (Array.isArray(all) ? all.length : 0) - page.items.length
+      if (omitted > 0)
+        yield* Effect.logWarning("items omitted from listing: not encodable", { list: items, omitted })
       return page
     })
   return {

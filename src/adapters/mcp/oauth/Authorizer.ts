@@ -57,7 +57,7 @@ export interface Authorizer {
  * stands in the URL.
  */
 export const logAuthorizationRequest = ({ server, url }: AuthorizationRequest): Effect.Effect<void> =>
-  Effect.logWarning("an MCP server asks for authorization; open this page in a browser of this machine", {
+  Effect.logWarning("MCP server requires authorization: open the URL in a browser on this machine", {
     server,
     url
   })
@@ -73,11 +73,11 @@ interface AuthorizationTarget {
 
 const authorizationMissing = sessionError(
   "unauthorized",
-  "the MCP server asks for authorization and nobody can be asked: authorize it at this Computer, or configure a token"
+  "MCP server requires authorization: authorize it at this Computer or configure a token"
 )
 const authorizationExpired = sessionError(
   "forbidden",
-  "the authorization has lapsed and cannot be renewed: authorize it anew"
+  "the authorization has expired and cannot be refreshed: authorize it again"
 )
 
 const hasAuthorizationHeader = (headers: HttpEndpoint["headers"]): boolean =>
@@ -99,7 +99,7 @@ const refreshTokens = Effect.fnUntraced(function* (
   )
   if (Result.isSuccess(outcome) && outcome.success === "AUTHORIZED" && flowState.tokens !== undefined) {
     yield* credentials.write(flowState)
-    yield* Effect.logDebug("authorization renewed", { server })
+    yield* Effect.logDebug("OAuth tokens refreshed", { server })
     return flowState.tokens.access_token
   }
   if (Result.isFailure(outcome) && outcome.failure.reason === "unavailable") return yield* outcome.failure
@@ -107,7 +107,7 @@ const refreshTokens = Effect.fnUntraced(function* (
   const { tokens: now } = yield* credentials.read
   if (now !== undefined && now.access_token !== tokens.access_token) return now.access_token
   yield* credentials.write(flowState)
-  yield* Effect.logInfo("authorization has lapsed", { server })
+  yield* Effect.logInfo("OAuth authorization expired", { server })
   return yield* authorizationExpired
 }, Effect.uninterruptible)
 
@@ -126,10 +126,10 @@ const requestCode = Effect.fnUntraced(function* (
   if (authorizationUrl?.protocol !== "https:" && authorizationUrl?.protocol !== "http:") {
     return yield* sessionError(
       "unauthorized",
-      "its authorization server names no web page to be authorized at"
+      "its authorization server gave an authorization URL that is not http or https"
     )
   }
-  yield* Effect.logInfo("asking for authorization", { server })
+  yield* Effect.logInfo("OAuth authorization requested", { server })
   const shown = Effect.andThen(authorize({ server, url: authorizationUrl.href }), Effect.never)
   return { flowState, provider, code: yield* Effect.raceFirst(listener.code, shown) }
 })
@@ -144,7 +144,7 @@ export const makeAuthorizer = Effect.fnUntraced(function* ({
   const timeout = Duration.fromInputUnsafe(authorizationTimeout)
   const timeoutFailure = sessionError(
     "unauthorized",
-    `nobody authorized it within ${Duration.toSeconds(timeout)} seconds`
+    `authorization timeout after ${Duration.toSeconds(timeout)} seconds`
   )
   const flows = yield* FiberMap.make<string, string, McpSessionError>()
 
@@ -176,9 +176,9 @@ export const makeAuthorizer = Effect.fnUntraced(function* ({
       Effect.uninterruptible
     )
     if (flowState.tokens === undefined) {
-      return yield* sessionError("unauthorized", "its authorization server gave no tokens")
+      return yield* sessionError("unauthorized", "its authorization server issued no tokens")
     }
-    yield* Effect.logInfo("authorized", { server })
+    yield* Effect.logInfo("OAuth authorization completed", { server })
     return flowState.tokens.access_token
   })
 
@@ -186,7 +186,7 @@ export const makeAuthorizer = Effect.fnUntraced(function* ({
     /** Tokens were granted once; that the store has forgotten them since is no reason to say they never were. */
     let hasExpired = false
     return ({ challenge, allowInteractive, sentToken }, signal) => {
-      const refreshed = singleFlight("renew", target, refreshTokens(target, sentToken, challenge)).pipe(
+      const refreshed = singleFlight("refresh", target, refreshTokens(target, sentToken, challenge)).pipe(
         Effect.tapError((failure) => Effect.sync(() => (hasExpired ||= failure === authorizationExpired))),
         Effect.mapError((failure) =>
           failure === authorizationMissing && hasExpired ? authorizationExpired : failure
@@ -198,7 +198,7 @@ export const makeAuthorizer = Effect.fnUntraced(function* ({
           : Effect.catchIf(
               refreshed,
               ({ reason }) => reason !== "unavailable",
-              () => singleFlight("ask", target, authorizeInteractively(target, challenge, authorize))
+              () => singleFlight("authorize", target, authorizeInteractively(target, challenge, authorize))
             )
       return runPromise(Effect.result(obtained), signal && { signal })
     }

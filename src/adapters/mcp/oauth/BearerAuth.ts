@@ -28,7 +28,7 @@ export interface BearerAuth {
 
 const tokenNotAccepted = sessionError(
   "unauthorized",
-  "the MCP server does not take the tokens of its authorization server"
+  "MCP server rejected the token of its authorization server"
 )
 
 /** What no header can carry would be quoted by the platform when it refuses it. */
@@ -36,7 +36,8 @@ const isHeaderValue = (token: string): boolean => /^[\x21-\x7e]+$/.test(token)
 
 const withBearer = (init: RequestInit | undefined, token: string | undefined): RequestInit | undefined => {
   if (token === undefined) return init
-  if (!isHeaderValue(token)) throw new Error("its access token has characters that no request can carry")
+  if (!isHeaderValue(token))
+    throw new Error("the access token contains characters that are invalid in a header")
   const headers = new Headers(init?.headers)
   headers.set("Authorization", `Bearer ${token}`)
   return { ...init, headers }

@@ -51,7 +51,7 @@ export const makeOAuthCredentialStore = (
 ): OAuthCredentialStore => {
   const unreadable = sessionError(
     "unavailable",
-    `the credentials kept for "${server}" cannot be understood; remove them to authorize anew`
+    `stored credentials of "${server}" are invalid: remove them to authorize again`
   )
   return {
     read: store.read(server).pipe(

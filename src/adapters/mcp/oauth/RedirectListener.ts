@@ -31,8 +31,8 @@ const maxConnections = 16
 const pages = {
   received: [200, "Authorization received. You can close this window."],
   declined: [200, "Authorization was declined. You can close this window."],
-  foreign: [400, "This answer belongs to no authorization that is under way. Please start again."],
-  missing: [404, "There is nothing here."]
+  unknownState: [400, "No authorization with this state is in progress. Please start again."],
+  notFound: [404, "Not found."]
 } as const
 
 /** How long a browser may take to send its request, in milliseconds; who is slower must not keep its place. */
@@ -67,20 +67,20 @@ export const listenForRedirect: Effect.Effect<RedirectListener, McpSessionError,
     const http = yield* makeHttpServer({ ...requestTimeouts, maxConnections })
     http.on("request", (request, response) => {
       const target = URL.parse(request.url ?? "/", `http://${host}`)
-      if (request.method !== "GET" || target?.pathname !== path) return sendPage(response, "missing")
+      if (request.method !== "GET" || target?.pathname !== path) return sendPage(response, "notFound")
       const { searchParams: query } = target
       const code = query.get("code")
-      if (!isSameSecret(query.get("state") ?? "", state)) return sendPage(response, "foreign")
+      if (!isSameSecret(query.get("state") ?? "", state)) return sendPage(response, "unknownState")
       if (query.has("error")) {
         return sendPage(response, "declined", () => Deferred.doneUnsafe(result, Exit.fail(declined)))
       }
-      if (code === null) return sendPage(response, "foreign")
+      if (code === null) return sendPage(response, "unknownState")
       return sendPage(response, "received", () => Deferred.doneUnsafe(result, Exit.succeed(code)))
     })
     // What goes wrong with single connections is no reason to give up.
     http.on("error", () => undefined)
     const { port } = yield* listen(http, { host, port: 0 }, (reason) =>
-      sessionError("unavailable", `cannot wait for the authorization: ${reason}`)
+      sessionError("unavailable", `cannot listen for the authorization redirect: ${reason}`)
     )
     return { url: `http://${host}:${port}${path}`, state, code: Deferred.await(result) }
   }

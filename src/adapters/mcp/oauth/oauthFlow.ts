@@ -38,7 +38,7 @@ const limitResponseSize = (response: Response): Response => {
     new TransformStream<Uint8Array, Uint8Array>({
       transform: (chunk, controller) => {
         size += chunk.byteLength
-        if (size > maxResponseBytes) controller.error(new Error(`more than ${maxResponseBytes} bytes`))
+        if (size > maxResponseBytes) controller.error(new Error(`response exceeds ${maxResponseBytes} bytes`))
         else controller.enqueue(chunk)
       }
     })
@@ -89,13 +89,13 @@ export const makeOAuthProvider = (
 
 const isUnavailable = ({ status }: Response): boolean => status >= 500 || status === 429 || status === 408
 
-const authServerUnavailable = sessionError("unavailable", "its authorization server does not answer")
+const authServerUnavailable = sessionError("unavailable", "its authorization server does not respond")
 
 /** Only words of the SDK's own are quoted: what authorization servers say may hold what they were sent. */
 const toAuthServerFailure = (error: unknown): McpSessionError => {
   const why = error instanceof Error ? /^Incompatible auth server: (.*)$/.exec(error.message)?.[1] : undefined
   const detail = why === undefined ? "" : `: ${why}`
-  return sessionError("unauthorized", `its authorization server does not let us in${detail}`)
+  return sessionError("unauthorized", `its authorization server rejected the request${detail}`)
 }
 
 /** What a conversation is about. */

@@ -17,7 +17,7 @@ import { makeResourceSubscriptions } from "./resourceSubscriptions.ts"
 /** How many requests may be under way at once, of all clients together: each costs the session behind it something. */
 const maxInFlightRequests = 1024
 
-const tooManyRequests = internalError("Too many requests are under way; try again later")
+const tooManyRequests = internalError("Too many requests in flight; try again later")
 
 /** A session in the shape in which the SDK serves it. */
 export interface PublishedSession {
@@ -51,10 +51,10 @@ const toServerCapabilities = ({ resources, subscribe, tools }: McpSession["info"
 })
 
 /** A client that cannot be told something is gone, or will be soon; then its requests end by themselves. */
-const sendNotification = (what: string, notify: () => Promise<void>): Effect.Effect<void> =>
+const sendNotification = (notification: string, notify: () => Promise<void>): Effect.Effect<void> =>
   Effect.tryPromise(notify).pipe(
     Effect.catch(({ cause }) =>
-      Effect.logDebug("an MCP client could not be told", { what, reason: String(cause) })
+      Effect.logDebug("MCP notification failed", { notification, reason: String(cause) })
     )
   )
 
@@ -100,7 +100,7 @@ export const makePublishedSession = Effect.fnUntraced(function* (
   const concealDefects = (request: McpRequest) =>
     Effect.catchCauseIf(handleWithinLimit(request), Cause.hasDies, (cause) =>
       Effect.andThen(
-        Effect.logError("an MCP request could not be answered", { method: request.method }, cause),
+        Effect.logError("MCP request failed with a defect", { method: request.method }, cause),
         Effect.fail(internalError("Internal error"))
       )
     )

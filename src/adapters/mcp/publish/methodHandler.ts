@@ -6,7 +6,7 @@ import { jsonRpcCodes } from "../jsonRpcCodes.ts"
 import { type SendProgress, withHeartbeat } from "./progressHeartbeat.ts"
 
 /** What is answered as a JSON-RPC error; the SDK reads its code and message. */
-export class JsonRpcError extends Data.TaggedError("Refusal")<{
+export class JsonRpcError extends Data.TaggedError("JsonRpcError")<{
   readonly code: number
   readonly message: string
 }> {}
@@ -51,14 +51,14 @@ export const internalError = (message: string) =>
 const describeFailure = (tool: string, { code, reason, message }: McpSessionError): string => {
   switch (reason) {
     case "closed":
-      return `The connection to the tool '${tool}' was lost before it answered: ${message}. It may have done its work or not; find out before you call it again.`
+      return `The connection to the tool '${tool}' was lost before it responded: ${message}. The call may or may not have been executed: check before you call it again.`
     case "unavailable":
-      return `The tool '${tool}' cannot be reached: ${message}. Try again later, or use another tool.`
+      return `The tool '${tool}' is unavailable: ${message}. Try again later, or use another tool.`
     case "protocol":
-      return `The tool '${tool}' refused the call: ${message}${code === undefined ? "" : ` (error ${code})`}. Check its name and the arguments against the list of tools.`
+      return `The tool '${tool}' rejected the call: ${message}${code === undefined ? "" : ` (error ${code})`}. Check its name and the arguments against the list of tools.`
     case "unauthorized":
     case "forbidden":
-      return `The tool '${tool}' may not be used: ${message}. A person has to grant access first; calling again does not help.`
+      return `The tool '${tool}' requires authorization: ${message}. A person must grant access first; do not call it again.`
     case "unsupported":
       return message
   }

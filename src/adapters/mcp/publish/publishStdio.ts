@@ -19,7 +19,9 @@ const inputSettleDelay = "100 millis"
 /** How often one client may listen at once: one request to listen can ask for everything. */
 const maxListenRequests = 64
 
-const tooManyListenRequests = internalError(`listening more than ${maxListenRequests} times at once`)
+const tooManyListenRequests = internalError(
+  `more than ${maxListenRequests} concurrent subscriptions/listen requests`
+)
 
 /** The streams a session is published over. */
 export interface PublishStdioOptions {
@@ -97,7 +99,7 @@ export const publishStdio = Effect.fnUntraced(
       Effect.sync(() => {
         const handle = serveStdio(({ era }) => run(makeClientServer(era)), {
           transport,
-          onerror: (error) => fork(Effect.logDebug("MCP over stdio", { reason: error.message }))
+          onerror: (error) => fork(Effect.logDebug("MCP stdio transport error", { reason: error.message }))
         })
         const { onclose, onmessage } = transport
         // Whoever listens to resources is told that only once they are watched.

@@ -11,7 +11,7 @@ import type { ChangeFeed } from "./ChangeFeed.ts"
 /** How many resources one client may follow: more than any shows, and each is watched for it. */
 const maxSubscriptions = 1024
 
-const tooManySubscriptions = internalError(`no more than ${maxSubscriptions} resources can be followed`)
+const tooManySubscriptions = internalError(`more than ${maxSubscriptions} resource subscriptions`)
 
 /** The subscriptions of one client of the revisions that have a session; they end with the scope. */
 export const makeResourceSubscriptions = Effect.fnUntraced(function* ({

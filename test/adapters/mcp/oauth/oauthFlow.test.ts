@@ -215,7 +215,7 @@ describe("a server that asks for authorization", () => {
         world.revoke()
         const failure = yield* Effect.flip(world.openAlone(kind))
         assert.strictEqual(failure.reason, "forbidden")
-        assert.include(failure.message, "cannot be renewed")
+        assert.include(failure.message, "cannot be refreshed")
         assert.isUndefined((yield* world.stored)?.["tokens"])
       })
     )
@@ -236,7 +236,7 @@ describe("a server that asks for authorization", () => {
         world.behaviour.tokens = "down"
         const failure = yield* Effect.flip(world.open({ kind }))
         assert.strictEqual(failure.reason, "unavailable")
-        assert.include(failure.message, "authorization server does not answer")
+        assert.include(failure.message, "authorization server does not respond")
         world.behaviour.tokens = "fine"
         assert.deepStrictEqual(yield* echo(yield* world.openAlone(kind)), echoed)
         assert.strictEqual(world.shown.length, 1)
@@ -689,7 +689,7 @@ describe("what must not get about", () => {
       world.expire()
       yield* echo(session)
       const lines = yield* Logged
-      assert.isTrue(lines.some((line) => line.includes("authorization renewed")))
+      assert.isTrue(lines.some((line) => line.includes("OAuth tokens refreshed")))
       assertClean(
         world,
         ...lines,

@@ -258,10 +258,10 @@ for (const [way, connect] of ways) {
     )
 
     for (const [reason, words] of [
-      ["protocol", "refused the call: no luck (error -32055)"],
-      ["unavailable", "cannot be reached: no luck"],
-      ["closed", "was lost before it answered: no luck"],
-      ["forbidden", "may not be used: no luck"]
+      ["protocol", "rejected the call: no luck (error -32055)"],
+      ["unavailable", "is unavailable: no luck"],
+      ["closed", "was lost before it responded: no luck"],
+      ["forbidden", "requires authorization: no luck"]
     ] as const) {
       live(`tells a model why a call failed (${reason})`, ({ peer }) =>
         Effect.gen(function* () {
@@ -322,7 +322,7 @@ describe("publishing over stdio", () => {
       const uris = Array.from({ length: 1024 }, (_, index) => `test://${index}`)
       yield* Effect.forEach(uris, subscribe, { concurrency: 16, discard: true })
       const error = yield* Effect.flip(request("resources/subscribe", { uri: "test://more" }))
-      assert.include(error.message, "no more than 1024")
+      assert.include(error.message, "more than 1024")
     }).pipe(Effect.scoped)
   )
 

@@ -73,7 +73,7 @@ export const readBody = (
     stopTimer()
     if (idleTimeout === 0 || closed) return
     timer = setTimeout(() => {
-      abort(`nothing was heard for ${idleTimeout / 1000} seconds`)
+      abort(`idle timeout after ${idleTimeout / 1000} seconds`)
     }, idleTimeout)
   }
 
@@ -93,7 +93,7 @@ export const readBody = (
       incoming.on("data", (chunk: Uint8Array) => {
         if (tooLarge) return
         tooLarge = scanner.scan(chunk) > maxMessageBytes
-        if (tooLarge) return abort(`it is larger than ${maxMessageBytes} bytes`)
+        if (tooLarge) return abort(`message exceeds ${maxMessageBytes} bytes`)
         controller.enqueue(chunk)
         if ((controller.desiredSize ?? 0) > 0) return restartTimer()
         incoming.pause()
@@ -101,7 +101,7 @@ export const readBody = (
       })
       incoming.on("end", () => finish())
       incoming.on("error", (error) =>
-        finish(error.message === "aborted" ? new Error("the connection was cut") : error)
+        finish(error.message === "aborted" ? new Error("connection reset") : error)
       )
       restartTimer()
     },

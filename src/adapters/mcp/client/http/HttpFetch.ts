@@ -22,9 +22,9 @@ interface SentRequest {
 
 /** What the transport learns on the way, whatever the SDK makes of it. */
 export type HttpEvent =
-  | { readonly _tag: "Answered"; readonly sent: SentRequest; readonly status: number }
+  | { readonly _tag: "ResponseReceived"; readonly sent: SentRequest; readonly status: number }
   /** No answer came; `refused` when nobody listens at the address. */
-  | { readonly _tag: "Unanswered"; readonly sent: SentRequest; readonly connectionRefused: boolean }
+  | { readonly _tag: "RequestFailed"; readonly sent: SentRequest; readonly connectionRefused: boolean }
   /** A stream of events ended, and it was not we who ended it. */
   | { readonly _tag: "StreamEnded"; readonly sent: SentRequest; readonly reason: string }
 
@@ -133,7 +133,7 @@ export const makeHttpFetch = Effect.fnUntraced(function* ({
       // A server may keep the headers of its stream of notifications until it has something to tell.
       const mayTakeLong = posted.method === "tools/call" || (method === "GET" && sent.hasSessionId)
       const headersTimeout = mayTakeLong ? idleTimeout : toTimerMillis(timeout)
-      const timeoutError = new Error(`the MCP server did not answer within ${headersTimeout / 1000} seconds`)
+      const timeoutError = new Error(`MCP server response timeout after ${headersTimeout / 1000} seconds`)
       const timer =
         headersTimeout === 0 ? undefined : setTimeout(() => request.destroy(timeoutError), headersTimeout)
 
@@ -141,7 +141,7 @@ export const makeHttpFetch = Effect.fnUntraced(function* ({
       request.on("close", () => {
         clearTimeout(timer)
         // Only where nothing else was said: when the server has switched to another protocol, unasked.
-        reject(new Error("the MCP server gave no HTTP answer"))
+        reject(new Error("MCP server closed the connection without an HTTP response"))
         if (inFlight.get(posted.id) === request) inFlight.delete(posted.id)
         // The server knows that nobody waits for the answer any more: what it was to come on is of no use.
         if (posted.cancelledId !== undefined) inFlight.get(posted.cancelledId)?.destroy()
@@ -149,7 +149,7 @@ export const makeHttpFetch = Effect.fnUntraced(function* ({
       request.on("error", (error) => {
         clearTimeout(timer)
         onEvent({
-          _tag: "Unanswered",
+          _tag: "RequestFailed",
           sent,
           connectionRefused: errorCodeOf(firstError(error)) === "ECONNREFUSED"
         })
@@ -159,9 +159,9 @@ export const makeHttpFetch = Effect.fnUntraced(function* ({
         clearTimeout(timer)
         const status = incoming.statusCode ?? 500
         if (status < statusRange.min || status > statusRange.max) {
-          return request.destroy(new Error(`the MCP server answered with HTTP status ${status}`))
+          return request.destroy(new Error(`MCP server sent invalid HTTP status ${status}`))
         }
-        onEvent({ _tag: "Answered", sent, status })
+        onEvent({ _tag: "ResponseReceived", sent, status })
         if (bodilessStatuses.has(status)) {
           incoming.resume()
           return resolve(toResponse(incoming, null))

@@ -5,14 +5,14 @@ import { sessionError } from "../../sessionError.ts"
 import type { BodyEnd } from "./HttpBody.ts"
 
 /** The name under which an error says that it is ours, and why no answer came. */
-const syntheticErrorKey = "a2c/unanswered"
+const syntheticErrorKey = "a2c/synthetic_error"
 
 /** The error that stands for the answer a stream never gave, as the last event of that stream. */
 export const syntheticErrorEvent = (id: unknown, { limitExceeded, reason }: BodyEnd): string => {
   const error = {
     code: jsonRpcCodes.connectionClosed,
-    message: `no answer came: ${reason}`,
-    data: { [syntheticErrorKey]: limitExceeded ? "given up" : "cut" }
+    message: `no response received: ${reason}`,
+    data: { [syntheticErrorKey]: limitExceeded ? "timeout_or_limit" : "connection_lost" }
   }
   // The empty line ends whatever event was cut in the middle.
   return `\n\ndata: ${JSON.stringify({ jsonrpc: "2.0", id, error })}\n\n`
@@ -20,7 +20,7 @@ export const syntheticErrorEvent = (id: unknown, { limitExceeded, reason }: Body
 
 /** Does this JSON-RPC error stand for an answer that never came because the connection was cut? */
 export const isConnectionLost = ({ data }: { readonly data?: unknown }): boolean =>
-  asObject(data)[syntheticErrorKey] === "cut"
+  asObject(data)[syntheticErrorKey] === "connection_lost"
 
 /** What it means when a JSON-RPC error stands for an answer that never came. */
 export const syntheticErrorToSessionError = (
@@ -28,7 +28,7 @@ export const syntheticErrorToSessionError = (
   message: string
 ): McpSessionError | undefined => {
   if (isConnectionLost(error)) return sessionError("closed", message)
-  return asObject(error.data)[syntheticErrorKey] === "given up"
+  return asObject(error.data)[syntheticErrorKey] === "timeout_or_limit"
     ? sessionError("unavailable", message)
     : undefined
 }
@@ -46,4 +46,4 @@ export const isConnectionReset = (error: unknown): boolean =>
   error instanceof Error && errorCodeOf(error) === "ECONNRESET"
 
 /** What a request fails with then. */
-export const connectionResetFailure = sessionError("closed", "no answer came: the connection was cut")
+export const connectionResetFailure = sessionError("closed", "no response received: connection reset")

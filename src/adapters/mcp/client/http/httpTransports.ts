@@ -36,7 +36,7 @@ const reconnectionDefaults = {
 const minStreamInterval = 100
 
 /** What a session says of itself when its server gives it no stream to hear notifications on. */
-const noNotificationStream = "the server offers no stream of notifications; windows are polled"
+const noNotificationStream = "server offers no notification stream; resources are polled"
 
 /** Keeps the questions for streams apart, which the SDK asks as fast as the server says; others are asked at once. */
 const throttleStreamRequests = (fetch: FetchLike): FetchLike => {
@@ -56,9 +56,9 @@ const throttleStreamRequests = (fetch: FetchLike): FetchLike => {
 const requestInit = (headers: { readonly [name: string]: string } | null) =>
   headers === null ? {} : { requestInit: { headers: { ...headers } } }
 
-const connectionRefusedMessage = "the MCP server is gone: connection refused"
+const connectionRefusedMessage = "MCP server refused the connection"
 
-const sessionExpiredMessage = "the MCP server has forgotten this session"
+const sessionExpiredMessage = "MCP session expired (HTTP 404)"
 
 /**
  * Lets the first answer to a request pass and no other: the SDK complains of answers it does not wait for, and every
@@ -127,17 +127,17 @@ export const makeStreamableHttpTransport = Effect.fnUntraced(function* (
       Deferred.doneUnsafe(notificationsUnavailable, Exit.succeed(noNotificationStream))
     else if (status === 404) markLost(sessionExpiredMessage)
     // Here the SDK gives up without a word; any other answer makes it try again.
-    else if (status === 405) markLost("the MCP server does not resume its streams")
+    else if (status === 405) markLost("MCP server does not resume streams")
   }
   const onEvent = (event: HttpEvent): void => {
     const { hasSessionId, method, isResume } = event.sent
-    if (event._tag === "Unanswered") {
+    if (event._tag === "RequestFailed") {
       if (event.connectionRefused) markLost(connectionRefusedMessage)
       else if (method === "GET" && !Deferred.isDoneUnsafe(streamOpened)) {
         Deferred.doneUnsafe(notificationsUnavailable, Exit.succeed(noNotificationStream))
       }
     }
-    if (event._tag !== "Answered") return
+    if (event._tag !== "ResponseReceived") return
     if (method === "GET") onStreamResponse(event.status, isResume)
     if (method === "POST" && event.status === 404 && hasSessionId) markLost(sessionExpiredMessage)
   }
@@ -151,12 +151,12 @@ export const makeStreamableHttpTransport = Effect.fnUntraced(function* (
   })
   // The SDK's class and its own interface disagree under exactOptionalPropertyTypes.
   const transport = dropDuplicateResponses(inner as Transport, (reason) =>
-    markLost(`a call was cut: ${reason}`)
+    markLost(`call failed, connection lost: ${reason}`)
   )
   const onerror = inner.onerror
   inner.onerror = (error) => {
     if (error.message.startsWith("Maximum reconnection attempts")) {
-      markLost("the stream from the MCP server was cut and could not be taken up again")
+      markLost("notification stream lost: reconnect attempts exhausted")
     }
     onerror?.(error)
   }
@@ -194,11 +194,11 @@ export const makeSseTransport = Effect.fnUntraced(function* (
   const lost = yield* Deferred.make<McpSessionError>()
   const onEvent = (event: HttpEvent): void => {
     if (event._tag === "StreamEnded") {
-      Deferred.doneUnsafe(lost, closedExit(`the MCP server's stream of events has ended: ${event.reason}`))
+      Deferred.doneUnsafe(lost, closedExit(`MCP event stream closed: ${event.reason}`))
     }
-    if (event._tag === "Unanswered" && event.connectionRefused)
+    if (event._tag === "RequestFailed" && event.connectionRefused)
       Deferred.doneUnsafe(lost, closedExit(connectionRefusedMessage))
-    if (event._tag === "Answered" && event.sent.method === "POST" && event.status === 404) {
+    if (event._tag === "ResponseReceived" && event.sent.method === "POST" && event.status === 404) {
       Deferred.doneUnsafe(lost, closedExit(sessionExpiredMessage))
     }
   }

@@ -122,7 +122,7 @@ export const makeModernClient = Effect.fnUntraced(function* (
     if (typeof id === "string" || typeof id === "number")
       pending.get(id)?.onNotification(message.method, params)
   }
-  transport.onerror = (error) => run(Effect.logDebug("MCP transport", { reason: error.message }))
+  transport.onerror = (error) => run(Effect.logDebug("MCP client transport error", { reason: error.message }))
   yield* Effect.addFinalizer(() =>
     Effect.andThen(
       Effect.sync(() => markLost("the session was closed")),
@@ -180,14 +180,20 @@ export const makeModernClient = Effect.fnUntraced(function* (
       if (resultType === "complete") return result
       const { inputRequests, requestState } = result
       if (resultType !== "input_required")
-        return yield* sessionError("protocol", "the answer is no MCP result")
+        return yield* sessionError("protocol", "the response is not an MCP result")
       if (inputRequests !== undefined || requestState === undefined) {
-        return yield* sessionError("protocol", "the MCP server asks for input, and nobody here can give any")
+        return yield* sessionError(
+          "protocol",
+          "MCP server requested input, which this client does not support"
+        )
       }
       state = { requestState }
       yield* Effect.sleep(inputRequiredRetry.delay)
     }
-    return yield* sessionError("protocol", "the MCP server puts off its answer again and again")
+    return yield* sessionError(
+      "protocol",
+      `MCP server postponed its response ${inputRequiredRetry.maxAttempts} times`
+    )
   })
 
   const listen: ModernClient["listen"] = (wanted, { onAccepted, onChange }) => {
@@ -207,7 +213,8 @@ export const makeModernClient = Effect.fnUntraced(function* (
     Effect.catch(({ reason, message }) =>
       Effect.sync(
         () =>
-          (reason === "unavailable" || reason === "closed") && markLost(`the MCP server is gone: ${message}`)
+          (reason === "unavailable" || reason === "closed") &&
+          markLost(`MCP server does not respond: ${message}`)
       )
     ),
     Effect.forever,

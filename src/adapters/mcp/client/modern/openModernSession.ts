@@ -35,10 +35,7 @@ const requireSupportedRevision = ({
   return supported.includes(modernRevision)
     ? Effect.void
     : Effect.fail(
-        sessionError(
-          "unavailable",
-          `it speaks none of our revisions of MCP, only ${supported.join(", ") || "unknown ones"}`
-        )
+        sessionError("unavailable", `unsupported MCP revisions: ${supported.join(", ") || "unknown"}`)
       )
 }
 

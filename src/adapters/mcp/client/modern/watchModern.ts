@@ -18,11 +18,14 @@ import { maxPendingChanges, allChanges } from "../mcpMessages.ts"
  */
 const resubscribeBackoff = { initialDelay: 1000, maxDelay: 30_000, stableAfter: 60_000, maxFailures: 5 }
 
-const endedBeforeAccepted = sessionError("protocol", "the MCP server ended the subscription before it began")
+const endedBeforeAccepted = sessionError(
+  "protocol",
+  "MCP server closed the subscription before it accepted it"
+)
 
 const subscriptionsUnsupported = sessionError(
   "unsupported",
-  "the MCP server does not tell when contents change"
+  "MCP server does not support resource subscriptions"
 )
 
 /** The names under which changes are asked for. */
@@ -89,7 +92,7 @@ export const watchModern = Effect.fnUntraced(function* (
             accepted = true
             if (before !== undefined && hasLostListChanged(before, honoured)) {
               // Another session finds out what is to be polled.
-              return client.markLost("the MCP server tells less of its changes than before")
+              return client.markLost("MCP server dropped a list-changed subscription")
             }
             before ??= honoured
             if (Deferred.doneUnsafe(first, Exit.succeed(honoured))) return
@@ -106,7 +109,7 @@ export const watchModern = Effect.fnUntraced(function* (
       yield* Effect.sleep(delay)
       delay = Math.min(2 * delay, resubscribeBackoff.maxDelay)
     }
-    client.markLost("the MCP server does not take up its subscriptions again")
+    client.markLost("MCP subscription lost: resubscribe attempts exhausted")
   })
 
   const lost = Deferred.await(client.lost)

@@ -108,7 +108,7 @@ const makeStandardDecoder = (label: string, handler: ErrorHandler): Decode => {
   const codeUnitBytes = codeUnitBytesOf(label)
   const decodeIgnoringInvalid = (bytes: Uint8Array) => lenient.decode(bytes).replaceAll(replacement, "")
   return (bytes) => {
-    const sound = Result.try({ try: () => strict.decode(bytes), catch: () => `it is not valid ${label}` })
+    const sound = Result.try({ try: () => strict.decode(bytes), catch: () => `invalid ${label}` })
     if (Result.isSuccess(sound) || handler === "strict") return sound
     if (handler === "replace") return Result.succeed(lenient.decode(bytes))
     const pieces = mark === undefined ? [bytes] : splitAtMark(bytes, mark, codeUnitBytes)
@@ -123,9 +123,7 @@ const makeAsciiDecoder =
   (bytes) => {
     const text = asBuffer(bytes).toString("latin1")
     const sound = text.replace(/[\u{80}-\u{ff}]/gu, handler === "replace" ? replacement : "")
-    return handler === "strict" && sound !== text
-      ? Result.fail("it is not valid ascii")
-      : Result.succeed(sound)
+    return handler === "strict" && sound !== text ? Result.fail("invalid ascii") : Result.succeed(sound)
   }
 
 /** Reads UTF-16 in the order that a mark at the start of a line gave last; little-endian until there is one. */
@@ -184,7 +182,7 @@ export const makeLineCodec = (name: string, handler: ErrorHandler): Result.Resul
   const label = encodingLabelOf(name)
   if (label === undefined) {
     return Result.fail(
-      `unknown encoding "${name}": give a name such as utf-8, utf-16le, windows-1252 or shift_jis`
+      `unknown encoding "${name}": use a name such as utf-8, utf-16le, windows-1252 or shift_jis`
     )
   }
   const decode = makeDecoder(label, handler)

@@ -20,18 +20,15 @@ const stderrLimits = { maxCharacters: 500, maxBytes: 64 * 1024 }
 
 const parseMessage = (text: string): Result.Result<JSONRPCMessage, string> => {
   const message = parseJson(text)
-  if (message === undefined) return Result.fail("it is not JSON")
+  if (message === undefined) return Result.fail("not JSON")
   return JSONRPCMessageSchema.safeParse(message).success
     ? Result.succeed(message as JSONRPCMessage)
-    : Result.fail("it is no JSON-RPC message")
+    : Result.fail("not a JSON-RPC message")
 }
 
 const spawnFailure = (defect: unknown): McpSessionError => {
   const code = defect instanceof Error && "code" in defect ? defect.code : undefined
-  return sessionError(
-    "unavailable",
-    `the process cannot be started${typeof code === "string" ? `: ${code}` : ""}`
-  )
+  return sessionError("unavailable", `process failed to start${typeof code === "string" ? `: ${code}` : ""}`)
 }
 
 /** A transport of the MCP SDK over a child process, and how that child ended. */
@@ -89,9 +86,9 @@ export const makeStdioTransport = Effect.fnUntraced(function* (
   const ignoreOutput = (reason: string) =>
     Effect.suspend(() => {
       const facts = { server, reason }
-      if (isNoisy) return Effect.logDebug("output ignored", facts)
+      if (isNoisy) return Effect.logDebug("stdout line ignored", facts)
       isNoisy = true
-      return Effect.logWarning("output ignored: standard output is for messages only", facts)
+      return Effect.logWarning("stdout line ignored: stdout is reserved for JSON-RPC messages", facts)
     })
   /** A server that asks and asks, and reads no answer, is not listened to until it does. */
   const replyQueued = Effect.andThen(
@@ -106,15 +103,15 @@ export const makeStdioTransport = Effect.fnUntraced(function* (
     )
   const handleLine = (line: Line): Effect.Effect<void> => {
     if (line._tag === "TooLong") {
-      const message = unreadableResponse(line.edges, `The answer is larger than ${maxMessageBytes} bytes`)
+      const message = unreadableResponse(line.edges, `The response exceeds ${maxMessageBytes} bytes`)
       return Effect.andThen(
-        Effect.logWarning("message too long", { server, limit: maxMessageBytes }),
+        Effect.logWarning("stdout message exceeds limit", { server, maxBytes: maxMessageBytes }),
         message === undefined ? Effect.void : deliver(message)
       )
     }
     const text = codec.decode(line.bytes)
     if (Result.isFailure(text)) {
-      const message = unreadableResponse(line.bytes, `The answer cannot be read: ${text.failure}`)
+      const message = unreadableResponse(line.bytes, `The response cannot be decoded: ${text.failure}`)
       return message === undefined ? ignoreOutput(text.failure) : deliver(message)
     }
     if (text.success.trim() === "") return Effect.void
@@ -124,7 +121,7 @@ export const makeStdioTransport = Effect.fnUntraced(function* (
   const handleLineSafely = (line: Line) =>
     Effect.catchDefect(
       Effect.suspend(() => handleLine(line)),
-      (defect) => Effect.logError("a line of output could not be read", { server }, defect)
+      (defect) => Effect.logError("stdout line handler failed", { server }, defect)
     )
   yield* Deferred.await(started).pipe(
     Effect.andThen(
@@ -156,7 +153,7 @@ export const makeStdioTransport = Effect.fnUntraced(function* (
     if (Exit.isFailure(exit)) return `the process was killed${quote}`
     return exit.value === 127
       ? `command "${parameters.command}" not found`
-      : `the process ended with code ${exit.value}${quote}`
+      : `the process exited with code ${exit.value}${quote}`
   })
 
   // Runs before the child is told to terminate: a server may end by itself when nobody talks to it any more.

@@ -30,10 +30,10 @@ export type McpHttpHandler = (
 
 /** Ends an exchange that failed: because its peer is gone, as peers do, or because of a bug. */
 const abortExchange = Effect.fnUntraced(function* (response: ServerResponse, cause: unknown) {
-  if (response.destroyed) return yield* Effect.logDebug("an MCP client is gone", { reason: String(cause) })
+  if (response.destroyed) return yield* Effect.logDebug("MCP client disconnected", { reason: String(cause) })
   if (response.headersSent) response.destroy()
   else response.writeHead(500).end()
-  return yield* Effect.logError("an MCP exchange failed", cause)
+  return yield* Effect.logError("MCP HTTP request failed", cause)
 })
 
 /**

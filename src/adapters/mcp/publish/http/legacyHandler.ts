@@ -105,7 +105,7 @@ export const makeLegacyHandler = Effect.fnUntraced(function* (
         : jsonRpcErrorResponse(
             400,
             jsonRpcCodes.connectionClosed,
-            "A session begins with initialize; later requests name it in Mcp-Session-Id"
+            "The first request must be initialize; later requests must send Mcp-Session-Id"
           )
     }
     const session = sessions.get(id)

@@ -16,7 +16,7 @@ export const makeModernHandler = Effect.fnUntraced(function* (
         legacy: "reject",
         // Streams from the start: a peer that hears nothing for long would give up.
         responseMode: "sse",
-        onerror: (error) => fork(Effect.logDebug("MCP over HTTP", { reason: error.message }))
+        onerror: (error) => fork(Effect.logDebug("MCP HTTP transport error", { reason: error.message }))
       })
     ),
     (handler) => Effect.ignore(Effect.tryPromise(() => handler.close()))

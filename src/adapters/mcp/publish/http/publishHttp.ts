@@ -23,7 +23,7 @@ export interface PublishHttpOptions extends McpHttpLimits {
 }
 
 /** The session cannot be published there: the address is no good. The message says which and why. */
-export class PublishError extends Data.TaggedError("PublishFailed")<{ readonly message: string }> {}
+export class PublishError extends Data.TaggedError("PublishError")<{ readonly message: string }> {}
 
 /** Where MCP is served. */
 const mcpPath = "/mcp"
@@ -86,12 +86,12 @@ export const publishHttp = Effect.fn("publishHttp")(function* (
     { host, port },
     (reason) => new PublishError({ message: `Cannot serve MCP on ${host}:${port}: ${reason}` })
   )
-  http.on("error", (error) => run(Effect.logWarning("the MCP server cannot take a connection", error)))
+  http.on("error", (error) => run(Effect.logWarning("MCP server failed to accept a connection", error)))
   if (!isLoopbackAddress(bound.address)) {
     yield* Effect.logWarning(
       token === undefined
-        ? "anybody who reaches this address may use the published tools"
-        : "the token and all calls leave this machine without encryption",
+        ? "published tools are reachable without a token"
+        : "token and calls are sent unencrypted to other machines",
       { address: bound.address }
     )
   }

@@ -43,21 +43,16 @@ const callHandler = async (
   if (request.method !== "POST") return handler(toWebRequest(request, signal), undefined)
   const text = await readBodyText(request, maxBytes)
   if (text === undefined) {
-    return jsonRpcErrorResponse(
-      413,
-      jsonRpcCodes.connectionClosed,
-      `A message may have no more than ${maxBytes} bytes`,
-      {
-        Connection: "close"
-      }
-    )
+    return jsonRpcErrorResponse(413, jsonRpcCodes.connectionClosed, `The message exceeds ${maxBytes} bytes`, {
+      Connection: "close"
+    })
   }
   const body = parseJson(text)
   if (body === undefined) return jsonRpcErrorResponse(400, jsonRpcCodes.parseError, "The body is not JSON")
   const problem = checkJsonBody(body)
   return problem === undefined
     ? handler(toWebRequest(request, signal), body)
-    : jsonRpcErrorResponse(400, jsonRpcCodes.invalidRequest, `The body cannot be a message: ${problem}`)
+    : jsonRpcErrorResponse(400, jsonRpcCodes.invalidRequest, `The body is not a valid message: ${problem}`)
 }
 
 const waitForDrain = (response: ServerResponse) =>

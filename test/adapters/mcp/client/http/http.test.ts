@@ -119,8 +119,8 @@ describe("a Streamable HTTP server that fails", () => {
       const waiting = yield* hanging(session, peer)
       peer.forget()
       assert.strictEqual((yield* Effect.flip(session.callTool("ok", {}))).reason, "closed")
-      assert.include((yield* Fiber.join(waiting)).message, "forgotten")
-      yield* assertClosed(session, "forgotten")
+      assert.include((yield* Fiber.join(waiting)).message, "session expired")
+      yield* assertClosed(session, "session expired")
     })
   )
 
@@ -133,7 +133,7 @@ describe("a Streamable HTTP server that fails", () => {
       peer.forget()
       yield* peer.start
       assert.strictEqual((yield* Effect.flip(session.ping)).reason, "closed")
-      yield* assertClosed(session, "forgotten")
+      yield* assertClosed(session, "session expired")
       yield* (yield* open(peer)).ping
     })
   )
@@ -152,7 +152,7 @@ describe("a Streamable HTTP server that fails", () => {
   for (const [nextGet, why] of [
     [503, "could not be taken up again"],
     [405, "does not resume"],
-    [404, "forgotten"]
+    [404, "session expired"]
   ] as const) {
     live(
       `a stream of notifications that does not come back (${nextGet}) ends the session and its calls`,
@@ -192,7 +192,7 @@ describe("a Streamable HTTP server that fails", () => {
       const waiting = yield* hanging(session, peer)
       assert.strictEqual((yield* Effect.flip(session.callTool("cut", {}))).reason, "closed")
       assert.strictEqual((yield* Fiber.join(waiting)).reason, "closed")
-      yield* assertClosed(session, "cut")
+      yield* assertClosed(session, "connection lost")
       yield* Effect.flip(session.callTool("ok", {}))
       assert.deepStrictEqual(
         peer.asked.filter((what) => ["hang", "cut", "ok"].includes(what)),
@@ -269,7 +269,7 @@ describe("a Streamable HTTP server that fails", () => {
         const session = yield* open(yield* makeServer())
         const failure = yield* Effect.flip(session.callTool(what, {}))
         assert.strictEqual(failure.reason, "unavailable")
-        assert.include(failure.message, "larger than")
+        assert.include(failure.message, "exceeds")
         assert.deepStrictEqual(yield* session.callTool("ok", {}), done.result)
       })
     )
@@ -411,7 +411,7 @@ describe("an HTTP server with SSE that fails", () => {
       const waiting = yield* hanging(session, peer)
       events?.destroy()
       assert.strictEqual((yield* Fiber.join(waiting)).reason, "closed")
-      yield* assertClosed(session, "has ended")
+      yield* assertClosed(session, "event stream closed")
     })
   )
 })

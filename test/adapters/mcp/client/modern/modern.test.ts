@@ -162,7 +162,7 @@ describe("a server of revision 2026-07-28", () => {
       yield* peer.until("hang")
       yield* peer.stop
       assert.strictEqual((yield* Fiber.join(waiting)).reason, "closed")
-      assert.include((yield* session.closed).message, "gone")
+      assert.include((yield* session.closed).message, "does not respond")
     })
   )
 
@@ -238,7 +238,7 @@ describe("a server of revision 2026-07-28", () => {
         const seen = yield* Queue.unbounded<McpChange>()
         const changes = yield* session.watch({ tools: false, resources: false, uris: ["test://one"] })
         yield* Effect.forkChild(Stream.runForEach(changes, (change) => Queue.offer(seen, change)))
-        assert.include(yield* session.degraded ?? Effect.succeed(""), "refused")
+        assert.include(yield* session.degraded ?? Effect.succeed(""), "rejects")
         yield* session.callTool("change", {})
         yield* TestClock.adjust("5 seconds")
         assert.deepStrictEqual(yield* Queue.take(seen), { _tag: "ResourceUpdated", uri: "test://one" })
