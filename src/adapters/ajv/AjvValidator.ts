@@ -4,7 +4,7 @@ import { InvalidSchema, SchemaValidator } from "../../application/ports/SchemaVa
 import { SchemaTimeout } from "./schemaWorker.ts"
 import { type Check, makeCompiler, toInvalidSchema } from "./schemaCompiler.ts"
 
-/** So many faults are told at most; a model mends the first ones and tries again. */
+/** Models fix the first errors and call again. */
 const maxReportedErrors = 10
 
 const formatError = ({ instancePath, keyword, message = "is invalid", params }: ErrorObject): string => {
@@ -19,7 +19,7 @@ const formatError = ({ instancePath, keyword, message = "is invalid", params }: 
   }
 }
 
-/** A validator that compiles each schema once, for as long as the schema is in use; one that takes too long is not. */
+/** A validator that compiles each schema once. After a timeout a schema is not used again. */
 export const layer: Layer.Layer<SchemaValidator> = Layer.sync(SchemaValidator, () => {
   const compile = makeCompiler()
   const timedOut = new WeakMap<Check, InvalidSchema>()

@@ -1,18 +1,17 @@
 import type { DpeDocument } from "./resolver.ts"
 
-/** Documents in memory, up to bounds: who puts one more loses the least recently made. */
+/** Bounded in-memory documents. The oldest are evicted first. */
 export interface DocumentStore {
-  /** Keeps a document under its id; the one of that id, if any, makes way. It must fit the bounds by itself. */
+  /** Stores a document and replaces the one with the same id. A single document must fit the limits. */
   readonly put: (id: string, document: DpeDocument, expiresAt: number) => void
   readonly get: (id: string) => DpeDocument | undefined
-  /** Drops what has expired. Times are in milliseconds since 1970. */
+  /** Times are in milliseconds since 1970. */
   readonly removeExpired: (now: number) => void
   readonly usage: () => { readonly documents: number; readonly bytes: number }
 }
 
-/** A shelf for so many documents and bytes. */
 export const makeDocumentStore = (maxDocuments: number, maxBytes: number): DocumentStore => {
-  /** Least recently made first. */
+  /** Oldest first. */
   const entries = new Map<string, { readonly document: DpeDocument; readonly expiresAt: number }>()
   let bytes = 0
 

@@ -39,14 +39,14 @@ const readFile = async (
   if (!allowed.some((folder) => isInside(folder, path))) {
     throw unreadable("The document is a file outside the allowed folders of this Agent")
   }
-  // Whatever else has a name there, a pipe for one, must not hold the reader up.
+  // Opening a FIFO must not block the reader.
   await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
   return { bytes: await readContent(file, path, maxBytes), mimeType: undefined }
 }
 
 /**
- * Reads documents over HTTP, and files in these folders and below. Computers name the files: without folders no file of
- * this machine is read, whoever asks for it.
+ * Reads documents over HTTP, and files inside these folders. Computers choose the URIs, so without folders no
+ * file is read.
  */
 export const layer = (folders: ReadonlyArray<string>): Layer.Layer<DocumentReader> =>
   Layer.succeed(

@@ -4,11 +4,11 @@ import { Effect, type Scope } from "effect"
 
 interface HttpServerOptions extends ServerOptions {
   readonly maxConnections: number
-  /** Milliseconds without data until a connection is closed; unlimited unless set. */
+  /** Milliseconds without traffic until a connection is closed; unlimited by default. */
   readonly idleTimeout?: number
 }
 
-/** Makes a server that does not listen yet. Closing the scope closes it and all its connections. */
+/** Makes a server that does not listen yet. Closing the scope closes it and its connections. */
 export const makeHttpServer = ({
   idleTimeout = 0,
   maxConnections,
@@ -28,6 +28,5 @@ export const makeHttpServer = ({
       })
   )
 
-/** The URL of a server that listens at this address. */
 export const formatServerUrl = ({ address, family, port }: AddressInfo): string =>
   `http://${family === "IPv6" ? `[${address}]` : address}:${port}`

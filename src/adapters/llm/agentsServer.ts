@@ -4,18 +4,20 @@ import { type McpClientLike, withSignal } from "./McpClientLike.ts"
 import type { McpContents, McpResource, McpTool, McpToolResult } from "./mcpTypes.ts"
 
 /**
- * A tool in the words of the OpenAI Agents SDK. Its type asks of a schema what MCP leaves open; its converter does not,
- * and fills in what is missing.
+ * A tool of the OpenAI Agents SDK. Its type requires schema members that MCP leaves optional; its converter
+ * adds missing ones.
  */
 export type AgentsTool = McpTool & {
   inputSchema: { properties: Record<string, unknown>; required: Array<string>; additionalProperties: boolean }
 }
 
-/** The blocks of a result with what was said beside them, where the OpenAI Agents SDK looks for it. */
+/**
+ * Content blocks with the other members of the result as properties, where the OpenAI Agents SDK expects
+ * them.
+ */
 export type AgentsContent = McpToolResult["content"] &
   Pick<McpToolResult, "_meta" | "structuredContent" | "isError">
 
-/** What may be told about a call. */
 export interface AgentsCallOptions {
   signal?: AbortSignal
 }
@@ -27,7 +29,7 @@ type AgentsCallParams = [
   options?: AgentsCallOptions
 ]
 
-/** The `MCPServerWithResources` of the OpenAI Agents SDK by its shape. */
+/** The `MCPServerWithResources` of the OpenAI Agents SDK. */
 export interface AgentsServer {
   readonly name: string
   cacheToolsList: boolean
@@ -43,9 +45,9 @@ export interface AgentsServer {
 }
 
 /**
- * An MCP client as an MCP server of the OpenAI Agents SDK, for `new Agent({ mcpServers: [server] })`. Closing it stops
- * the calls made through it; the client goes on. To give the model structured results instead of text, take
- * `{ ...server, useStructuredContent: true }`. What a host says in `meta` is not passed on: offices have no place for it.
+ * Makes an MCP server of the OpenAI Agents SDK, for `new Agent({ mcpServers: [server] })`. Closing it aborts
+ * its calls; the client stays open. For structured results use `{ ...server, useStructuredContent: true }`.
+ * `meta` is ignored because the office protocol has no field for it.
  */
 export const makeAgentsServer = (client: McpClientLike): AgentsServer => {
   let closing = new AbortController()

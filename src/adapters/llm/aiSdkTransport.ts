@@ -5,7 +5,7 @@ import { jsonRpcCodes } from "../mcp/jsonRpcCodes.ts"
 import { McpClientError } from "./McpClientError.ts"
 import { type McpClientLike, withSignal } from "./McpClientLike.ts"
 
-/** The `MCPTransport` of the AI SDK by its shape. */
+/** The `MCPTransport` of the AI SDK. */
 export interface AiSdkTransport {
   start(): Promise<void>
   send(message: JsonObject, options?: { signal?: AbortSignal }): Promise<void>
@@ -21,7 +21,6 @@ interface JsonRpcRequest {
   readonly params: JsonObject
 }
 
-/** The revision we speak with who names none. */
 const defaultRevision = "2025-11-25"
 
 const decodeRequest = ({ id, method, params }: JsonObject): JsonRpcRequest | undefined =>
@@ -36,7 +35,9 @@ const requireString = (params: JsonObject, member: string): string => {
   return value
 }
 
-/** Every revision that begins with `initialize` has the shapes used here, so the one that is asked for is spoken. */
+/**
+ * The shapes used here are the same in every revision with `initialize`, so the requested one is accepted.
+ */
 const initializeResult = (client: McpClientLike, requested: string = defaultRevision): JsonObject =>
   definedOnly({
     protocolVersion: requested,
@@ -79,9 +80,9 @@ const toJsonRpcError = (error: unknown) => ({
 })
 
 /**
- * An MCP client as a transport of the AI SDK, for `createMCPClient({ transport })`: its requests are answered in this
- * process. The AI SDK cancels by a signal beside the message, which stops the tool. It hears no notifications, so none
- * are sent. Closing the transport stops the calls made through it; the client goes on.
+ * Makes a transport of the AI SDK, for `createMCPClient({ transport })`. It handles requests in this process.
+ * The AI SDK cancels with a signal instead of a message, and does not receive notifications. Closing the
+ * transport aborts its calls; the client stays open.
  */
 export const makeAiSdkTransport = (client: McpClientLike): AiSdkTransport => {
   const closing = new AbortController()
@@ -106,7 +107,7 @@ export const makeAiSdkTransport = (client: McpClientLike): AiSdkTransport => {
       (result) => ({ result }),
       (error: unknown) => ({ error: toJsonRpcError(error) })
     )
-    // Nobody waits any more for the answer to a request that was given up.
+    // An aborted request expects no response.
     if (!stop.aborted) transport.onmessage?.({ jsonrpc: "2.0", id: request.id, ...outcome })
   }
   return transport

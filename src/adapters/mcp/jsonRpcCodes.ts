@@ -1,8 +1,8 @@
 /** Error codes of JSON-RPC, of MCP, and of the MCP SDKs. */
 export const jsonRpcCodes = {
-  /** The SDKs' code for a closed connection, and for HTTP requests that are rejected before they are handled. */
+  /** The SDKs' code for a closed connection, and for HTTP requests that they reject early. */
   connectionClosed: -32000,
-  /** The SDKs' code for a timeout; over HTTP also for an unknown session. */
+  /** The SDKs' code for a timeout, and for an unknown session over HTTP. */
   requestTimeout: -32001,
   missingHeader: -32020,
   unsupportedProtocolVersion: -32022,

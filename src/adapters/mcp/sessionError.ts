@@ -1,5 +1,5 @@
 import { McpSessionError } from "../../application/ports/McpSession.ts"
 
-/** Makes a failure without a JSON-RPC code. */
+/** Makes an error without a JSON-RPC code. */
 export const sessionError = (reason: McpSessionError["reason"], message: string): McpSessionError =>
   new McpSessionError({ reason, message })

@@ -1,32 +1,31 @@
 /**
- * The thread in which scripts run. It loads the engine, says so, and answers one question after the other; who asks
- * ends the thread when an answer does not come, or when the engine broke down.
+ * Worker thread that runs scripts. It loads the engine, reports that it is ready, and handles requests
+ * sequentially. The main thread terminates it after a timeout and after a crash of the engine.
  */
 import { parentPort, workerData } from "node:worker_threads"
 import type * as Verel from "@bpinternal/verel"
 import { errorMessage } from "../../domain/errorMessage.ts"
 import { formatRuntimeError, formatDiagnostics, maxMessageCharacters } from "./diagnostics.ts"
 
-/** What the thread starts with: the engine's package, and how many bytes of JSON it may hand back. */
 export interface WorkerData {
   readonly module: string
   readonly maxEventBytes: number
 }
 
-/** A script to check, or to run over an event given as JSON. */
+/** A script to check, or to run on an event given as JSON. */
 export interface WorkerRequest {
   readonly script: string
   readonly event?: string
 }
 
 /**
- * What the thread says; `text` is for people, but for `done`.
+ * A response; `text` is a message for people, except for `done`.
  *
- * - `ready`: questions may come
- * - `not_installed`: the package is not there
- * - `done`: the script's faults, if any, or the event as JSON
- * - `failed`: the script is to blame
- * - `engine_failed`: the engine is, and nothing it says from now on can be trusted
+ * - `ready`: the engine is loaded
+ * - `not_installed`: the package is missing
+ * - `done`: the errors of a checked script, or the event as JSON
+ * - `failed`: the script failed
+ * - `engine_failed`: the engine crashed and is unusable
  */
 export interface WorkerResponse {
   readonly outcome: "ready" | "not_installed" | "done" | "failed" | "engine_failed"
@@ -40,7 +39,7 @@ const { maxEventBytes, module }: WorkerData = workerData
 const post = (outcome: WorkerResponse["outcome"], text: string) =>
   parentPort?.postMessage({ outcome, text } satisfies WorkerResponse)
 
-/** What the engine printed last. When it breaks down this is the place in its code, and then the reason. */
+/** Returns the last output of the engine: after a crash the position in its code, then the reason. */
 const captureConsoleError = (): (() => string) => {
   let printed = ""
   Object.assign(console, { error: (text: unknown) => void (printed = String(text)) })
@@ -54,7 +53,7 @@ const handleRequest = (engine: Engine, { event, script }: WorkerRequest) => {
   return post("failed", `the script grew the event beyond ${maxEventBytes} bytes`)
 }
 
-/** Tells a script's fault from a breakdown: only the two kinds named here leave the engine as it was. */
+/** Tells a failed script from a crash. Only the two kinds below leave the engine intact. */
 const handleError = (engine: Engine, { script }: WorkerRequest, cause: unknown, printed: string) => {
   const message = errorMessage(cause)
   const [kind, ...rest] = message.split("\n")

@@ -288,7 +288,7 @@ describe("the address", () => {
   it.effect("of everybody needs a public URL", () =>
     Effect.gen(function* () {
       const { message } = yield* Effect.flip(makeDocumentServer({ host: "0.0.0.0" }))
-      assert.match(message, /need a public URL/)
+      assert.match(message, /requires a public URL/)
     })
   )
 
@@ -310,8 +310,8 @@ describe("the address", () => {
         hunter2: /is not a URL/,
         "ftp://hunter2/": /must start with http/,
         "https://user:hunter2@docs.example": /must not contain credentials/,
-        "https://docs.example/?key=hunter2": /must not have a query/,
-        "https://docs.example/#hunter2": /must not have a query/
+        "https://docs.example/?key=hunter2": /must not contain a query/,
+        "https://docs.example/#hunter2": /must not contain a query/
       }
       for (const [publicUrl, reason] of Object.entries(reasons)) {
         const { message } = yield* Effect.flip(makeDocumentServer({ publicUrl }))

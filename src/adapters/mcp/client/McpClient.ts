@@ -20,7 +20,9 @@ import { makeSseTransport, makeStreamableHttpTransport } from "./http/httpTransp
 import { openLegacySession } from "./openLegacySession.ts"
 import { makeStdioTransport } from "./stdio/StdioTransport.ts"
 
-/** What one may answer that does not even know it: method not found, invalid parameters, or a header is missing. */
+/**
+ * Codes with which a server without the `initialize` handshake rejects it: MCP 2026-07-28 and later has none.
+ */
 const handshakeRejectedCodes: ReadonlyArray<number> = [
   jsonRpcCodes.unsupportedProtocolVersion,
   jsonRpcCodes.methodNotFound,
@@ -28,7 +30,7 @@ const handshakeRejectedCodes: ReadonlyArray<number> = [
   jsonRpcCodes.missingHeader
 ]
 
-/** Its URL, once it is certain that its headers can be sent: the platform would quote the value of one that cannot. */
+/** Parses the URL and checks the headers first: Node's error would quote the value of an invalid one. */
 const parseEndpointUrl = Effect.fnUntraced(function* ({
   headers,
   url
@@ -53,8 +55,8 @@ const openStdio = Effect.fnUntraced(function* (server: string, parameters: Stdio
 })
 
 /**
- * Opens a session of the era the server speaks. The older one is tried first, since nearly all servers speak it; the
- * client of the younger one is loaded only where it is needed.
+ * Opens a session of the era that the server supports. Most servers support the legacy era, so it is tried
+ * first. The modern client is loaded on demand.
  */
 const openStreamableHttp = Effect.fnUntraced(function* (parameters: StreamableParameters, wrap: WrapFetch) {
   const url = yield* parseEndpointUrl(parameters)
@@ -67,7 +69,7 @@ const openStreamableHttp = Effect.fnUntraced(function* (parameters: StreamablePa
         Scope.close(legacyScope, Exit.void).pipe(
           Effect.andThen(Effect.promise(() => import("./modern/openModernSession.ts"))),
           Effect.flatMap(({ openModernSession }) => openModernSession(url, parameters, wrap)),
-          // Of a server that is of neither era, what it said first is what a person can use.
+          // For a server of neither era, its first error is the useful one.
           Effect.mapError((failure) =>
             legacyFailure.code === jsonRpcCodes.unsupportedProtocolVersion ? failure : legacyFailure
           )
@@ -104,13 +106,13 @@ const makeConnector = (withAuthorization: Authorizer["withAuthorization"]) =>
     }
     return McpConnector.of({ connect })
   })
-/** Opens sessions with real MCP servers: child processes, Streamable HTTP, and the older HTTP with SSE. */
+/** Opens sessions over stdio, Streamable HTTP, and HTTP with SSE. */
 export const layer: Layer.Layer<McpConnector, never, ChildProcessSpawner.ChildProcessSpawner> = Layer.effect(
   McpConnector,
   makeConnector((_server, _endpoint, open) => open((fetch) => fetch))
 )
 
-/** The same, for servers that ask for authorization, too. */
+/** Opens the same sessions and authorizes them with OAuth where a server requires it. */
 export const layerWithOAuth = (
   options: AuthorizerOptions = {}
 ): Layer.Layer<McpConnector, never, ChildProcessSpawner.ChildProcessSpawner | CredentialStore> =>

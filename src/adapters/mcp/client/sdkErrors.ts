@@ -11,12 +11,11 @@ import {
 } from "./http/connectionFailures.ts"
 import { httpStatusToSessionError } from "./mcpMessages.ts"
 
-/** What is said of a session whose peer closed it without a word. */
 export const closedByServer = sessionError("closed", "MCP server closed the connection")
 
 const fromMcpError = (error: McpError): McpSessionError => {
   const message = error.message.replace(/^(?:MCP error -?\d+: )+/, "")
-  // The words are the SDK's own; servers use the number for errors of theirs, too.
+  // Servers use the code -32000 too, so the SDK's message decides.
   if (error.code === ErrorCode.ConnectionClosed && message === "Connection closed") return closedByServer
   return (
     syntheticErrorToSessionError(error, message) ??
@@ -32,11 +31,11 @@ const httpStatusOf = (error: Error): number | undefined => {
   return status === undefined ? undefined : Number(status)
 }
 
-/** The body of an HTTP answer that is no success, as the SDK quotes it. */
+/** Extracts the HTTP body that the SDK quotes in its message. */
 const quotedBodyOf = (error: Error): string =>
   error instanceof StreamableHTTPError ? error.message.slice(error.message.indexOf("{")) : ""
 
-/** What an error of the v1 SDK means; messages of upstream pages are left out, they may hold anything. */
+/** Converts an error of the v1 SDK. HTTP bodies are not quoted because they may contain anything. */
 export const sdkErrorToSessionError = (error: unknown): McpSessionError => {
   if (error instanceof McpError) return fromMcpError(error)
   if (error instanceof UnauthorizedError) {

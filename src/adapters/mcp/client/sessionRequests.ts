@@ -4,14 +4,14 @@ import { withPeerSpan } from "../../../application/shared/tracing.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import { decodeContents, decodePage } from "./mcpMessages.ts"
 
-/** Sends a request to an MCP server and gives its result, untouched. Interrupting it gives the request up. */
+/** Sends a request and returns the result as it is. Interruption cancels the request. */
 export type SendRequest = (
   method: string,
   params: JsonObject,
   onProgress?: (progress: McpProgress) => void
 ) => Effect.Effect<JsonObject, McpSessionError>
 
-/** What a session asks of its server in the same words in every revision of MCP. */
+/** Makes the requests that are the same in every MCP revision. */
 export const makeSessionRequests = Effect.fnUntraced(function* (
   request: SendRequest
 ): Effect.fn.Return<
@@ -41,7 +41,7 @@ export const makeSessionRequests = Effect.fnUntraced(function* (
         (traceparent) =>
           request(
             "tools/call",
-            // Where MCP servers look for the trace that they are part of (SEP-414).
+            // SEP-414: MCP servers read the trace context here.
             { name, arguments: args, ...(traceparent !== undefined && { _meta: { traceparent } }) },
             onProgress === undefined ? undefined : (progress) => void run(onProgress(progress))
           )

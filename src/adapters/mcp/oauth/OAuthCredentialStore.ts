@@ -12,23 +12,21 @@ import type { McpSessionError } from "../../../application/ports/McpSession.ts"
 import { parseJson } from "../../../domain/json.ts"
 import { sessionError } from "../sessionError.ts"
 
-/** What authorization has brought for one MCP server. */
 export interface OAuthCredentials {
-  /** Who we are to its authorization server. */
+  /** The client registration at the authorization server. */
   readonly client: OAuthClientInformationMixed | undefined
   readonly tokens: OAuthTokens | undefined
 }
 
 /**
- * The credentials of one MCP server, which belong to its address as well as to its name: whoever changes the address
- * must not send it what the former one has trusted us with. Both fail with `unavailable`.
+ * The credentials of one MCP server, bound to its name and its URL: a server at a changed URL must not
+ * receive the tokens of the former one. Both members fail with `unavailable`.
  */
 export interface OAuthCredentialStore {
   readonly read: Effect.Effect<OAuthCredentials, McpSessionError>
   readonly write: (credentials: OAuthCredentials) => Effect.Effect<void, McpSessionError>
 }
 
-/** No credentials. */
 export const noCredentials: OAuthCredentials = { client: undefined, tokens: undefined }
 
 const StoredCredentials = z.object({
@@ -43,7 +41,7 @@ const decodeCredentials = (text: string, url: string): Option.Option<OAuthCreden
     ({ client, tokens, url: owner }) => (owner === url ? { client, tokens } : noCredentials)
   )
 
-/** Keeps the credentials of a server in a store, under its name. */
+/** Makes a credential store for one server on top of the shared one. */
 export const makeOAuthCredentialStore = (
   store: CredentialStore["Service"],
   server: string,

@@ -7,25 +7,23 @@ import { listen } from "../../http/hostAccess.ts"
 import { makeHttpServer } from "../../http/httpServer.ts"
 import { sessionError } from "../sessionError.ts"
 
-/** Waits at a loopback address for the browser of whoever was asked to authorize us. */
+/** Listens on a loopback address for the redirect of the authorization server. */
 export interface RedirectListener {
-  /** Where the browser is sent back to. */
+  /** The redirect URL. */
   readonly url: string
-  /** What the browser must bring along: it shows that we sent it. */
+  /** The `state` parameter that the redirect must carry. */
   readonly state: string
-  /** The code that the browser brings; fails with `unauthorized` when the authorization was declined. */
+  /** The authorization code. Fails with `unauthorized` when the authorization was declined. */
   readonly code: Effect.Effect<string, McpSessionError>
 }
 
-/** Only this machine may come back to us. */
 const host = "127.0.0.1"
 
 const path = "/callback"
 
-/** Unpredictable bytes in a state. */
 const stateBytes = 32
 
-/** Browsers open a few connections beforehand; nobody else has business here. */
+/** Browsers open a few connections in advance. */
 const maxConnections = 16
 
 const pages = {
@@ -35,10 +33,10 @@ const pages = {
   notFound: [404, "Not found."]
 } as const
 
-/** How long a browser may take to send its request, in milliseconds; who is slower must not keep its place. */
+/** In milliseconds. */
 const requestTimeouts = { headersTimeout: 10_000, requestTimeout: 10_000 }
 
-/** Answers a browser, then does what follows from it. */
+/** Sends a page and closes the connection. */
 const sendPage = (
   response: ServerResponse,
   page: keyof typeof pages,
@@ -57,7 +55,7 @@ const sendPage = (
     .end(`${text}\n`)
 }
 
-/** Listens on a free port until the scope closes. Answers that do not carry our state change nothing. */
+/** Listens on a free port until the scope closes. Requests with another state are ignored. */
 export const listenForRedirect: Effect.Effect<RedirectListener, McpSessionError, Scope.Scope> = Effect.gen(
   function* () {
     const result = yield* Deferred.make<string, McpSessionError>()
@@ -77,7 +75,7 @@ export const listenForRedirect: Effect.Effect<RedirectListener, McpSessionError,
       if (code === null) return sendPage(response, "unknownState")
       return sendPage(response, "received", () => Deferred.doneUnsafe(result, Exit.succeed(code)))
     })
-    // What goes wrong with single connections is no reason to give up.
+    // Errors of single connections do not end the listener.
     http.on("error", () => undefined)
     const { port } = yield* listen(http, { host, port: 0 }, (reason) =>
       sessionError("unavailable", `cannot listen for the authorization redirect: ${reason}`)

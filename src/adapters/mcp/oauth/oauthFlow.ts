@@ -13,24 +13,23 @@ import { definedOnly } from "../../../domain/definedOnly.ts"
 import { sessionError } from "../sessionError.ts"
 import type { RedirectListener } from "./RedirectListener.ts"
 
-/** What a 401 tells about how to authorize. */
+/** The parameters of a `WWW-Authenticate` header. */
 export type Challenge = ReturnType<typeof extractWWWAuthenticateParams>
 
-/** What is known in one conversation with an authorization server; the SDK changes it as it goes. */
+/** The state of one OAuth flow, which the SDK mutates. */
 export interface OAuthFlowState {
   client: OAuthClientInformationMixed | undefined
   tokens: OAuthTokens | undefined
-  /** Where somebody is to be asked. */
+  /** The page for interactive authorization. */
   authorizationUrl: URL | undefined
 }
 
-/** How long an authorization server may take for one answer, in milliseconds. */
+/** In milliseconds. */
 const requestTimeout = 10_000
 
-/** Largest answer of an authorization server, in bytes: what it says of itself, and tokens, are a few thousand. */
+/** Largest response of an authorization server, in bytes. Metadata and tokens take a few thousand. */
 const maxResponseBytes = 1024 * 1024
 
-/** The same response, which fails to be read where it is too large. */
 const limitResponseSize = (response: Response): Response => {
   if (response.body === null) return response
   let size = 0
@@ -46,10 +45,12 @@ const limitResponseSize = (response: Response): Response => {
   return new Response(body, response)
 }
 
-/** The SDK takes a provider without a redirect URL for one that needs no person at all. */
+/** Without a redirect URL the SDK would assume a non-interactive grant. */
 const placeholderRedirectUrl = "http://127.0.0.1/callback"
 
-/** What the SDK converses with. It registers us, and asks for a state, only where somebody can be asked. */
+/**
+ * Makes the provider that the SDK calls. Registration and `state` are available only for interactive flows.
+ */
 export const makeOAuthProvider = (
   flowState: OAuthFlowState,
   redirect?: RedirectListener
@@ -64,7 +65,7 @@ export const makeOAuthProvider = (
       redirect_uris: [redirectUrl],
       grant_types: ["authorization_code", "refresh_token"],
       response_types: ["code"],
-      // A program on a person's own machine can keep no secret of its maker (RFC 8252 §8.5).
+      // Native apps cannot keep a client secret (RFC 8252 §8.5).
       token_endpoint_auth_method: "none"
     },
     clientInformation: () => flowState.client,
@@ -77,7 +78,7 @@ export const makeOAuthProvider = (
     redirectToAuthorization: (url) => void (flowState.authorizationUrl = url),
     saveCodeVerifier: (given) => void (verifier = given),
     codeVerifier: () => verifier,
-    // The code goes to the authorization server that gave it, whatever the MCP server names by then.
+    // The code goes to the server that issued it, even if the MCP server names another one meanwhile.
     discoveryState: () => discovery,
     saveDiscoveryState: (found) => void (discovery = found),
     invalidateCredentials: (what) => {
@@ -91,26 +92,26 @@ const isUnavailable = ({ status }: Response): boolean => status >= 500 || status
 
 const authServerUnavailable = sessionError("unavailable", "its authorization server does not respond")
 
-/** Only words of the SDK's own are quoted: what authorization servers say may hold what they were sent. */
+/** Quotes only messages of the SDK: those of the authorization server may contain secrets. */
 const toAuthServerFailure = (error: unknown): McpSessionError => {
   const why = error instanceof Error ? /^Incompatible auth server: (.*)$/.exec(error.message)?.[1] : undefined
   const detail = why === undefined ? "" : `: ${why}`
   return sessionError("unauthorized", `its authorization server rejected the request${detail}`)
 }
 
-/** What a conversation is about. */
 export interface OAuthFlowOptions {
   readonly provider: OAuthClientProvider
   readonly url: URL
   readonly challenge: Challenge
-  /** What somebody who was asked has brought back. */
+  /** The authorization code of an interactive flow. */
   readonly code?: string
 }
 
 /**
- * Converses with the authorization server of an MCP server: renews tokens, or finds out where to ask somebody, or
- * exchanges a code. Fails with `unavailable` when it does not answer, and with `unauthorized` when it says no. Cannot
- * be interrupted, since the answer may hold the only valid refresh token; every request in it has a time limit.
+ * Runs one step of the OAuth flow: refreshes tokens, finds the authorization URL, or exchanges a code. Fails
+ * with `unavailable` when the server does not respond, and with `unauthorized` when it rejects the request.
+ * The step is uninterruptible because a response may contain the only valid refresh token. Every request has
+ * a timeout.
  */
 export const runOAuthFlow = ({
   challenge: { resourceMetadataUrl, scope },
@@ -119,7 +120,7 @@ export const runOAuthFlow = ({
   url
 }: OAuthFlowOptions): Effect.Effect<AuthResult, McpSessionError> =>
   Effect.suspend(() => {
-    /** The last request was not answered. The SDK itself keeps some of these failures to itself. */
+    /** The last request failed. The SDK swallows some of these failures. */
     let lastRequestFailed = false
     const fetchFn: FetchLike = async (target, init) => {
       lastRequestFailed = true

@@ -5,33 +5,31 @@ import { isJsonObject, type JsonObject } from "../../../domain/json.ts"
 import { jsonRpcCodes } from "../jsonRpcCodes.ts"
 import { type SendProgress, withHeartbeat } from "./progressHeartbeat.ts"
 
-/** What is answered as a JSON-RPC error; the SDK reads its code and message. */
+/** A JSON-RPC error response; the SDK reads `code` and `message`. */
 export class JsonRpcError extends Data.TaggedError("JsonRpcError")<{
   readonly code: number
   readonly message: string
 }> {}
 
-/** The resources a client is subscribed to. */
+/** The resource subscriptions of one client. */
 export interface ResourceSubscriptions {
-  /** Subscribing twice is subscribing once. */
+  /** Idempotent. */
   readonly add: (uri: string) => Effect.Effect<void, McpSessionError | JsonRpcError>
-  /** Ends a subscription, if there is one. */
+  /** Idempotent. */
   readonly remove: (uri: string) => Effect.Effect<void>
 }
 
-/** A request of a client. */
 export interface McpRequest {
   readonly method: string
   readonly params: JsonObject
-  /** Given when the client wants to know how far a call is. */
+  /** Given when the client asked for progress. */
   readonly sendProgress: SendProgress | undefined
-  /** Given where the client's revision of MCP has `resources/subscribe`. */
+  /** Given for MCP revisions with `resources/subscribe`. */
   readonly subscriptions: ResourceSubscriptions | undefined
-  /** True for revisions in which `structuredContent` can only be an object. */
+  /** True for MCP revisions in which `structuredContent` must be an object. */
   readonly requiresObjectContent: boolean
 }
 
-/** The JSON-RPC error for a request that the session could not answer. */
 export const toJsonRpcError = ({ code, reason, message }: McpSessionError): JsonRpcError => {
   if (reason === "unsupported") return new JsonRpcError({ code: jsonRpcCodes.methodNotFound, message })
   return new JsonRpcError({ code: code ?? jsonRpcCodes.internalError, message })
@@ -43,11 +41,11 @@ const methodNotFoundError = (method: string) =>
 const invalidParamsError = (message: string) =>
   new JsonRpcError({ code: jsonRpcCodes.invalidParams, message })
 
-/** A limit of the server is reached, or it failed. */
+/** An error of the server, such as a limit that is reached. */
 export const internalError = (message: string) =>
   new JsonRpcError({ code: jsonRpcCodes.internalError, message })
 
-/** Why a call has no result of its own, in words that tell a model what it can do. */
+/** Explains to a model why a call has no result, and what to do next. */
 const describeFailure = (tool: string, { code, reason, message }: McpSessionError): string => {
   switch (reason) {
     case "closed":
@@ -69,7 +67,7 @@ const toFailedCallResult = (tool: string, failure: McpSessionError): JsonObject 
   isError: true
 })
 
-/** Puts structured content that is no object into one, as the listing says for these revisions. */
+/** Wraps structured content that is not an object, as the listing declares for these revisions. */
 const withObjectContent = (result: JsonObject): JsonObject => {
   const { structuredContent } = result
   return structuredContent === undefined || isJsonObject(structuredContent)
@@ -89,7 +87,6 @@ const requireString = (params: JsonObject, name: string): Effect.Effect<string, 
     : Effect.fail(invalidParamsError(`'${name}' must be a string`))
 }
 
-/** Lists the page that is asked for. */
 const listPage = (
   items: "tools" | "resources",
   page: (cursor?: string) => Effect.Effect<McpPage, McpSessionError>,
@@ -102,7 +99,7 @@ const listPage = (
 
 type MethodHandler = (request: McpRequest) => Effect.Effect<JsonObject, McpSessionError | JsonRpcError>
 
-/** Answers requests of clients out of a session; what the session gives goes on as it is. */
+/** Handles client requests with a session. Results pass unchanged. */
 export const makeMethodHandler = (session: McpSession) => {
   const { resources, subscribe, tools } = session.info.capabilities
 
@@ -139,7 +136,7 @@ export const makeMethodHandler = (session: McpSession) => {
       Effect.map(Effect.flatMap(requireString(params, "uri"), session.readResource), (contents) => ({
         contents
       })),
-    // Sessions know none; clients ask whoever has resources, and do not expect to be refused.
+    // Sessions have no templates, but clients request them from every server with resources.
     "resources/templates/list": () => Effect.succeed({ resourceTemplates: [] }),
     "resources/subscribe": updateSubscription,
     "resources/unsubscribe": updateSubscription

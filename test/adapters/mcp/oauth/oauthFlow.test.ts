@@ -368,7 +368,7 @@ describe("a server that asks for authorization", () => {
       world.behaviour.mcp = "distrusts"
       const failure = yield* Effect.flip(world.open())
       assert.strictEqual(failure.reason, "unauthorized")
-      assert.include(failure.message, "does not take the tokens")
+      assert.include(failure.message, "rejected the token")
       assert.strictEqual(world.shown.length, 1)
     })
   )
@@ -390,7 +390,7 @@ describe("a server that asks for authorization", () => {
       yield* world.store.write("guarded", Redacted.make('{"url":1,"tokens":"s3cret"}'))
       const failure = yield* Effect.flip(world.open())
       assert.strictEqual(failure.reason, "unavailable")
-      assert.include(failure.message, 'credentials kept for "guarded"')
+      assert.include(failure.message, 'stored credentials of "guarded"')
       assert.notInclude(failure.message, "s3cret")
     })
   )
@@ -426,7 +426,7 @@ describe("a server that asks for authorization", () => {
   given("whose authorization server answers without end is not listened to", (world) =>
     Effect.gen(function* () {
       world.behaviour.tokens = "floods"
-      assert.include((yield* Effect.flip(world.open())).message, "authorization server does not let us in")
+      assert.include((yield* Effect.flip(world.open())).message, "authorization server rejected the request")
     })
   )
 
@@ -536,7 +536,7 @@ describe("who is asked", () => {
       const failure = yield* Fiber.join(opening)
       assert.deepStrictEqual(
         [failure.reason, failure.message],
-        ["unauthorized", "nobody authorized it within 300 seconds"]
+        ["unauthorized", "authorization timeout after 300 seconds"]
       )
       assert.isFalse(yield* isListening(callback(request, {})))
     }).pipe(Effect.scoped, Effect.provide(Live))
@@ -552,7 +552,7 @@ describe("who is asked", () => {
       )
       yield* Deferred.await(asked)
       yield* TestClock.adjust("1 minute")
-      assert.include((yield* Fiber.join(opening)).message, "within 60 seconds")
+      assert.include((yield* Fiber.join(opening)).message, "timeout after 60 seconds")
     }).pipe(Effect.scoped, Effect.provide(Live))
   )
 
@@ -618,7 +618,7 @@ describe("who is asked", () => {
       world.behaviour.asksAt = asksAt
       const failure = yield* Effect.flip(world.open())
       assert.strictEqual(failure.reason, "unauthorized")
-      assert.include(failure.message, "no web page")
+      assert.include(failure.message, "not http or https")
       assert.strictEqual(world.shown.length, 0)
     }).pipe(Effect.scoped, Effect.provide(Live))
   )
@@ -643,7 +643,7 @@ describe("what must not get about", () => {
   it("a token that no header can carry is not quoted", async () => {
     const send = makeBearerAuth(new URL("https://mcp.example/mcp"), "t0ken\n", never).wrapFetch(never)
     const error: unknown = await send("https://mcp.example/mcp").catch((reason: unknown) => reason)
-    assert.include(String(error), "characters that no request can carry")
+    assert.include(String(error), "characters that are invalid in a header")
     assert.notInclude(String(error), "t0ken")
   })
 

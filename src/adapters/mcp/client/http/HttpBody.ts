@@ -1,40 +1,37 @@
 import type { IncomingMessage } from "node:http"
 import { maxMessageBytes } from "../mcpMessages.ts"
 
-/** How a response's body ended when it was not we who stopped reading. */
+/** How a response body ended, unless the client canceled it. */
 export interface BodyEnd {
-  /** Why, as the end of a sentence. */
+  /** A phrase that follows a colon. */
   readonly reason: string
-  /** It was given up because nothing came for too long, or too much; otherwise the peer or the network ended it. */
+  /** The client closed the connection because of a timeout or the size limit. */
   readonly limitExceeded: boolean
-  /** An event of the stream carried an id, so that the server may offer to resume it; of too much, nobody wants more. */
+  /** An event carried an id, so the server may offer to resume the stream. False after the size limit. */
   readonly resumable: boolean
 }
 
-/** What is done about a body. */
 export interface BodyOptions {
-  /** How long it may be silent, in milliseconds; 0 means for ever. */
+  /** Milliseconds without data; 0 disables the timeout. */
   readonly idleTimeout: number
-  /** It is a stream of server-sent events. */
   readonly isEventStream: boolean
-  /** Aborted when it is we who stop reading. */
+  /** Aborted when the client cancels the request. */
   readonly signal?: AbortSignal | null | undefined
-  /** Hears the end. What it gives is read as the body's last words, and the body then ends well, however it ended. */
+  /** Runs at the end of the body. A returned event is appended, and the body then ends without an error. */
   readonly onEnd: (end: BodyEnd) => string | undefined
 }
 
 const encoder = new TextEncoder()
 
-/** The ways in which events end. */
 const eventSeparators = ["\n\n", "\r\r", "\r\n\r\n"]
 
-/** Follows a body that arrives in pieces. */
+/** Scans a body for message sizes and event ids. */
 const makeBodyScanner = (isEventStream: boolean) => {
   let size = 0
   let hasEventId = false
   let tail: Uint8Array = Buffer.from("\n")
   return {
-    /** Gives how many bytes have come of the message that is coming: of the event of a stream, else of the whole body. */
+    /** Returns the size in bytes of the current message: of the current event, else of the whole body. */
     scan: (chunk: Uint8Array): number => {
       size += chunk.length
       if (!isEventStream) return size
@@ -50,9 +47,9 @@ const makeBodyScanner = (isEventStream: boolean) => {
 }
 
 /**
- * The body of a response as fetch gives it. Unlike fetch's own, it has no limit but the given one on how long it may
- * be silent, it has one on how large a message may be, and it can have last words. Time in which nobody reads is not
- * silence.
+ * Wraps a response body as a web stream. It differs from the body of fetch in three ways: the idle timeout is
+ * configurable, message size is limited, and a final event can be appended. The idle timer stops while the
+ * reader applies backpressure.
  */
 export const readBody = (
   incoming: IncomingMessage,

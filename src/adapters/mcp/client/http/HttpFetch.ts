@@ -11,30 +11,34 @@ import { asObject } from "../../../../domain/json.ts"
 import { errorCodeOf, firstError, syntheticErrorEvent } from "./connectionFailures.ts"
 import { readBody } from "./HttpBody.ts"
 
-/** A request that was sent. */
 interface SentRequest {
   readonly method: string
-  /** It named an MCP session. */
+  /** The request carried an MCP session id. */
   readonly hasSessionId: boolean
-  /** It asked for the rest of an earlier stream. */
+  /** The request resumes an earlier stream. */
   readonly isResume: boolean
 }
 
-/** What the transport learns on the way, whatever the SDK makes of it. */
+/** Transport events that the SDK does not expose. */
 export type HttpEvent =
   | { readonly _tag: "ResponseReceived"; readonly sent: SentRequest; readonly status: number }
-  /** No answer came; `refused` when nobody listens at the address. */
+  /** The request failed before a response. */
   | { readonly _tag: "RequestFailed"; readonly sent: SentRequest; readonly connectionRefused: boolean }
-  /** A stream of events ended, and it was not we who ended it. */
+  /** An event stream ended and the client did not end it. */
   | { readonly _tag: "StreamEnded"; readonly sent: SentRequest; readonly reason: string }
 
-/** How HTTP is spoken with an MCP server. */
 export interface HttpFetchOptions {
-  /** How long the server may take until the headers of an answer, with the exceptions below. 0 means for ever. */
+  /**
+   * Timeout until response headers; 0 disables it. Calls and the GET of a session use `sseReadTimeout`
+   * instead.
+   */
   readonly timeout: Duration.Duration
-  /** How long a response may be silent; for calls and a session's GET, also until the headers. 0 means for ever. */
+  /** Idle timeout of a response body; 0 disables it. */
   readonly sseReadTimeout: Duration.Duration
-  /** May a stream whose events carry ids be resumed? Otherwise what is unanswered at its end fails. */
+  /**
+   * Whether streams with event ids are resumed. Otherwise requests without a response fail when the stream
+   * ends.
+   */
   readonly resumable: boolean
   readonly onEvent?: (event: HttpEvent) => void
 }
@@ -42,7 +46,7 @@ export interface HttpFetchOptions {
 /** The part of fetch that the SDKs use. */
 export type HttpFetch = (url: string | URL, init?: RequestInit) => Promise<Response>
 
-/** The longest delay a timer takes, in milliseconds: longer ones fire at once. */
+/** The longest timer delay in milliseconds; longer delays fire at once. */
 const maxTimerDelay = 2 ** 31 - 1
 
 const toTimerMillis = (duration: Duration.Duration): number =>
@@ -50,15 +54,13 @@ const toTimerMillis = (duration: Duration.Duration): number =>
 
 const bodilessStatuses = new Set([204, 205, 304])
 
-/** The numbers that a response may have; a peer can send any of three digits. */
+/** The statuses that `Response` accepts; a peer can send any three digits. */
 const statusRange = { min: 200, max: 599 } as const
 
-/** What of the JSON-RPC message in a POST matters here. */
 interface PostedMessage {
   readonly method: unknown
-  /** Undefined unless it is a request. */
+  /** Undefined unless the message is a request. */
   readonly id: unknown
-  /** The request that it cancels. */
   readonly cancelledId: unknown
 }
 
@@ -68,7 +70,7 @@ const parsePostedMessage = (body: string | undefined): PostedMessage => {
   return { method, id: method === undefined ? undefined : id, cancelledId }
 }
 
-/** What may stand behind a status: a peer can send other bytes, which a response does not take. */
+/** The characters that `Response` accepts in a status text; a peer can send other bytes. */
 const statusTextPattern = /^[\t\x20-\x7e\x80-\xff]*$/
 
 const toResponse = (incoming: IncomingMessage, body: ReadableStream | null): Response => {
@@ -85,10 +87,9 @@ const toResponse = (incoming: IncomingMessage, body: ReadableStream | null): Res
 }
 
 /**
- * Makes a fetch whose connections end with the scope. Built on `node:http`: Node's own fetch gives up after 300
- * seconds without headers or bytes, which only a package of its own could change, and a tool may work for longer.
- * Redirects are not followed; the SDKs do that. Every response to a JSON-RPC request has an answer in it: where the
- * server's never came, one that says why.
+ * Makes a fetch whose connections close with the scope. It uses `node:http` because Node's fetch has a fixed
+ * timeout of 300 seconds, and tools may run longer. The SDKs follow redirects themselves. Every event stream
+ * that answers a JSON-RPC request contains a response: a missing one is replaced by a synthetic error.
  */
 export const makeHttpFetch = Effect.fnUntraced(function* ({
   resumable,
@@ -96,7 +97,7 @@ export const makeHttpFetch = Effect.fnUntraced(function* ({
   onEvent = () => undefined,
   timeout
 }: HttpFetchOptions): Effect.fn.Return<HttpFetch, never, Scope.Scope> {
-  // Proxies of the environment are used where fetch would use them.
+  // Node's fetch honors proxies only under this variable.
   const useProxies = process.env["NODE_USE_ENV_PROXY"] === "1"
   const options: AgentOptions = { keepAlive: true, ...(useProxies && { proxyEnv: process.env }) }
   const agents = { plain: new Agent(options), secure: new SecureAgent(options) }
@@ -107,7 +108,7 @@ export const makeHttpFetch = Effect.fnUntraced(function* ({
     })
   )
   const idleTimeout = toTimerMillis(sseReadTimeout)
-  /** Requests whose answer has not come to its end. */
+  /** Requests without a complete response. */
   const inFlight = new Map<unknown, ClientRequest>()
 
   return (input, { body, headers: given, method = "GET", signal } = {}) =>
@@ -130,7 +131,7 @@ export const makeHttpFetch = Effect.fnUntraced(function* ({
         ...(signal && { signal })
       })
 
-      // A server may keep the headers of its stream of notifications until it has something to tell.
+      // A server may delay the headers of its notification stream until the first notification.
       const mayTakeLong = posted.method === "tools/call" || (method === "GET" && sent.hasSessionId)
       const headersTimeout = mayTakeLong ? idleTimeout : toTimerMillis(timeout)
       const timeoutError = new Error(`MCP server response timeout after ${headersTimeout / 1000} seconds`)
@@ -140,10 +141,10 @@ export const makeHttpFetch = Effect.fnUntraced(function* ({
       if (posted.id !== undefined) inFlight.set(posted.id, request)
       request.on("close", () => {
         clearTimeout(timer)
-        // Only where nothing else was said: when the server has switched to another protocol, unasked.
+        // Takes effect only without an earlier outcome: the server switched protocols without a request.
         reject(new Error("MCP server closed the connection without an HTTP response"))
         if (inFlight.get(posted.id) === request) inFlight.delete(posted.id)
-        // The server knows that nobody waits for the answer any more: what it was to come on is of no use.
+        // The server no longer responds to a canceled request.
         if (posted.cancelledId !== undefined) inFlight.get(posted.cancelledId)?.destroy()
       })
       request.on("error", (error) => {

@@ -4,25 +4,24 @@ import { jsonRpcCodes } from "../../jsonRpcCodes.ts"
 import { sessionError } from "../../sessionError.ts"
 import type { BodyEnd } from "./HttpBody.ts"
 
-/** The name under which an error says that it is ours, and why no answer came. */
+/** Marks a synthetic error in its `data`; the value is the cause. */
 const syntheticErrorKey = "a2c/synthetic_error"
 
-/** The error that stands for the answer a stream never gave, as the last event of that stream. */
+/** Formats an error response as the last event of a stream that ended without one. */
 export const syntheticErrorEvent = (id: unknown, { limitExceeded, reason }: BodyEnd): string => {
   const error = {
     code: jsonRpcCodes.connectionClosed,
     message: `no response received: ${reason}`,
     data: { [syntheticErrorKey]: limitExceeded ? "timeout_or_limit" : "connection_lost" }
   }
-  // The empty line ends whatever event was cut in the middle.
+  // The blank line terminates an event that was truncated.
   return `\n\ndata: ${JSON.stringify({ jsonrpc: "2.0", id, error })}\n\n`
 }
 
-/** Does this JSON-RPC error stand for an answer that never came because the connection was cut? */
 export const isConnectionLost = ({ data }: { readonly data?: unknown }): boolean =>
   asObject(data)[syntheticErrorKey] === "connection_lost"
 
-/** What it means when a JSON-RPC error stands for an answer that never came. */
+/** Converts a synthetic error; undefined for an error that the server sent. */
 export const syntheticErrorToSessionError = (
   error: { readonly data?: unknown },
   message: string
@@ -33,7 +32,7 @@ export const syntheticErrorToSessionError = (
     : undefined
 }
 
-/** What went wrong, in words: an address with several numbers fails with several errors and none of its own. */
+/** Unwraps the error of a host with several addresses, which has no message. */
 export const firstError = (error: Error): Error => {
   const [first] = error instanceof AggregateError ? (error.errors as ReadonlyArray<unknown>) : []
   return first instanceof Error ? first : error
@@ -41,9 +40,8 @@ export const firstError = (error: Error): Error => {
 
 export const errorCodeOf = (error: Error): unknown => Reflect.get(error, "code")
 
-/** Did the connection end before an answer came, though the request may have arrived? */
+/** Whether the connection was reset before a response. The server may have received the request. */
 export const isConnectionReset = (error: unknown): boolean =>
   error instanceof Error && errorCodeOf(error) === "ECONNRESET"
 
-/** What a request fails with then. */
 export const connectionResetFailure = sessionError("closed", "no response received: connection reset")

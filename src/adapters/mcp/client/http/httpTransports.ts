@@ -18,12 +18,12 @@ import { isConnectionLost } from "./connectionFailures.ts"
 import { type HttpEvent, makeHttpFetch } from "./HttpFetch.ts"
 import type { LegacySessionOptions } from "../openLegacySession.ts"
 
-/** How long taking leave of an HTTP server may take. */
+/** Timeout of the DELETE request that ends a session. */
 const terminateTimeout = "1 second"
 
 /**
- * How often and how fast a stream that was cut is taken up again: for some 25 seconds, which a proxy or a network needs
- * to come back. After that the session is given up, and whoever supervises it begins a new one.
+ * Backoff for reconnecting a stream: about 25 seconds in total, enough for a proxy restart. After that the
+ * session is lost.
  */
 const reconnectionDefaults = {
   initialReconnectionDelay: 1000,
@@ -32,13 +32,13 @@ const reconnectionDefaults = {
   maxRetries: 7
 }
 
-/** Streams are asked for no more often than this, in milliseconds: a server may want no pause between them at all. */
+/** Minimum interval between stream requests in milliseconds: a server may request a retry delay of 0. */
 const minStreamInterval = 100
 
-/** What a session says of itself when its server gives it no stream to hear notifications on. */
+/** Reason for polling. */
 const noNotificationStream = "server offers no notification stream; resources are polled"
 
-/** Keeps the questions for streams apart, which the SDK asks as fast as the server says; others are asked at once. */
+/** Throttles GET requests: the SDK reconnects as fast as the server asks. Other requests pass. */
 const throttleStreamRequests = (fetch: FetchLike): FetchLike => {
   let next = 0
   return async (url, init) => {
@@ -52,7 +52,6 @@ const throttleStreamRequests = (fetch: FetchLike): FetchLike => {
   }
 }
 
-/** The headers of a configuration, for every request. */
 const requestInit = (headers: { readonly [name: string]: string } | null) =>
   headers === null ? {} : { requestInit: { headers: { ...headers } } }
 
@@ -61,8 +60,8 @@ const connectionRefusedMessage = "MCP server refused the connection"
 const sessionExpiredMessage = "MCP session expired (HTTP 404)"
 
 /**
- * Lets the first answer to a request pass and no other: the SDK complains of answers it does not wait for, and every
- * stream that carries answers ends with one more. Tells when that one is all the answer there is.
+ * Drops responses to unknown requests, which the SDK reports as errors: every stream that carried a response
+ * ends with a synthetic one. Reports a synthetic response that replaces a lost one.
  */
 const dropDuplicateResponses = (inner: Transport, onConnectionLost: (reason: string) => void): Transport => {
   const pendingIds = new Set<RequestId>()
@@ -97,9 +96,9 @@ const dropDuplicateResponses = (inner: Transport, onConnectionLost: (reason: str
 const closedExit = (message: string) => Exit.succeed(sessionError("closed", message))
 
 /**
- * A transport for a server that speaks Streamable HTTP. It says what the SDK's keeps to itself: that the server has
- * forgotten the session or is gone, that the stream of a call or of notifications was cut for good, that there is none
- * to hear notifications on. All but the last end the session.
+ * Makes a transport for Streamable HTTP. It reports what the SDK hides: an expired session, a refused
+ * connection, a stream that cannot be resumed, and a missing notification stream. All but the last close the
+ * session.
  */
 export const makeStreamableHttpTransport = Effect.fnUntraced(function* (
   url: URL,
@@ -113,11 +112,11 @@ export const makeStreamableHttpTransport = Effect.fnUntraced(function* (
   const reconnectionOptions = { ...reconnectionDefaults }
 
   const markLost = (message: string): void => {
-    // Attempts that are already planned are the last.
+    // Reconnects that are already scheduled become the last ones.
     reconnectionOptions.maxRetries = 0
     Deferred.doneUnsafe(lost, closedExit(message))
   }
-  /** What an answer to GET says of the stream of notifications, or of one that is taken up again. */
+  /** Handles the response to a GET for the notification stream or for a resumed stream. */
   const onStreamResponse = (status: number, isResumed: boolean): void => {
     const reopened = Deferred.isDoneUnsafe(streamOpened)
     if (status === 200) {
@@ -126,7 +125,7 @@ export const makeStreamableHttpTransport = Effect.fnUntraced(function* (
     } else if (!reopened && !isResumed)
       Deferred.doneUnsafe(notificationsUnavailable, Exit.succeed(noNotificationStream))
     else if (status === 404) markLost(sessionExpiredMessage)
-    // Here the SDK gives up without a word; any other answer makes it try again.
+    // The SDK gives up silently on 405 and retries on other statuses.
     else if (status === 405) markLost("MCP server does not resume streams")
   }
   const onEvent = (event: HttpEvent): void => {
@@ -149,7 +148,7 @@ export const makeStreamableHttpTransport = Effect.fnUntraced(function* (
     reconnectionOptions,
     fetch
   })
-  // The SDK's class and its own interface disagree under exactOptionalPropertyTypes.
+  // The SDK's class does not match its interface under exactOptionalPropertyTypes.
   const transport = dropDuplicateResponses(inner as Transport, (reason) =>
     markLost(`call failed, connection lost: ${reason}`)
   )
@@ -183,8 +182,8 @@ export const makeStreamableHttpTransport = Effect.fnUntraced(function* (
 })
 
 /**
- * A transport for a server that speaks HTTP with SSE. The session lives as long as its stream of events: the SDK would
- * open another one by itself, but that is a session nobody has initialized.
+ * Makes a transport for HTTP with SSE. The session closes with its event stream: the SDK reconnects, but the
+ * new session is not initialized.
  */
 export const makeSseTransport = Effect.fnUntraced(function* (
   url: URL,

@@ -21,13 +21,13 @@ import {
 import { httpStatusToSessionError, decodeChange, decodeProgress } from "../mcpMessages.ts"
 import type { SendRequest } from "../sessionRequests.ts"
 
-/** The revision of MCP that is spoken here: the first without sessions. */
+/** The first MCP revision without sessions. */
 export const modernRevision = "2026-07-28"
 
-/** How often a server may put off an answer, and how long we wait before we ask again. */
+/** Limits for a server that postpones its response with `input_required`. */
 const inputRequiredRetry = { maxAttempts: 10, delay: "250 millis" } as const
 
-/** What every request says of us. Nothing is offered that a server could ask for. */
+/** Sent with every request. The client offers no capabilities to the server. */
 const requestMeta = {
   [PROTOCOL_VERSION_META_KEY]: modernRevision,
   [CLIENT_INFO_META_KEY]: { name: "a2c-smcp", version: packageVersion },
@@ -40,7 +40,6 @@ const transportErrorToSessionError = (error: unknown): McpSessionError => {
   return isConnectionReset(error) ? connectionResetFailure : sessionError("unavailable", errorMessage(error))
 }
 
-/** What came in answer to a request. */
 type JsonRpcResponse = Exclude<JSONRPCMessage, { readonly method: string }>
 
 const decodeResponse = (response: JsonRpcResponse): Result.Result<JsonObject, McpSessionError> => {
@@ -52,34 +51,32 @@ const decodeResponse = (response: JsonRpcResponse): Result.Result<JsonObject, Mc
   )
 }
 
-/** Hears the notifications that belong to a request. */
 type OnNotification = (method: string, params: JsonObject) => void
 
-/** Asks a server that keeps no sessions. */
+/** A client of a server without sessions. */
 export interface ModernClient {
-  /** What the server says of itself; also its sign of life. */
+  /** Returns the server's description; also serves as a liveness check. */
   readonly discover: Effect.Effect<JsonObject, McpSessionError>
-  /** Gives the result as it came, without the mark that it is complete. Interrupting it ends the work at the peer. */
+  /** Returns the result without `resultType`. Interruption cancels the request at the server. */
   readonly request: SendRequest
-  /** Hears of changes until the server ends that, or fails. Interrupting it ends it here. */
+  /** Subscribes to changes until the server closes the subscription or fails. Interruption unsubscribes. */
   readonly listen: (
     wanted: JsonObject,
     handlers: {
-      /** The server tells from now on, and only what it says here. */
+      /** Receives the subscriptions that the server accepted. */
       readonly onAccepted: (honoured: JsonObject) => void
       readonly onChange: (change: McpChange) => void
     }
   ) => Effect.Effect<void, McpSessionError>
-  /** Done when the peer is given up; all requests then fail with it, also later ones. */
+  /** Done when the connection is lost; all requests then fail with this error. */
   readonly lost: Deferred.Deferred<McpSessionError>
-  /** Gives the peer up. */
   readonly markLost: (reason: string) => void
 }
 
 /**
- * Speaks the stateless revision of MCP over a transport of the v2 SDK, which closes with the scope. The SDK's client is
- * not used: it checks results against closed schemas even when it is given others, so that one unknown block of content
- * costs the whole result and one odd tool the whole listing; and it does not notice that an answer cannot come.
+ * Implements the stateless MCP revision over a transport of the v2 SDK, which closes with the scope. The
+ * SDK's client is not used for two reasons. It validates results against closed schemas, so one unknown
+ * content block fails a result, and one invalid tool a listing. It also does not detect a lost response.
  */
 export const makeModernClient = Effect.fnUntraced(function* (
   transport: StreamableHTTPClientTransport
@@ -93,7 +90,7 @@ export const makeModernClient = Effect.fnUntraced(function* (
       readonly onNotification: OnNotification
     }
   >()
-  /** Answers that were cut: each is a reason to look whether the server still lives. */
+  /** A lost response triggers a liveness check. */
   const livenessChecks = yield* Queue.sliding<void>(1)
   let count = 0
 
@@ -116,7 +113,7 @@ export const makeModernClient = Effect.fnUntraced(function* (
 
   transport.onmessage = (message: JSONRPCMessage) => {
     if (!("method" in message)) return settle(message.id, decodeResponse(message))
-    // Whom it concerns: a call by its progress token, a subscription by its id.
+    // Notifications carry a progress token or a subscription id.
     const { params = {} } = message
     const id = params["progressToken"] ?? asObject(params._meta)[SUBSCRIPTION_ID_META_KEY]
     if (typeof id === "string" || typeof id === "number")

@@ -1,33 +1,17 @@
 import { SERVER_INFO_META_KEY, StreamableHTTPClientTransport } from "@modelcontextprotocol/client"
 import { Deferred, Effect, type Scope } from "effect"
 import { listAllPages } from "../../../../application/shared/mcpPaging.ts"
-import type { McpInfo, McpSession, McpSessionError } from "../../../../application/ports/McpSession.ts"
-import { asObject, asString, type JsonObject } from "../../../../domain/json.ts"
+import type { McpSession, McpSessionError } from "../../../../application/ports/McpSession.ts"
+import { asObject, type JsonObject } from "../../../../domain/json.ts"
 import type { StreamableParameters } from "../../../../domain/config/endpointParameters.ts"
 import type { WrapFetch } from "../../oauth/Authorizer.ts"
 import { sessionError } from "../../sessionError.ts"
 import { makeHttpFetch } from "../http/HttpFetch.ts"
+import { decodeInfo } from "../mcpMessages.ts"
 import { makeModernClient, modernRevision } from "./ModernClient.ts"
 import { watchModern } from "./watchModern.ts"
 import { makeSessionRequests } from "../sessionRequests.ts"
 
-const infoOf = ({ _meta, capabilities, instructions }: JsonObject): McpInfo => {
-  const server = asObject(asObject(_meta)[SERVER_INFO_META_KEY])
-  const { resources, tools } = asObject(capabilities)
-  return {
-    name: asString(server["name"]) ?? "unknown",
-    version: asString(server["version"]) ?? "unknown",
-    protocolVersion: modernRevision,
-    capabilities: {
-      tools: tools !== undefined,
-      resources: resources !== undefined,
-      subscribe: asObject(resources)["subscribe"] === true
-    },
-    instructions: asString(instructions)
-  }
-}
-
-/** Refuses a server that speaks other revisions only. */
 const requireSupportedRevision = ({
   supportedVersions
 }: JsonObject): Effect.Effect<void, McpSessionError> => {
@@ -40,8 +24,8 @@ const requireSupportedRevision = ({
 }
 
 /**
- * Opens a session with a server that keeps none itself: it speaks Streamable HTTP of revision 2026-07-28. The session
- * is over when the server is found gone.
+ * Opens a session over Streamable HTTP of MCP 2026-07-28. The protocol has no sessions: this one closes when
+ * the server no longer responds.
  */
 export const openModernSession = Effect.fnUntraced(function* (
   url: URL,
@@ -58,12 +42,16 @@ export const openModernSession = Effect.fnUntraced(function* (
   const { discover, request } = client
   const discovered = yield* discover
   yield* requireSupportedRevision(discovered)
-  const info = infoOf(discovered)
+  const { _meta, capabilities } = discovered
+  const info = decodeInfo(modernRevision, {
+    ...discovered,
+    serverInfo: asObject(_meta)[SERVER_INFO_META_KEY]
+  })
   const degraded = yield* Deferred.make<string>()
 
   const sessionRequests = yield* makeSessionRequests(request)
   const { listResources, readResource } = sessionRequests
-  const { listChanged } = asObject(asObject(discovered["capabilities"])["resources"])
+  const { listChanged } = asObject(asObject(capabilities)["resources"])
 
   return {
     info,

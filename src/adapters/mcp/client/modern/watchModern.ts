@@ -13,8 +13,9 @@ import { type PollableWatch, pollWhen, type PollSource, subscriptionsRejected } 
 import { maxPendingChanges, allChanges } from "../mcpMessages.ts"
 
 /**
- * How a subscription that ended is renewed: the pauses double from the first to the longest and begin anew after one
- * that has lasted; after so many that the server did not even accept, it is taken for gone.
+ * Backoff of resubscriptions: the delay doubles up to `maxDelay` and resets after a subscription that lasted
+ * `stableAfter`. After `maxFailures` rejected subscriptions in a row the session is lost. Times are in
+ * milliseconds.
  */
 const resubscribeBackoff = { initialDelay: 1000, maxDelay: 30_000, stableAfter: 60_000, maxFailures: 5 }
 
@@ -28,14 +29,13 @@ const subscriptionsUnsupported = sessionError(
   "MCP server does not support resource subscriptions"
 )
 
-/** The names under which changes are asked for. */
 const toSubscriptionFilter = ({ resources, tools, uris }: McpWatchOptions): JsonObject => ({
   ...(tools && { toolsListChanged: true }),
   ...(resources && { resourcesListChanged: true }),
   ...(uris.length > 0 && { resourceSubscriptions: uris })
 })
 
-/** What of this the server will not tell, though it could be looked at. */
+/** The targets without a subscription, which can be polled. */
 const unservedTargets = ({ resources, uris }: McpWatchOptions, honoured: JsonObject): PollableWatch => {
   const honouredUris = honoured["resourceSubscriptions"]
   return {
@@ -53,23 +53,22 @@ const hasSubscriptions = ({
   resourcesListChanged === true ||
   (Array.isArray(resourceSubscriptions) && resourceSubscriptions.length > 0)
 
-/** Does it tell less of its listings than it did before? What is subscribed to may have gone with good reason. */
+/** Whether the server dropped a list-changed subscription. Resource subscriptions may end legitimately. */
 const hasLostListChanged = (before: JsonObject, now: JsonObject): boolean =>
   ["toolsListChanged", "resourcesListChanged"].some((kind) => before[kind] === true && now[kind] !== true)
 
-/** What a watch stands on. */
 export interface ModernWatchOptions {
   readonly client: ModernClient
   readonly source: PollSource
-  /** What the server has said it tells of resources. */
+  /** The capabilities that the server advertised for resources. */
   readonly advertised: { readonly subscribe: boolean; readonly listChanged: boolean }
-  /** Done when the server does not keep that. */
+  /** Done when the server does not honor them. */
   readonly degraded: Deferred.Deferred<string>
 }
 
 /**
- * Hears of changes as long as the scope. A subscription that ends is renewed, and all counts as changed then, since
- * nobody heard what happened in between; what the server does not tell though it promised to is polled.
+ * Watches for changes until the scope closes. After a resubscription everything counts as changed, because
+ * notifications may have been missed. Advertised subscriptions that the server does not accept are polled.
  */
 export const watchModern = Effect.fnUntraced(function* (
   wanted: McpWatchOptions,
@@ -91,7 +90,7 @@ export const watchModern = Effect.fnUntraced(function* (
           onAccepted: (honoured) => {
             accepted = true
             if (before !== undefined && hasLostListChanged(before, honoured)) {
-              // Another session finds out what is to be polled.
+              // A new session decides what to poll.
               return client.markLost("MCP server dropped a list-changed subscription")
             }
             before ??= honoured

@@ -12,10 +12,10 @@ import { sessionError } from "../../sessionError.ts"
 import { makeCommand, shutdownTimeouts } from "./serverCommand.ts"
 import { unreadableResponse } from "./unreadableResponse.ts"
 
-/** How many messages may wait to be written; a server that reads nothing holds up its callers, not our memory. */
+/** Backpressure: callers wait when the server does not read its input. */
 const maxQueuedWrites = 64
 
-/** How much of what a server complains about is kept: the last line, in characters; one of more bytes is cut. */
+/** Limits for the last stderr line that is kept. */
 const stderrLimits = { maxCharacters: 500, maxBytes: 64 * 1024 }
 
 const parseMessage = (text: string): Result.Result<JSONRPCMessage, string> => {
@@ -31,17 +31,17 @@ const spawnFailure = (defect: unknown): McpSessionError => {
   return sessionError("unavailable", `process failed to start${typeof code === "string" ? `: ${code}` : ""}`)
 }
 
-/** A transport of the MCP SDK over a child process, and how that child ended. */
+/** An SDK transport over a child process. */
 export interface StdioTransport {
   readonly transport: Transport
   readonly pid: number
-  /** Why the process ended; for the owner's eyes, since it quotes what the process said. */
+  /** Resolves with the reason of the exit. It quotes stderr, so show it only to the owner. */
   readonly exitReason: Effect.Effect<string>
 }
 
 /**
- * Starts an MCP server and talks with it over its standard streams. When the scope closes the server may end by
- * itself, is then told to terminate, and is then killed, each time with everything it has started.
+ * Starts an MCP server and connects to its standard streams. When the scope closes, stdin ends, then the
+ * process group is terminated, then killed.
  */
 export const makeStdioTransport = Effect.fnUntraced(function* (
   server: string,
@@ -56,14 +56,14 @@ export const makeStdioTransport = Effect.fnUntraced(function* (
   const run = Effect.runPromiseWith(yield* Effect.context<never>())
   const child = yield* spawner.spawn(makeCommand(parameters, process.env)).pipe(
     Effect.mapError(({ message }) => sessionError("unavailable", message)),
-    // Node throws some errors of the system where it tells others, such as arguments that are too long.
+    // Node throws for some system errors, such as an argument list that is too long.
     Effect.catchDefect((defect) => Effect.fail(spawnFailure(defect)))
   )
   const outgoing = yield* Queue.bounded<Uint8Array, Cause.Done>(maxQueuedWrites)
   let lastStderrLine: string | undefined
 
   const started = yield* Deferred.make<void>()
-  /** The last answer to a request of the server, until it has its place among what is written. */
+  /** The last response to a server request, until it is queued. */
   let lastReply: Promise<unknown> = Promise.resolve()
 
   const transport: Transport = {
@@ -82,7 +82,7 @@ export const makeStdioTransport = Effect.fnUntraced(function* (
 
   const split = makeLineSplitter(maxMessageBytes, codec.codeUnitBytes)
   let isNoisy = false
-  /** The first noise is worth the owner's attention; the rest of it would only be more of the same. */
+  /** Warns about the first ignored line; later ones are logged at debug level. */
   const ignoreOutput = (reason: string) =>
     Effect.suspend(() => {
       const facts = { server, reason }
@@ -90,12 +90,12 @@ export const makeStdioTransport = Effect.fnUntraced(function* (
       isNoisy = true
       return Effect.logWarning("stdout line ignored: stdout is reserved for JSON-RPC messages", facts)
     })
-  /** A server that asks and asks, and reads no answer, is not listened to until it does. */
+  /** Backpressure for a server that sends requests without reading the responses. */
   const replyQueued = Effect.andThen(
     Effect.yieldNow,
     Effect.promise(() => lastReply)
   )
-  /** What the receiver throws, as it does at what is nested too deep for it, ends nobody's reading. */
+  /** An exception of the receiver, such as excessive nesting, must not stop the reader. */
   const deliver = (message: JSONRPCMessage) =>
     Effect.try({ try: () => transport.onmessage?.(message), catch: String }).pipe(
       Effect.catch(ignoreOutput),
@@ -117,7 +117,7 @@ export const makeStdioTransport = Effect.fnUntraced(function* (
     if (text.success.trim() === "") return Effect.void
     return Result.match(parseMessage(text.success), { onFailure: ignoreOutput, onSuccess: deliver })
   }
-  /** A line that nobody was ready for costs that line, and nobody's reading. */
+  /** A defect costs one line and does not stop the reader. */
   const handleLineSafely = (line: Line) =>
     Effect.catchDefect(
       Effect.suspend(() => handleLine(line)),
@@ -140,7 +140,7 @@ export const makeStdioTransport = Effect.fnUntraced(function* (
       lastStderrLine = text.slice(0, stderrLimits.maxCharacters)
       return Effect.logDebug("stderr", { server, line: text })
     })
-  // Last words may lack the end of their line.
+  // The last line may lack its newline.
   yield* Stream.concat(child.stderr, Stream.succeed(Uint8Array.of(newline))).pipe(
     Stream.runForEach((chunk) => Effect.forEach(splitStderr(chunk), recordStderr, { discard: true })),
     Effect.ignore,
@@ -156,7 +156,7 @@ export const makeStdioTransport = Effect.fnUntraced(function* (
       : `the process exited with code ${exit.value}${quote}`
   })
 
-  // Runs before the child is told to terminate: a server may end by itself when nobody talks to it any more.
+  // Runs before the process is terminated: a server may exit by itself when its input ends.
   yield* Effect.addFinalizer(() =>
     Effect.andThen(
       Queue.end(outgoing),

@@ -1,10 +1,10 @@
 import { ChildProcess } from "effect/process"
 import type { StdioParameters } from "../../../../domain/config/endpointParameters.ts"
 
-/** How long a server may take to end by itself when its input ends, and after it was told to terminate. */
+/** Grace periods of the shutdown. */
 export const shutdownTimeouts = { afterInputEnd: "300 millis", afterTerminate: "2 seconds" } as const
 
-/** What a child inherits from us unless its configuration says otherwise: what it takes to run, and no secrets. */
+/** The environment variables that a server inherits: what it needs to run, and no secrets. */
 const inheritedVariables = [
   "HOME",
   "LOGNAME",
@@ -19,9 +19,9 @@ const inheritedVariables = [
 ]
 
 /**
- * Runs the command so that nothing of it outlives us, however we end. A watcher in its process group waits on
- * descriptor 3, which the system closes when we are gone, and then kills the group. The shell stays to collect its
- * children, and ends as the command ended.
+ * Runs the command so that no process of the group outlives this one. A watcher in the process group reads
+ * descriptor 3. The system closes it when this process ends, and the watcher kills the group. The shell reaps
+ * its children and exits with the status of the command.
  */
 const guardScript = `
 exec 4<&0 </dev/null

@@ -1,12 +1,12 @@
 import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types.js"
 import { jsonRpcCodes } from "../../jsonRpcCodes.ts"
 
-/** How much of either end of an unreadable message is searched for the request it answers, in bytes. */
+/** Bytes searched for the request id at each end of a message. */
 const searchedBytes = 512
 
 /**
- * Where a message says which request it answers, at its start or at its end; one with a method is no answer. An id is
- * whole JSON: a number, or a text without escapes and control characters.
+ * Patterns that find the request id at the start or at the end of a response. A message with a method is not
+ * a response. An id is a number, or a string without escapes and control characters.
  */
 const responseIdPatterns = {
   atStart:
@@ -15,10 +15,9 @@ const responseIdPatterns = {
   notAResponse: /^\s*\{(?:\s*"(?:id|jsonrpc)"\s*:\s*(?:"[^"\\]{1,100}"|\d{1,15})\s*,)*\s*"(?:method|params)"/u
 }
 
-/** The ASCII in a text, whatever its encoding. */
 const asciiIn = (bytes: Uint8Array): string => Buffer.from(bytes).toString("latin1").replaceAll("\0", "")
 
-/** An error in place of an answer that cannot be read, if its edges show whose it was. */
+/** Makes an error response for an unreadable one, if its edges contain the request id. */
 export const unreadableResponse = (bytes: Uint8Array, message: string): JSONRPCMessage | undefined => {
   const head = asciiIn(bytes.subarray(0, searchedBytes))
   if (responseIdPatterns.notAResponse.test(head)) return undefined

@@ -7,28 +7,28 @@ import { makeModernHandler } from "./modernHandler.ts"
 import { type LegacySessionLimits, makeLegacyHandler } from "./legacyHandler.ts"
 import { makePublishedSession } from "../PublishedSession.ts"
 
-/** How much the clients of a session that is served over HTTP may take. */
+/** Limits for the clients of a session over HTTP. */
 export interface McpHttpLimits extends LegacySessionLimits {
-  /** How large one message of a client may be, in bytes; 16 MiB unless set, because arguments may hold files. */
+  /** Largest message of a client in bytes; 16 MiB by default, because arguments may contain files. */
   readonly maxMessageBytes?: number
 }
 
-/** What whoever stands at the door says of a request. */
+/** The result of the access check. */
 interface AccessDecision {
-  /** The answer when the request is not to be read any further. */
+  /** Given when the request is answered without reading its body. */
   readonly earlyResponse: Response | undefined
-  /** Headers that every answer to it has. */
+  /** Headers for every response. */
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** Answers a request of which only the headers have been read. */
+/** Handles a request whose body is not read yet. */
 export type McpHttpHandler = (
   request: IncomingMessage,
   response: ServerResponse,
   decision: AccessDecision
 ) => void
 
-/** Ends an exchange that failed: because its peer is gone, as peers do, or because of a bug. */
+/** Ends a failed request: its client disconnected, or a defect occurred. */
 const abortExchange = Effect.fnUntraced(function* (response: ServerResponse, cause: unknown) {
   if (response.destroyed) return yield* Effect.logDebug("MCP client disconnected", { reason: String(cause) })
   if (response.headersSent) response.destroy()
@@ -37,9 +37,9 @@ const abortExchange = Effect.fnUntraced(function* (response: ServerResponse, cau
 })
 
 /**
- * Serves a session over Streamable HTTP, in any revision of MCP up to 2026-07-28, to the clients of an HTTP server that
- * is somebody else's: who may come in, and where, is decided there. The call of a client whose connection is gone is
- * interrupted: its answer could not be fetched. Closing the scope ends all sessions and calls.
+ * Serves a session over Streamable HTTP in any MCP revision up to 2026-07-28. The HTTP server belongs to the
+ * caller, which also checks access. The calls of a closed connection are interrupted because their responses
+ * would be lost. Closing the scope ends all sessions and calls.
  */
 export const makeMcpHttpHandler = Effect.fnUntraced(function* (
   session: McpSession,

@@ -5,28 +5,29 @@ import { jsonRpcCodes } from "../../jsonRpcCodes.ts"
 import { type WebHandler, jsonRpcErrorResponse } from "./webHandler.ts"
 import type { PublishedSession } from "../PublishedSession.ts"
 
-/** How much a server holds for its clients. */
 export interface LegacySessionLimits {
-  /** How many clients may have a session at once, 256 unless set; a new one takes the place of the one that was idle longest. */
+  /**
+   * Maximum number of client sessions, 256 by default. Beyond it a new session evicts the longest idle one.
+   */
   readonly maxSessions?: number
-  /** How long a session lasts of which nothing is heard and which listens to nothing; 30 minutes unless set. */
+  /** Time without requests and streams until a session is closed; 30 minutes by default. */
   readonly idleTimeout?: Duration.Input
 }
 
 interface ClientSession {
   readonly transport: WebStandardStreamableHTTPServerTransport
-  /** Requests and streams that are open now. */
+  /** Open requests and streams. */
   inFlight: number
   /** When the last of them ended, in milliseconds. */
   idleSince: number
 }
 
-/** How many looks at idle sessions an idle time has: one may last a quarter longer than it should. */
+/** A session may exceed its idle timeout by a quarter. */
 const sweepsPerTimeout = 4
 
 /**
- * Serves the revisions of MCP that have sessions (up to 2025-11-25) over HTTP. Their clients find out that a session is
- * gone by the answer 404, and open a new one.
+ * Serves the MCP revisions with sessions (up to 2025-11-25) over HTTP. Clients of a closed session receive
+ * 404 and initialize a new one.
  */
 export const makeLegacyHandler = Effect.fnUntraced(function* (
   { makeClientServer, fork, run }: PublishedSession,
@@ -53,7 +54,7 @@ export const makeLegacyHandler = Effect.fnUntraced(function* (
     return session.transport.handleRequest(request, body === undefined ? undefined : { parsedBody: body })
   }
 
-  /** Makes room for one more; false when all sessions are in use. */
+  /** Evicts the longest idle session if needed. False when all sessions are in use. */
   const ensureCapacity = Effect.gen(function* () {
     if (sessions.size < maxSessions) return true
     const [oldest] = idleSessions()

@@ -5,7 +5,7 @@ import { type WebHandler, jsonRpcErrorResponse } from "./webHandler.ts"
 import type { PublishedSession } from "../PublishedSession.ts"
 import { watchResources, decodeListenRequest } from "../resourceSubscriptions.ts"
 
-/** Serves the revision without sessions (2026-07-28): one SDK server for each request. */
+/** Serves the MCP revision without sessions (2026-07-28), with one SDK server per request. */
 export const makeModernHandler = Effect.fnUntraced(function* (
   { changes, makeRequestServer, run, fork }: PublishedSession,
   subscribe: boolean
@@ -14,7 +14,7 @@ export const makeModernHandler = Effect.fnUntraced(function* (
     Effect.sync(() =>
       createMcpHandler(makeRequestServer, {
         legacy: "reject",
-        // Streams from the start: a peer that hears nothing for long would give up.
+        // Streams at once: a client that receives no bytes would time out.
         responseMode: "sse",
         onerror: (error) => fork(Effect.logDebug("MCP HTTP transport error", { reason: error.message }))
       })
@@ -22,18 +22,12 @@ export const makeModernHandler = Effect.fnUntraced(function* (
     (handler) => Effect.ignore(Effect.tryPromise(() => handler.close()))
   )
   const notifyChange = (change: McpChange) => {
-    switch (change._tag) {
-      case "ToolsChanged":
-        return notify.toolsChanged()
-      case "ResourcesChanged":
-        return notify.resourcesChanged()
-      case "ResourceUpdated":
-        return notify.resourceUpdated(change.uri)
-    }
+    if (change._tag === "ToolsChanged") return notify.toolsChanged()
+    return change._tag === "ResourcesChanged" ? notify.resourcesChanged() : notify.resourceUpdated(change.uri)
   }
   yield* changes.subscribe((change) => Effect.sync(() => notifyChange(change)))
 
-  /** Watches what is listened to, from before the client is told that it is until the exchange has ended. */
+  /** Watches the resources of a listen request from before it is acknowledged until its connection closes. */
   const watchUntilClosed = (uris: ReadonlyArray<string>, { signal }: Request) =>
     Effect.callback<Response | void>((resume) => {
       const ended = Effect.callback<void>((end) => {

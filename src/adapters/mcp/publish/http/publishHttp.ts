@@ -8,36 +8,37 @@ import { jsonRpcCodes } from "../../jsonRpcCodes.ts"
 import { jsonRpcErrorResponse } from "./webHandler.ts"
 import { makeMcpHttpHandler, type McpHttpLimits } from "./McpHttpHandler.ts"
 
-/** What an operator may set about a session that is published over HTTP. */
 export interface PublishHttpOptions extends McpHttpLimits {
-  /** The address to listen on; only this machine reaches `127.0.0.1`, which it is unless set. */
+  /** The address to listen on; `127.0.0.1` by default. */
   readonly host?: string
   /** 0 picks a free port. */
   readonly port: number
-  /** What clients must show as bearer token; anybody may come in unless set. */
+  /** The bearer token that clients must send. Without it access is open. */
   readonly token?: Redacted.Redacted<string>
-  /** Names under which clients address this server, without port, beside `localhost` and plain addresses. */
+  /** Accepted host names without port, in addition to `localhost` and IP addresses. */
   readonly allowedHosts?: ReadonlyArray<string>
-  /** Origins of pages that may connect, such as `https://app.example.org`; none but its own unless set. */
+  /**
+   * Origins of pages that may connect, such as `https://app.example.org`; only the server's own origin by
+   * default.
+   */
   readonly allowedOrigins?: ReadonlyArray<string>
 }
 
-/** The session cannot be published there: the address is no good. The message says which and why. */
+/** The server cannot listen on the address. */
 export class PublishError extends Data.TaggedError("PublishError")<{ readonly message: string }> {}
 
-/** Where MCP is served. */
 const mcpPath = "/mcp"
 
-/** How long a peer may take to send its headers, and its whole request, in milliseconds. */
+/** In milliseconds. */
 const requestTimeouts = { headersTimeout: 10_000, requestTimeout: 60_000, connectionsCheckingInterval: 1000 }
 
-/** A connection on which nothing moves for so long is cut, in milliseconds; streams say something every 15 seconds. */
+/** Milliseconds without traffic; streams send data every 15 seconds. */
 const connectionIdleTimeout = 60_000
 
-/** How many connections there may be at once: a client of the older era listens on one and asks on others. */
+/** Legacy clients use one connection for their stream and more for requests. */
 const maxConnections = 1024
 
-/** What is answered without reading further: what is turned away, asked elsewhere, or a browser's question whether it may. */
+/** The response to a request that is denied, for another path, or a CORS preflight. */
 const earlyResponseTo = (
   policy: AccessPolicy,
   { headers, method, url = "/" }: IncomingMessage
@@ -55,9 +56,9 @@ const earlyResponseTo = (
 }
 
 /**
- * Serves a session as an MCP server over Streamable HTTP at `/mcp`, in any revision of MCP up to 2026-07-28, to any
- * number of clients, and gives the URL. The call of a client whose connection is gone is interrupted: its answer could
- * not be fetched. When the session ends, clients are told so by every answer; closing the scope ends everything.
+ * Serves a session as an MCP server over Streamable HTTP at `/mcp`, in any MCP revision up to 2026-07-28, and
+ * returns the URL. The calls of a closed connection are interrupted because their responses would be lost.
+ * After the session closes, every request fails. Closing the scope ends everything.
  */
 export const publishHttp = Effect.fn("publishHttp")(function* (
   session: McpSession,

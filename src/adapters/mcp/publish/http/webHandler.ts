@@ -2,10 +2,10 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import { checkJsonBody, parseJson } from "../../../../domain/json.ts"
 import { jsonRpcCodes } from "../../jsonRpcCodes.ts"
 
-/** Answers a request of the web's kind; its signal is aborted once its connection or its answer has ended. */
+/** Handles a web request. Its signal aborts when the connection closes or the response ends. */
 export type WebHandler = (request: Request, body: unknown) => Promise<Response>
 
-/** An error as it is answered before anything is known of the request. */
+/** Makes an error response without a request id. */
 export const jsonRpcErrorResponse = (
   status: number,
   code: number,
@@ -13,7 +13,7 @@ export const jsonRpcErrorResponse = (
   headers: Record<string, string> = {}
 ) => Response.json({ jsonrpc: "2.0", id: null, error: { code, message } }, { status, headers })
 
-/** The text of a body, or undefined when it is larger than allowed, in bytes. */
+/** Reads a body; undefined when it exceeds the limit in bytes. */
 const readBodyText = async (request: IncomingMessage, maxBytes: number): Promise<string | undefined> => {
   if (Number(request.headers["content-length"] ?? 0) > maxBytes) return undefined
   const chunks: Array<Buffer> = []
@@ -66,7 +66,7 @@ const waitForDrain = (response: ServerResponse) =>
     response.on("close", done)
   })
 
-/** Sends a body as fast as the peer takes it, and lets go of it when the peer has gone. */
+/** Sends a body with backpressure and cancels it when the connection closes. */
 const pipeBody = async (body: ReadableStream<Uint8Array>, response: ServerResponse) => {
   const reader = body.getReader()
   const cancel = () => void reader.cancel().catch(() => undefined)
@@ -80,18 +80,16 @@ const pipeBody = async (body: ReadableStream<Uint8Array>, response: ServerRespon
   response.end()
 }
 
-/** What an exchange is made of. */
 interface ExchangeOptions {
   readonly handler: WebHandler
-  /** Given when the answer is known before the body has been read; then nobody reads it. */
+  /** Given when the response does not depend on the body, which is then not read. */
   readonly earlyResponse: Response | undefined
-  /** Headers of every answer. */
+  /** Headers for every response. */
   readonly headers: Readonly<Record<string, string>>
-  /** How large a body may be, in bytes. */
   readonly maxBytes: number
 }
 
-/** Has a request of Node's kind answered by one that knows those of the web. */
+/** Adapts a Node request to a web handler. */
 export const runWebHandler = async (
   request: IncomingMessage,
   response: ServerResponse,

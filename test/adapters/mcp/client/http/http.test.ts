@@ -150,7 +150,7 @@ describe("a Streamable HTTP server that fails", () => {
   )
 
   for (const [nextGet, why] of [
-    [503, "could not be taken up again"],
+    [503, "reconnect attempts exhausted"],
     [405, "does not resume"],
     [404, "session expired"]
   ] as const) {
@@ -308,8 +308,8 @@ describe("a peer whose answers are no HTTP that fetch knows", () => {
 
 describe("a Streamable HTTP server that tells less than it promises", () => {
   const cases = [
-    ["has no stream of notifications", { firstGet: 405 }, "no stream"],
-    ["refuses subscriptions", { subscribes: false }, "refused"]
+    ["has no stream of notifications", { firstGet: 405 }, "no notification stream"],
+    ["refuses subscriptions", { subscribes: false }, "rejects"]
   ] as const
   for (const [what, faults, reason] of cases) {
     it.effect(`one that ${what} is polled`, () =>

@@ -178,7 +178,7 @@ describe("a server of revision 2026-07-28", () => {
     "one that asks us for input is told nothing, and the call fails",
     Effect.gen(function* () {
       const session = yield* open(yield* makeServer())
-      assert.include((yield* Effect.flip(session.callTool("ask", {}))).message, "asks for input")
+      assert.include((yield* Effect.flip(session.callTool("ask", {}))).message, "requested input")
     })
   )
 
@@ -208,7 +208,10 @@ describe("a server of revision 2026-07-28", () => {
         const session = yield* open(peer)
         yield* Effect.asVoid(session.watch({ tools: true, resources: true, uris: [] }))
         peer.hangUp()
-        assert.include((yield* Effect.timeout(session.closed, "5 seconds")).message, "less of its changes")
+        assert.include(
+          (yield* Effect.timeout(session.closed, "5 seconds")).message,
+          "dropped a list-changed subscription"
+        )
       })
     )
   }
