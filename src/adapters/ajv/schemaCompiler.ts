@@ -15,10 +15,7 @@ export type Check = (value: unknown) => ReadonlyArray<ErrorObject>
 /** A check, or why the schema is invalid. */
 export type CompiledSchema = Check | InvalidSchema
 
-/**
- * Compiles equal schemas once. Third parties write the schemas: expensive work runs in a worker with a
- * timeout.
- */
+/** Compiles equal schemas once. Expensive work runs in a worker with a timeout. */
 const makeSharedCompiler = () => {
   let compileWithAjv = makeAjvCompiler()
   const known = makeSchemaCache<CompiledSchema>(() => {

@@ -129,10 +129,7 @@ export interface WorkerSchema {
   readonly check: (value: unknown) => ReadonlyArray<ErrorObject>
 }
 
-/**
- * Makes a worker schema from JSON text. Its members throw {@link SchemaTimeout} after a timeout and {@link
- * WorkerUnavailable} without a worker.
- */
+/** A {@link WorkerSchema} of JSON text. Throws {@link SchemaTimeout} and {@link WorkerUnavailable}. */
 export const makeWorkerSchema = (schema: string): WorkerSchema => {
   const key = String(++state.schemaCount)
   const compile = (): void => {

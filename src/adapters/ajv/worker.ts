@@ -1,7 +1,6 @@
 /**
- * Worker thread that compiles schemas and validates values where either may take too long. It signals when it
- * is ready and after each response. The main thread waits for the signal and terminates the worker after a
- * timeout.
+ * Worker thread that compiles schemas and validates values where either may take too long. The main thread
+ * waits for its signal and terminates it after a timeout.
  */
 import { type MessagePort, workerData } from "node:worker_threads"
 import type { ErrorObject, ValidateFunction } from "ajv"

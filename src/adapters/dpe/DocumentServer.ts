@@ -13,10 +13,7 @@ export interface DocumentServerOptions {
   readonly host?: string
   /** 0, the default, picks a free port. */
   readonly port?: number
-  /**
-   * The base URL for Agents, `http` or `https`, when a proxy forwards to this server. The proxy must strip
-   * its path.
-   */
+  /** The base URL for Agents, when a proxy forwards to this server and strips the path. */
   readonly publicUrl?: string
   /** How long a URL is valid; 15 minutes by default. */
   readonly lifetime?: Duration.Input
@@ -56,10 +53,7 @@ const sweepInterval = Duration.minutes(1)
 /** Signed URLs are short. */
 const maxHeaderSize = 8 * 1024
 
-/**
- * Parses the public URL and strips trailing slashes. Errors do not quote the URL, which may contain a
- * password.
- */
+/** Parses the public URL. Errors do not quote it, because it may contain a password. */
 const parsePublicUrl = (text: string): Result.Result<string, DocumentServerError> => {
   const reject = (reason: string) =>
     Result.fail(new DocumentServerError({ message: `The public URL of the document server ${reason}` }))

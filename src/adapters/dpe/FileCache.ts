@@ -9,10 +9,7 @@ import { extensionOf } from "./fileExtensions.ts"
 import { type DpeDocument, expiryOf, makeResolver } from "./resolver.ts"
 
 export interface FileCacheOptions {
-  /**
-   * Created if missing. An existing folder must belong to this user with mode 0700. Each Computer needs a
-   * separate folder: files of another one are counted only at the start.
-   */
+  /** Created if missing. Must belong to this user with mode 0700, and to one Computer only. */
   readonly folder: string
   /** Total size of all documents in bytes; 1 GiB by default. The oldest are evicted first. */
   readonly maxBytes?: number

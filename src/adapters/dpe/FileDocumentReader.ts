@@ -44,10 +44,7 @@ const readFile = async (
   return { bytes: await readContent(file, path, maxBytes), mimeType: undefined }
 }
 
-/**
- * Reads documents over HTTP, and files inside these folders. Computers choose the URIs, so without folders no
- * file is read.
- */
+/** Reads documents over HTTP, and files inside these folders only: Computers choose the URIs. */
 export const layer = (folders: ReadonlyArray<string>): Layer.Layer<DocumentReader> =>
   Layer.succeed(
     DocumentReader,

@@ -3,18 +3,12 @@ import { McpClientError } from "./McpClientError.ts"
 import { type McpClientLike, withSignal } from "./McpClientLike.ts"
 import type { McpContents, McpResource, McpTool, McpToolResult } from "./mcpTypes.ts"
 
-/**
- * A tool of the OpenAI Agents SDK. Its type requires schema members that MCP leaves optional; its converter
- * adds missing ones.
- */
+/** A tool of the OpenAI Agents SDK. Its type requires members that MCP leaves optional. */
 export type AgentsTool = McpTool & {
   inputSchema: { properties: Record<string, unknown>; required: Array<string>; additionalProperties: boolean }
 }
 
-/**
- * Content blocks with the other members of the result as properties, where the OpenAI Agents SDK expects
- * them.
- */
+/** Content blocks with the other members of the result as properties of the array. */
 export type AgentsContent = McpToolResult["content"] &
   Pick<McpToolResult, "_meta" | "structuredContent" | "isError">
 

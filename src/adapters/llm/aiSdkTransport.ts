@@ -35,9 +35,7 @@ const requireString = (params: JsonObject, member: string): string => {
   return value
 }
 
-/**
- * The shapes used here are the same in every revision with `initialize`, so the requested one is accepted.
- */
+/** The requested revision is accepted: all with `initialize` share these shapes. */
 const initializeResult = (client: McpClientLike, requested: string = defaultRevision): JsonObject =>
   definedOnly({
     protocolVersion: requested,

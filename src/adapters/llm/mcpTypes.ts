@@ -63,10 +63,7 @@ const isTool = (value: JsonObject): value is JsonObject & McpTool =>
   isJsonObject(value["inputSchema"]) &&
   value["inputSchema"]["type"] === "object"
 
-/**
- * Decodes a listed tool; a missing schema type becomes `object`, the only one that MCP allows. Undefined when
- * invalid.
- */
+/** Decodes a listed tool; a missing schema type becomes `object`. Undefined when invalid. */
 export const decodeTool = (raw: JsonObject): McpTool | undefined => {
   const { inputSchema } = raw
   const untyped = isJsonObject(inputSchema) && inputSchema["type"] === undefined

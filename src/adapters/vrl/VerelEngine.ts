@@ -11,10 +11,7 @@ export interface VerelOptions {
   readonly module?: string
 }
 
-/**
- * Largest event before and after a script, in bytes of JSON. Parsing a large text event takes a fifth of a
- * second.
- */
+/** Largest event before and after a script, in bytes of JSON. Parsing it takes up to 0.2 s. */
 const maxEventBytes = 8 * 1024 * 1024
 
 /** Maximum number of queued and running scripts. Each holds a tool result in memory. */

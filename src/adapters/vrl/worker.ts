@@ -1,6 +1,6 @@
 /**
- * Worker thread that runs scripts. It loads the engine, reports that it is ready, and handles requests
- * sequentially. The main thread terminates it after a timeout and after a crash of the engine.
+ * Worker thread that loads the engine and runs scripts sequentially. The main thread terminates it after a
+ * timeout or a crash.
  */
 import { parentPort, workerData } from "node:worker_threads"
 import type * as Verel from "@bpinternal/verel"

@@ -20,9 +20,7 @@ import { makeSseTransport, makeStreamableHttpTransport } from "./http/httpTransp
 import { openLegacySession } from "./openLegacySession.ts"
 import { makeStdioTransport } from "./stdio/StdioTransport.ts"
 
-/**
- * Codes with which a server without the `initialize` handshake rejects it: MCP 2026-07-28 and later has none.
- */
+/** Error codes of servers without the `initialize` handshake (MCP 2026-07-28 and later). */
 const handshakeRejectedCodes: ReadonlyArray<number> = [
   jsonRpcCodes.unsupportedProtocolVersion,
   jsonRpcCodes.methodNotFound,
@@ -54,10 +52,7 @@ const openStdio = Effect.fnUntraced(function* (server: string, parameters: Stdio
   return yield* openLegacySession({ transport, exitReason })
 })
 
-/**
- * Opens a session of the era that the server supports. Most servers support the legacy era, so it is tried
- * first. The modern client is loaded on demand.
- */
+/** Tries the legacy era first, which most servers support. The modern client is loaded on demand. */
 const openStreamableHttp = Effect.fnUntraced(function* (parameters: StreamableParameters, wrap: WrapFetch) {
   const url = yield* parseEndpointUrl(parameters)
   const legacyScope = yield* Scope.fork(yield* Effect.scope)

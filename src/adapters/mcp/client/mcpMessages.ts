@@ -23,10 +23,7 @@ export const maxPendingChanges = 1024
 /** Largest message that a server may send, in bytes. */
 export const maxMessageBytes = 64 * 1024 * 1024
 
-/**
- * The objects that a JSON message can hold. One item with excessive depth would make the office drop the
- * whole listing.
- */
+/** The objects that a message can hold. One excessively nested item would cost the whole listing. */
 const sendableItems = (name: string, list: unknown): ReadonlyArray<JsonObject> =>
   Array.isArray(list)
     ? list.filter(isJsonObject).filter((item) => checkJsonBody({ [name]: [item] }) === undefined)
@@ -104,8 +101,7 @@ const parseJsonRpcError = (text: string): McpSessionError | undefined => {
 }
 
 /**
- * Converts an HTTP error status. A JSON-RPC error in the body is more specific than the status. Other bodies
- * are not quoted because they may contain anything.
+ * Converts an HTTP error status. Only JSON-RPC errors in the body are quoted; others may contain anything.
  */
 export const httpStatusToSessionError = (status: number, text: string): McpSessionError => {
   if (status === 401) return sessionError("unauthorized", "HTTP 401")

@@ -52,8 +52,8 @@ const takeFingerprint = ({ read }: PollTarget): Effect.Effect<string | undefined
   )
 
 /**
- * Polls resources until the scope closes and reports every change after the effect succeeds. With
- * `reportAllFirst` everything is reported once at the start.
+ * Polls resources until the scope closes and reports changes. With `reportAllFirst` everything is reported
+ * once at the start.
  */
 const poll = Effect.fnUntraced(function* (
   source: PollSource,

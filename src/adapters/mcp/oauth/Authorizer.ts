@@ -11,18 +11,12 @@ import { type ObtainToken, makeBearerAuth } from "./BearerAuth.ts"
 /** A request to a person to authorize this Computer at an MCP server. */
 export interface AuthorizationRequest {
   readonly server: string
-  /**
-   * The page to open in a browser, `http` or `https`. The MCP server chooses it: never pass it to a shell or
-   * to the office.
-   */
+  /** The page to open, `http` or `https`. Untrusted: never pass it to a shell or to the office. */
   readonly url: string
 }
 
 export interface AuthorizerOptions {
-  /**
-   * Shows the request to a person, such as {@link logAuthorizationRequest}. Without it authorization is never
-   * interactive.
-   */
+  /** Shows the request to a person. Without it authorization is not interactive. */
   readonly authorize?: (request: AuthorizationRequest) => Effect.Effect<void>
   /** How long interactive authorization may take; 5 minutes by default. */
   readonly authorizationTimeout?: Duration.Input
@@ -82,10 +76,7 @@ const authorizationExpired = sessionError(
 const hasAuthorizationHeader = (headers: HttpEndpoint["headers"]): boolean =>
   Object.keys(headers ?? {}).some((name) => name.toLowerCase() === "authorization")
 
-/**
- * Refreshes the tokens and returns an access token other than the rejected one. Uses tokens that a concurrent
- * refresh stored.
- */
+/** Returns an access token other than the rejected one, possibly from a concurrent refresh. */
 const refreshTokens = Effect.fnUntraced(function* (
   { server, url, credentials }: AuthorizationTarget,
   sentToken: string | undefined,

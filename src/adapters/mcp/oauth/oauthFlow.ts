@@ -48,9 +48,7 @@ const limitResponseSize = (response: Response): Response => {
 /** Without a redirect URL the SDK would assume a non-interactive grant. */
 const placeholderRedirectUrl = "http://127.0.0.1/callback"
 
-/**
- * Makes the provider that the SDK calls. Registration and `state` are available only for interactive flows.
- */
+/** The provider that the SDK calls. Only interactive flows register a client. */
 export const makeOAuthProvider = (
   flowState: OAuthFlowState,
   redirect?: RedirectListener

@@ -12,8 +12,8 @@ const coalesceInterval = "100 millis"
 /** Distributes the changes of a session to any number of clients. */
 export interface ChangeFeed {
   /**
-   * Reports changes until the scope closes. Each kind and each resource is reported at most once per
-   * interval, and the last change always. Changes are coalesced while `onChange` runs.
+   * Reports changes until the scope closes, coalesced per kind and resource. The last change is always
+   * reported.
    */
   readonly subscribe: (
     onChange: (change: McpChange) => Effect.Effect<void>

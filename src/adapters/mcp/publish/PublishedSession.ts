@@ -30,10 +30,7 @@ export interface PublishedSession {
   readonly awaitIdle: Effect.Effect<void>
   /** Makes an SDK server for one request of MCP 2026-07-28. */
   readonly makeRequestServer: () => Server
-  /**
-   * Makes an SDK server for one client, including notifications. It ends when the SDK closes it or with the
-   * scope.
-   */
+  /** Makes an SDK server for one client, including notifications. */
   readonly makeClientServer: (era: "legacy" | "modern") => Effect.Effect<Server>
 }
 
@@ -72,8 +69,8 @@ const makeSendProgress = ({ _meta, notify }: ServerContext["mcpReq"]): SendProgr
 }
 
 /**
- * Prepares a session for the SDK's low-level server. Only its fallback handler is used: other handlers
- * validate results against closed schemas, which strip unknown members.
+ * Prepares a session for the SDK's low-level server. Only its fallback handler is used: the others strip
+ * unknown members of results.
  */
 export const makePublishedSession = Effect.fnUntraced(function* (
   session: McpSession

@@ -47,9 +47,8 @@ const makeBodyScanner = (isEventStream: boolean) => {
 }
 
 /**
- * Wraps a response body as a web stream. It differs from the body of fetch in three ways: the idle timeout is
- * configurable, message size is limited, and a final event can be appended. The idle timer stops while the
- * reader applies backpressure.
+ * Wraps a response body as a web stream with an idle timeout, a message size limit and an optional final
+ * event. The idle timer stops while the reader applies backpressure.
  */
 export const readBody = (
   incoming: IncomingMessage,

@@ -28,17 +28,11 @@ export type HttpEvent =
   | { readonly _tag: "StreamEnded"; readonly sent: SentRequest; readonly reason: string }
 
 export interface HttpFetchOptions {
-  /**
-   * Timeout until response headers; 0 disables it. Calls and the GET of a session use `sseReadTimeout`
-   * instead.
-   */
+  /** Timeout until response headers, except for calls and the GET of a session; 0 disables it. */
   readonly timeout: Duration.Duration
   /** Idle timeout of a response body; 0 disables it. */
   readonly sseReadTimeout: Duration.Duration
-  /**
-   * Whether streams with event ids are resumed. Otherwise requests without a response fail when the stream
-   * ends.
-   */
+  /** Whether the SDK resumes streams with event ids. Otherwise their pending requests fail. */
   readonly resumable: boolean
   readonly onEvent?: (event: HttpEvent) => void
 }

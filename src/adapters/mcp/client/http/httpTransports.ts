@@ -21,10 +21,7 @@ import type { LegacySessionOptions } from "../openLegacySession.ts"
 /** Timeout of the DELETE request that ends a session. */
 const terminateTimeout = "1 second"
 
-/**
- * Backoff for reconnecting a stream: about 25 seconds in total, enough for a proxy restart. After that the
- * session is lost.
- */
+/** About 25 seconds in total, enough for a proxy restart. After that the session is lost. */
 const reconnectionDefaults = {
   initialReconnectionDelay: 1000,
   reconnectionDelayGrowFactor: 1.5,
@@ -60,8 +57,8 @@ const connectionRefusedMessage = "MCP server refused the connection"
 const sessionExpiredMessage = "MCP session expired (HTTP 404)"
 
 /**
- * Drops responses to unknown requests, which the SDK reports as errors: every stream that carried a response
- * ends with a synthetic one. Reports a synthetic response that replaces a lost one.
+ * Drops responses to unknown requests, which the SDK reports as errors: every stream ends with a synthetic
+ * response. Reports one that replaces a lost response.
  */
 const dropDuplicateResponses = (inner: Transport, onConnectionLost: (reason: string) => void): Transport => {
   const pendingIds = new Set<RequestId>()
@@ -182,8 +179,8 @@ export const makeStreamableHttpTransport = Effect.fnUntraced(function* (
 })
 
 /**
- * Makes a transport for HTTP with SSE. The session closes with its event stream: the SDK reconnects, but the
- * new session is not initialized.
+ * Makes a transport for HTTP with SSE. The session closes with its event stream, because the SDK would
+ * reconnect without initializing.
  */
 export const makeSseTransport = Effect.fnUntraced(function* (
   url: URL,

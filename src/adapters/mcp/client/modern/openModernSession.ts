@@ -23,10 +23,7 @@ const requireSupportedRevision = ({
       )
 }
 
-/**
- * Opens a session over Streamable HTTP of MCP 2026-07-28. The protocol has no sessions: this one closes when
- * the server no longer responds.
- */
+/** Opens a session over MCP 2026-07-28. It closes when the server no longer responds. */
 export const openModernSession = Effect.fnUntraced(function* (
   url: URL,
   { headers, sseReadTimeout, timeout }: StreamableParameters,

@@ -99,9 +99,7 @@ const splitAtMark = (
 
 type Decode = LineCodec["decode"]
 
-/**
- * Decodes with `TextDecoder`. The handler applies to invalid bytes; an encoded U+FFFD in the input is kept.
- */
+/** Decodes with `TextDecoder`. An encoded U+FFFD in the input is kept. */
 const makeStandardDecoder = (label: string, handler: ErrorHandler): Decode => {
   const options = { ignoreBOM: true }
   const strict = new TextDecoder(label, { ...options, fatal: true })
@@ -177,8 +175,8 @@ const makeEncoder = (label: string): LineCodec["encode"] => {
 }
 
 /**
- * Makes the codec of an encoding, by any name in the Encoding Standard or in Python. Fails for an unknown
- * name. Encoded lines are ASCII where the encoding cannot express all of Unicode.
+ * Makes the codec of an encoding, by its name in the Encoding Standard or in Python. Encoded lines are ASCII
+ * where the encoding cannot express all of Unicode.
  */
 export const makeLineCodec = (name: string, handler: ErrorHandler): Result.Result<LineCodec, string> => {
   const label = encodingLabelOf(name)

@@ -20,10 +20,7 @@ const concatBytes = (chunks: ReadonlyArray<Uint8Array>): Uint8Array => {
   return only !== undefined && chunks.length === 1 ? only : Buffer.concat(chunks)
 }
 
-/**
- * Splits a byte stream into lines. Chunks are joined once per line. A line beyond `maxBytes` is dropped
- * except for its edges, which bounds memory.
- */
+/** Splits bytes into lines. Of a line beyond `maxBytes` only the edges are kept. */
 export const makeLineSplitter = (
   maxBytes: number,
   codeUnitBytes: 1 | 2 = 1

@@ -19,9 +19,9 @@ const inheritedVariables = [
 ]
 
 /**
- * Runs the command so that no process of the group outlives this one. A watcher in the process group reads
- * descriptor 3. The system closes it when this process ends, and the watcher kills the group. The shell reaps
- * its children and exits with the status of the command.
+ * Runs the command so that its process group ends with this process. A watcher in the group reads descriptor
+ * 3, which the system closes then, and kills the group. The shell reaps its children and exits with the
+ * command's status.
  */
 const guardScript = `
 exec 4<&0 </dev/null

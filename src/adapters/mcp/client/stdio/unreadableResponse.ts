@@ -5,8 +5,8 @@ import { jsonRpcCodes } from "../../jsonRpcCodes.ts"
 const searchedBytes = 512
 
 /**
- * Patterns that find the request id at the start or at the end of a response. A message with a method is not
- * a response. An id is a number, or a string without escapes and control characters.
+ * Patterns for the request id of a response. An id is a number, or a string without escapes and control
+ * characters.
  */
 const responseIdPatterns = {
   atStart:

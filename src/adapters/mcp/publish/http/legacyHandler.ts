@@ -6,9 +6,7 @@ import { type WebHandler, jsonRpcErrorResponse } from "./webHandler.ts"
 import type { PublishedSession } from "../PublishedSession.ts"
 
 export interface LegacySessionLimits {
-  /**
-   * Maximum number of client sessions, 256 by default. Beyond it a new session evicts the longest idle one.
-   */
+  /** Maximum number of sessions, 256 by default. A new one evicts the longest idle one. */
   readonly maxSessions?: number
   /** Time without requests and streams until a session is closed; 30 minutes by default. */
   readonly idleTimeout?: Duration.Input
@@ -25,10 +23,7 @@ interface ClientSession {
 /** A session may exceed its idle timeout by a quarter. */
 const sweepsPerTimeout = 4
 
-/**
- * Serves the MCP revisions with sessions (up to 2025-11-25) over HTTP. Clients of a closed session receive
- * 404 and initialize a new one.
- */
+/** Serves MCP revisions with sessions (up to 2025-11-25). Clients of a closed session receive 404. */
 export const makeLegacyHandler = Effect.fnUntraced(function* (
   { makeClientServer, fork, run }: PublishedSession,
   { idleTimeout = Duration.minutes(30), maxSessions = 256 }: LegacySessionLimits

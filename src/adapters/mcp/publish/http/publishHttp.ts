@@ -17,10 +17,7 @@ export interface PublishHttpOptions extends McpHttpLimits {
   readonly token?: Redacted.Redacted<string>
   /** Accepted host names without port, in addition to `localhost` and IP addresses. */
   readonly allowedHosts?: ReadonlyArray<string>
-  /**
-   * Origins of pages that may connect, such as `https://app.example.org`; only the server's own origin by
-   * default.
-   */
+  /** Origins of other pages that may connect, such as `https://app.example.org`. */
   readonly allowedOrigins?: ReadonlyArray<string>
 }
 
