@@ -34,7 +34,7 @@ import { type Guarded, makeGuarded } from "../../../fixtures/oauth.ts"
 
 type Kind = "streamable" | "sse"
 
-/** Everything that is logged, as text. */
+/** All log lines. */
 class Logged extends Context.Service<Logged, Array<string>>()("test/Logged") {}
 
 interface OpenOptions {
@@ -47,15 +47,15 @@ interface OpenOptions {
 
 interface World extends Guarded {
   readonly store: CredentialStore["Service"]
-  /** What was shown to whoever is asked. */
+  /** The authorization requests shown. */
   readonly shown: Array<AuthorizationRequest>
-  /** The pages a browser has shown. */
+  /** The pages that the browser showed. */
   readonly pages: Array<{ readonly status: number; readonly text: string }>
-  /** Opens a session; asks somebody who does as told, unless the settings say otherwise. */
+  /** Opens a session with interactive authorization unless the options override it. */
   readonly open: (options?: OpenOptions) => Effect.Effect<McpSession, McpSessionError, Scope.Scope>
-  /** Opens a session where nobody is asked. */
+  /** Opens a session without interactive authorization. */
   readonly openAlone: (kind?: Kind) => Effect.Effect<McpSession, McpSessionError, Scope.Scope>
-  /** Opens a session, and closes it: afterwards there are credentials. */
+  /** Opens and closes a session, which stores credentials. */
   readonly authorize: Effect.Effect<void, McpSessionError>
   readonly stored: Effect.Effect<JsonObject | undefined, CredentialsUnavailable>
 }
@@ -142,7 +142,7 @@ const Live = Layer.mergeAll(
   )
 )
 
-/** Nothing that must not be seen stands in any of these texts. */
+/** Asserts that none of the texts contains a secret. */
 const assertClean = ({ secrets }: World, ...texts: ReadonlyArray<string>) => {
   assert.isTrue(secrets.size > 0)
   for (const text of texts) for (const secret of secrets) assert.notInclude(text, secret)
@@ -155,9 +155,9 @@ const given = (title: string, body: Body) =>
 const echo = (session: McpSession) => session.callTool("echo", { a: 1 })
 const echoed: JsonObject = { content: [{ type: "text", text: '{"a":1}' }] }
 
-describe("a server that asks for authorization", () => {
+describe("MCP server with OAuth", () => {
   for (const kind of ["streamable", "sse"] as const) {
-    given(`lets us in after somebody was asked (${kind})`, (world) =>
+    given(`accepts a session after interactive authorization (${kind})`, (world) =>
       Effect.gen(function* () {
         const session = yield* world.open({ kind })
         assert.deepStrictEqual(yield* echo(session), echoed)
@@ -165,7 +165,7 @@ describe("a server that asks for authorization", () => {
       })
     )
 
-    given(`is not asked for again as long as the tokens are good (${kind})`, (world) =>
+    given(`accepts valid tokens without another authorization (${kind})`, (world) =>
       Effect.gen(function* () {
         yield* Effect.scoped(world.open({ kind }))
         assert.deepStrictEqual(yield* echo(yield* world.openAlone(kind)), echoed)
@@ -173,7 +173,7 @@ describe("a server that asks for authorization", () => {
       })
     )
 
-    given(`turns us away at once where nobody can be asked (${kind})`, (world) =>
+    given(`is unauthorized at once without interactive authorization (${kind})`, (world) =>
       Effect.gen(function* () {
         const failure = yield* Effect.flip(world.openAlone(kind))
         assert.strictEqual(failure.reason, "unauthorized")
@@ -181,7 +181,7 @@ describe("a server that asks for authorization", () => {
       })
     )
 
-    given(`renews an expired token before the session opens (${kind})`, (world) =>
+    given(`gets refreshed tokens before the session opens (${kind})`, (world) =>
       Effect.gen(function* () {
         yield* Effect.scoped(world.open({ kind }))
         world.expire()
@@ -190,7 +190,7 @@ describe("a server that asks for authorization", () => {
       })
     )
 
-    given(`renews a token that expires under way (${kind})`, (world) =>
+    given(`gets refreshed tokens in an open session (${kind})`, (world) =>
       Effect.gen(function* () {
         const session = yield* world.open({ kind })
         world.expire()
@@ -199,7 +199,7 @@ describe("a server that asks for authorization", () => {
       })
     )
 
-    given(`is forbidden when a renewal is refused, and the tokens are gone (${kind})`, (world) =>
+    given(`is forbidden after a rejected refresh, which removes the tokens (${kind})`, (world) =>
       Effect.gen(function* () {
         const session = yield* world.open({ kind })
         world.revoke()
@@ -209,7 +209,7 @@ describe("a server that asks for authorization", () => {
       })
     )
 
-    given(`is forbidden when the renewal for a new session is refused (${kind})`, (world) =>
+    given(`is forbidden when the refresh for a new session is rejected (${kind})`, (world) =>
       Effect.gen(function* () {
         yield* Effect.scoped(world.open({ kind }))
         world.revoke()
@@ -220,7 +220,7 @@ describe("a server that asks for authorization", () => {
       })
     )
 
-    given(`is forbidden where it permits less (${kind})`, (world) =>
+    given(`is forbidden when the scope is insufficient (${kind})`, (world) =>
       Effect.gen(function* () {
         yield* Effect.scoped(world.open({ kind }))
         world.behaviour.mcp = "forbids"
@@ -229,22 +229,24 @@ describe("a server that asks for authorization", () => {
       })
     )
 
-    given(`is unavailable while its authorization server is down, and the tokens stay (${kind})`, (world) =>
-      Effect.gen(function* () {
-        yield* Effect.scoped(world.open({ kind }))
-        world.expire()
-        world.behaviour.tokens = "down"
-        const failure = yield* Effect.flip(world.open({ kind }))
-        assert.strictEqual(failure.reason, "unavailable")
-        assert.include(failure.message, "authorization server does not respond")
-        world.behaviour.tokens = "fine"
-        assert.deepStrictEqual(yield* echo(yield* world.openAlone(kind)), echoed)
-        assert.strictEqual(world.shown.length, 1)
-      })
+    given(
+      `is unavailable while its authorization server is down, which keeps the tokens (${kind})`,
+      (world) =>
+        Effect.gen(function* () {
+          yield* Effect.scoped(world.open({ kind }))
+          world.expire()
+          world.behaviour.tokens = "down"
+          const failure = yield* Effect.flip(world.open({ kind }))
+          assert.strictEqual(failure.reason, "unavailable")
+          assert.include(failure.message, "authorization server does not respond")
+          world.behaviour.tokens = "fine"
+          assert.deepStrictEqual(yield* echo(yield* world.openAlone(kind)), echoed)
+          assert.strictEqual(world.shown.length, 1)
+        })
     )
   }
 
-  given("is sent a challenge and a state that fit each authorization alone", (world) =>
+  given("receives a unique PKCE challenge and state per authorization", (world) =>
     Effect.gen(function* () {
       yield* world.authorize
       world.revoke()
@@ -260,7 +262,7 @@ describe("a server that asks for authorization", () => {
     })
   )
 
-  given("asks again when a renewal was refused and there is somebody to ask", (world) =>
+  given("starts interactive authorization after a rejected refresh", (world) =>
     Effect.gen(function* () {
       yield* world.authorize
       world.revoke()
@@ -269,7 +271,7 @@ describe("a server that asks for authorization", () => {
     })
   )
 
-  given("asks again when a token without renewal has expired", (world) =>
+  given("starts interactive authorization when a token without refresh token expires", (world) =>
     Effect.gen(function* () {
       world.behaviour.renewable = false
       yield* world.authorize
@@ -280,7 +282,7 @@ describe("a server that asks for authorization", () => {
     })
   )
 
-  given("gets one renewal for all calls that wait for it", (world) =>
+  given("receives one refresh for all waiting calls", (world) =>
     Effect.gen(function* () {
       const session = yield* world.open()
       world.expire()
@@ -291,7 +293,7 @@ describe("a server that asks for authorization", () => {
     })
   )
 
-  given("refuses all calls that wait for one renewal alike", (world) =>
+  given("fails all calls that wait for a rejected refresh", (world) =>
     Effect.gen(function* () {
       const session = yield* world.open()
       world.revoke()
@@ -301,7 +303,7 @@ describe("a server that asks for authorization", () => {
     })
   )
 
-  given("uses what another session has renewed", (world) =>
+  given("uses the tokens that another session refreshed", (world) =>
     Effect.gen(function* () {
       const one = yield* world.open()
       const other = yield* world.openAlone()
@@ -313,7 +315,7 @@ describe("a server that asks for authorization", () => {
     })
   )
 
-  given("is left only when a renewal that has begun is stored", (world) =>
+  given("closes only after a started refresh is stored", (world) =>
     Effect.gen(function* () {
       yield* world.authorize
       world.expire()
@@ -342,7 +344,7 @@ describe("a server that asks for authorization", () => {
     })
   )
 
-  given("is believed when another process has renewed what it refuses to renew again", (world) =>
+  given("uses the tokens that another process refreshed after a rejected refresh", (world) =>
     Effect.gen(function* () {
       yield* world.authorize
       world.expire()
@@ -363,7 +365,7 @@ describe("a server that asks for authorization", () => {
     })
   )
 
-  given("that refuses even a fresh token is not asked for ever", (world) =>
+  given("fails when it rejects a fresh token, without an endless loop", (world) =>
     Effect.gen(function* () {
       world.behaviour.mcp = "distrusts"
       const failure = yield* Effect.flip(world.open())
@@ -411,7 +413,7 @@ describe("a server that asks for authorization", () => {
     }).pipe(Effect.scoped, Effect.provide(Live))
   )
 
-  given("whose authorization server has forgotten us is registered with anew", (world) =>
+  given("registers the client again when the authorization server dropped it", (world) =>
     Effect.gen(function* () {
       yield* world.authorize
       world.expire()
@@ -423,14 +425,14 @@ describe("a server that asks for authorization", () => {
     })
   )
 
-  given("whose authorization server answers without end is not listened to", (world) =>
+  given("fails when its authorization server sends an endless response", (world) =>
     Effect.gen(function* () {
       world.behaviour.tokens = "floods"
       assert.include((yield* Effect.flip(world.open())).message, "authorization server rejected the request")
     })
   )
 
-  given("whose authorization server registers nobody says so", (world) =>
+  given("reports an authorization server without dynamic registration", (world) =>
     Effect.gen(function* () {
       world.behaviour.registers = false
       const failure = yield* Effect.flip(world.open())
@@ -440,8 +442,8 @@ describe("a server that asks for authorization", () => {
   )
 })
 
-describe("who is asked", () => {
-  given("may be whoever reads the log", () =>
+describe("interactive authorization", () => {
+  given("logs the URL by default", () =>
     Effect.gen(function* () {
       yield* logAuthorizationRequest({ server: "guarded", url: "https://issuer.example/authorize?state=s" })
       assert.include((yield* Logged).join(), '"url":"https://issuer.example/authorize?state=s"')
@@ -461,7 +463,7 @@ describe("who is asked", () => {
       )
     )
 
-  given("sees which server it is for, and afterwards a page without secrets", (world) =>
+  given("shows the server name, then a page without secrets", (world) =>
     Effect.gen(function* () {
       yield* world.authorize
       assert.strictEqual(world.shown[0]?.server, "guarded")
@@ -473,7 +475,7 @@ describe("who is asked", () => {
     })
   )
 
-  given("may decline", (world) =>
+  given("reports a declined authorization", (world) =>
     Effect.gen(function* () {
       world.behaviour.declines = true
       const failure = yield* Effect.flip(world.open())
@@ -490,7 +492,7 @@ describe("who is asked", () => {
     ["no state", { code: "stolen" }],
     ["an error and the wrong state", { state: "wrong", error: "access_denied" }]
   ] as const) {
-    given(`may come back although somebody else came with ${title}`, (world) =>
+    given(`ignores a redirect with ${title}`, (world) =>
       Effect.gen(function* () {
         const answers: Array<number> = []
         const show = (request: AuthorizationRequest) =>
@@ -507,7 +509,7 @@ describe("who is asked", () => {
     )
   }
 
-  given("may ask for other pages, of which there are none", (world) =>
+  given("responds with 404 to other paths", (world) =>
     Effect.gen(function* () {
       const answers: Array<number> = []
       const show = (request: AuthorizationRequest) =>
@@ -523,7 +525,7 @@ describe("who is asked", () => {
     })
   )
 
-  it.effect("has five minutes", () =>
+  it.effect("times out after five minutes", () =>
     Effect.gen(function* () {
       const world = yield* makeWorld
       const asked = yield* Deferred.make<AuthorizationRequest>()
@@ -542,7 +544,7 @@ describe("who is asked", () => {
     }).pipe(Effect.scoped, Effect.provide(Live))
   )
 
-  it.effect("has as long as the host says", () =>
+  it.effect("times out after the configured time", () =>
     Effect.gen(function* () {
       const world = yield* makeWorld
       const asked = yield* Deferred.make<void>()
@@ -556,7 +558,7 @@ describe("who is asked", () => {
     }).pipe(Effect.scoped, Effect.provide(Live))
   )
 
-  given("may answer after the session was given up, for the next one", (world) =>
+  given("continues for the next session after an interruption", (world) =>
     Effect.gen(function* () {
       const asked = yield* Deferred.make<AuthorizationRequest>()
       const authorize = (request: AuthorizationRequest) => Effect.asVoid(Deferred.succeed(asked, request))
@@ -575,7 +577,7 @@ describe("who is asked", () => {
     })
   )
 
-  given("is asked once for two sessions", (world) =>
+  given("runs once for two sessions", (world) =>
     Effect.gen(function* () {
       const both = yield* Effect.all([world.open(), world.open()], { concurrency: "unbounded" })
       assert.deepStrictEqual(yield* Effect.forEach(both, echo), [echoed, echoed])
@@ -583,7 +585,7 @@ describe("who is asked", () => {
     })
   )
 
-  it.live("is waited for only as long as the Computer runs", () =>
+  it.live("stops with the Computer", () =>
     Effect.gen(function* () {
       const asked = yield* Deferred.make<AuthorizationRequest>()
       const authorize = (request: AuthorizationRequest) => Effect.asVoid(Deferred.succeed(asked, request))
@@ -598,21 +600,21 @@ describe("who is asked", () => {
     }).pipe(Effect.provide(Live))
   )
 
-  given("is waited for no longer once the answer is there", (world) =>
+  given("stops listening after the redirect", (world) =>
     Effect.gen(function* () {
       yield* world.authorize
       assert.isFalse(yield* isListening(callback(world.shown[0] ?? { server: "", url: "" }, {})))
     })
   )
 
-  given("is waited for even if showing the URL never ends", (world) =>
+  given("waits for the redirect although `authorize` never returns", (world) =>
     Effect.gen(function* () {
       const show = (request: AuthorizationRequest) => Effect.andThen(browse(request.url), Effect.never)
       assert.deepStrictEqual(yield* echo(yield* world.open({ oauth: { authorize: show } })), echoed)
     })
   )
 
-  it.live.each(["file:///etc/passwd", "smb://evil/x", "ms-settings:x"])("is never sent to %s", (asksAt) =>
+  it.live.each(["file:///etc/passwd", "smb://evil/x", "ms-settings:x"])("never opens %s", (asksAt) =>
     Effect.gen(function* () {
       const world = yield* makeWorld
       world.behaviour.asksAt = asksAt
@@ -624,10 +626,10 @@ describe("who is asked", () => {
   )
 })
 
-describe("what must not get about", () => {
+describe("OAuth secret", () => {
   const never = () => Promise.reject(new Error("must not be asked"))
 
-  it("tokens go to no other origin, even if the server sends us there", async () => {
+  it("is not sent to another origin after a redirect", async () => {
     const seen: Array<string | null> = []
     const base: FetchLike = async (_, init) => {
       seen.push(new Headers(init?.headers).get("authorization"))
@@ -640,14 +642,14 @@ describe("what must not get about", () => {
     assert.deepStrictEqual(seen, ["Bearer t0ken", null, null])
   })
 
-  it("a token that no header can carry is not quoted", async () => {
+  it("is not quoted when it is an invalid header value", async () => {
     const send = makeBearerAuth(new URL("https://mcp.example/mcp"), "t0ken\n", never).wrapFetch(never)
     const error: unknown = await send("https://mcp.example/mcp").catch((reason: unknown) => reason)
     assert.include(String(error), "characters that are invalid in a header")
     assert.notInclude(String(error), "t0ken")
   })
 
-  given("tokens go only to the address they were given for", (world) =>
+  given("is sent only to the URL it was issued for", (world) =>
     Effect.gen(function* () {
       yield* world.authorize
       const elsewhere = yield* makeGuarded
@@ -660,7 +662,7 @@ describe("what must not get about", () => {
     })
   )
 
-  given("a configured Authorization header stays alone", (world) =>
+  given("leaves a configured Authorization header unchanged", (world) =>
     Effect.gen(function* () {
       yield* world.authorize
       world.headers.mcp.length = 0
@@ -674,7 +676,7 @@ describe("what must not get about", () => {
     })
   )
 
-  given("configured headers go to the MCP server and not to its authorization server", (world) =>
+  given("keeps configured headers away from the authorization server", (world) =>
     Effect.gen(function* () {
       yield* world.open({ headers: { "X-Key": "k" } })
       const { authorization, mcp } = world.headers
@@ -683,7 +685,7 @@ describe("what must not get about", () => {
     })
   )
 
-  given("no secret is logged when all is well", (world) =>
+  given("is not logged on success", (world) =>
     Effect.gen(function* () {
       const session = yield* world.open()
       world.expire()
@@ -701,7 +703,7 @@ describe("what must not get about", () => {
   )
 
   for (const tokens of ["babbles", "down", "gives nonsense", "forgets its client"] as const) {
-    given(`no secret is logged or told when a renewal ${tokens}`, (world) =>
+    given(`is not logged or reported when a refresh ${tokens}`, (world) =>
       Effect.gen(function* () {
         const session = yield* world.open()
         world.expire()
@@ -711,7 +713,7 @@ describe("what must not get about", () => {
       })
     )
 
-    given(`no secret is logged or told when an authorization ${tokens}`, (world) =>
+    given(`is not logged or reported when an authorization ${tokens}`, (world) =>
       Effect.gen(function* () {
         world.behaviour.tokens = tokens
         const failure = yield* Effect.flip(world.open())
@@ -721,7 +723,7 @@ describe("what must not get about", () => {
     )
   }
 
-  given("no secret is logged or told when the MCP server shows what it was sent", (world) =>
+  given("is not logged or reported when the MCP server echoes the request", (world) =>
     Effect.gen(function* () {
       const session = yield* world.open()
       for (const mcp of ["babbles", "forbids", "distrusts"] as const) {

@@ -22,25 +22,24 @@ import type {
 } from "../../../../src/application/ports/McpSession.ts"
 import type { JsonObject } from "../../../../src/domain/json.ts"
 
-/** A client of another make, as the tests use it. */
+/** A client of an independent implementation, as the tests use it. */
 export interface Peer {
-  /** The revision of MCP that was agreed on. */
+  /** The negotiated MCP revision. */
   readonly version: string | undefined
-  /** What the server said of itself. */
   readonly server: JsonObject
-  /** Fails with what the SDK fails with; interrupting it gives the request up. */
+  /** Fails with the error of the SDK; interruption cancels the request. */
   readonly request: (
     method: string,
     params?: JsonObject,
     onProgress?: (progress: McpProgress) => void
   ) => Effect.Effect<JsonObject, { readonly code: unknown; readonly message: string }>
-  /** Succeeds when it is told from now on that this resource changes. */
+  /** Succeeds when the resource subscription is active. */
   readonly subscribe: (uri: string) => Effect.Effect<void>
-  /** Succeeds when it is told from now on that the list of tools changes. */
+  /** Succeeds when the tool list subscription is active. */
   readonly listen: Effect.Effect<void>
-  /** The notifications it got, without their subscription. */
+  /** The received notifications without subscription ids. */
   readonly told: Queue.Queue<JsonObject>
-  /** Goes away as a process does that was killed. */
+  /** Disconnects like a killed process. */
   readonly vanish: Effect.Effect<void>
 }
 
@@ -59,7 +58,7 @@ const asking = (
 ): Effect.Effect<JsonObject, ReturnType<typeof failureOf>> =>
   Effect.tryPromise({ try: ask, catch: failureOf })
 
-/** A client of the first SDK on a transport. */
+/** A client of the v1 SDK on a transport. */
 const older = (transport: Transport, vanish: () => unknown) =>
   Effect.gen(function* () {
     const told = yield* Queue.unbounded<JsonObject>()
@@ -93,7 +92,7 @@ const older = (transport: Transport, vanish: () => unknown) =>
     return peer
   })
 
-/** A client of the second SDK, which finds out which era the server speaks. */
+/** A client of the v2 SDK, which detects the era of the server. */
 const younger = (
   transport: Parameters<ModernClient["connect"]>[0],
   vanish: () => unknown
@@ -141,7 +140,7 @@ const younger = (
     }
   })
 
-/** The streams of a session that is published over stdio, and the fiber that does it. */
+/** The streams of a session published over stdio, and the fiber of `publishStdio`. */
 export const overStreams = Effect.fnUntraced(function* (session: McpSession) {
   const stdin = new PassThrough()
   const stdout = new PassThrough()
@@ -157,10 +156,9 @@ const url = (session: McpSession, options: Partial<PublishHttpOptions> = {}) =>
     (published) => new URL(published.url)
   )
 
-/** A kind of client, and what opens one. */
+/** A kind of client and how to open one. */
 type Way = readonly [name: string, connect: Connect]
 
-/** All ways in. */
 export const ways: readonly [Way, ...ReadonlyArray<Way>] = [
   [
     "the v1 SDK over stdio",
@@ -192,7 +190,7 @@ export const ways: readonly [Way, ...ReadonlyArray<Way>] = [
   ]
 ]
 
-/** A client of the first SDK over HTTP, of a session that is published already. */
+/** A client of the v1 SDK over HTTP. */
 export const connectHttp = (at: string) => {
   const transport = new StreamableHTTPClientTransport(new URL(at))
   return older(transport as Transport, () => transport.close())

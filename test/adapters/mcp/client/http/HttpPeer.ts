@@ -11,7 +11,7 @@ import {
 } from "../../../../../src/application/ports/McpSession.ts"
 import { decodeEndpoint, type ServerType } from "../../../../../src/domain/config/endpointParameters.ts"
 
-/** A request as a peer sees it: its HTTP method, and the JSON-RPC message of a POST. */
+/** The HTTP method of a request, and the JSON-RPC message of a POST. */
 export interface Asked {
   readonly verb: string
   readonly headers: IncomingHttpHeaders
@@ -20,19 +20,19 @@ export interface Asked {
   readonly params: { readonly name?: string; readonly uri?: string; readonly [name: string]: unknown }
 }
 
-/** An HTTP server of one line of code per fault, without any SDK. */
+/** An HTTP server without an SDK, for fault injection. */
 export interface HttpPeer {
   readonly url: string
-  /** What it was asked, in order: names of tools, methods of JSON-RPC, or of HTTP where there is no message. */
+  /** The requests in order: tool names, JSON-RPC methods, or HTTP methods without a message. */
   readonly asked: ReadonlyArray<string>
   /**
-   * Waits until it is asked this; what was asked before that is not waited for any more. `X was given up` waits until
-   * nobody waits for the answer to X any more.
+   * Waits for a request that has not been awaited yet. `X was given up` waits until the client closes the
+   * request X.
    */
   readonly until: (what: string) => Effect.Effect<void>
-  /** Closes every connection and listens no more. */
+  /** Closes every connection and stops listening. */
   readonly stop: Effect.Effect<void>
-  /** Listens again, at the same address. */
+  /** Listens again at the same address. */
   readonly start: Effect.Effect<void>
 }
 
@@ -76,7 +76,7 @@ export const makeHttpPeer = Effect.fnUntraced(function* (
   }
 })
 
-/** Starts a peer that answers whatever it is sent with these bytes; gives its URL. */
+/** Starts a peer that sends these bytes in response to every request; returns its URL. */
 export const makeRawPeer = (answer: () => string): Effect.Effect<string, never, Scope.Scope> => {
   const sockets = new Set<Socket>()
   const tcp = createTcpServer((socket) => {
@@ -98,22 +98,21 @@ export const makeRawPeer = (answer: () => string): Effect.Effect<string, never, 
   )
 }
 
-/** Answers with one JSON document. */
+/** Responds with one JSON document. */
 export const json = (response: ServerResponse, id: unknown, answer: object, status = 200, headers = {}) =>
   response
     .writeHead(status, { "Content-Type": "application/json", ...headers })
     .end(JSON.stringify({ jsonrpc: "2.0", id, ...answer }))
 
-/** Begins a stream of events with these words. */
+/** Starts an event stream with this text. */
 export const stream = (response: ServerResponse, words: string) => {
   response.writeHead(200, { "Content-Type": "text/event-stream" }).write(words)
   return response
 }
 
-/** The parameters of a Streamable HTTP server that are not given. */
+/** Default parameters of a Streamable HTTP server. */
 const usual = { headers: null, timeout: "PT30S", sse_read_timeout: "PT300S", terminate_on_close: true }
 
-/** Opens a session with a peer. */
 export const open = (
   { url }: Pick<HttpPeer, "url">,
   parameters: object = {},

@@ -9,13 +9,13 @@ import { type Asked, json, makeHttpPeer, open, stream } from "../http/HttpPeer.t
 const complete = { resultType: "complete" }
 const done = { content: [{ type: "text", text: "done" }] }
 
-/** What a server of this revision says to the handshake of the older ones, which it need not know. */
+/** The response to the legacy handshake. */
 const refusals = {
   version: { code: -32022, message: "Unsupported protocol version", data: { supported: ["2026-07-28"] } },
   method: { code: -32601, message: "Method not found" }
 }
 
-/** A server of revision 2026-07-28, and what can go wrong with it. */
+/** A server of MCP 2026-07-28 with injected faults. */
 const makeServer = Effect.fnUntraced(function* ({
   capabilities = { tools: {}, resources: { subscribe: true, listChanged: true } },
   honours = (wanted) => wanted,
@@ -23,7 +23,7 @@ const makeServer = Effect.fnUntraced(function* ({
   versions = ["2026-07-28"]
 }: {
   readonly capabilities?: object
-  /** What of a subscription it will tell; undefined refuses the subscription. */
+  /** The subscriptions it accepts; undefined rejects the request. */
   readonly honours?: (wanted: JsonObject) => JsonObject | undefined
   readonly refusal?: keyof typeof refusals
   readonly versions?: ReadonlyArray<string>
@@ -92,7 +92,7 @@ const makeServer = Effect.fnUntraced(function* ({
   return {
     ...peer,
     told: () => told,
-    /** Cuts the subscriptions. */
+    /** Closes the subscriptions. */
     hangUp: () => {
       for (const response of streams) response.destroy()
       streams.clear()
@@ -103,10 +103,10 @@ const makeServer = Effect.fnUntraced(function* ({
 const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
   it.live(title, () => Effect.scoped(body))
 
-describe("a server of revision 2026-07-28", () => {
+describe("MCP 2026-07-28 server", () => {
   for (const refusal of ["version", "method"] as const) {
     live(
-      `is found behind a refused handshake (${refusal}), and is told what is asked in headers, too`,
+      `is detected by a rejected handshake (${refusal}) and receives the request headers`,
       Effect.gen(function* () {
         const peer = yield* makeServer({ refusal })
         const session = yield* open(peer)
@@ -118,7 +118,7 @@ describe("a server of revision 2026-07-28", () => {
   }
 
   live(
-    "one that speaks only revisions we do not know is refused in words",
+    "is rejected with a message when it supports only unknown revisions",
     Effect.gen(function* () {
       const failure = yield* Effect.flip(open(yield* makeServer({ versions: ["2031-01-01"] })))
       assert.strictEqual(failure.reason, "unavailable")
@@ -127,7 +127,7 @@ describe("a server of revision 2026-07-28", () => {
   )
 
   live(
-    "what knows neither handshake is reported with what it said to the first",
+    "is reported with its first error when it supports neither era",
     Effect.gen(function* () {
       const peer = yield* makeHttpPeer(({ id, method }, response) =>
         json(response, id, { error: { code: -32601, message: `no ${method} here` } })
@@ -137,14 +137,14 @@ describe("a server of revision 2026-07-28", () => {
   )
 
   live(
-    "a cut call fails at once and is not made again, and nothing else ends with it",
+    "fails a reset call at once, without a retry and without other failures",
     Effect.gen(function* () {
       const peer = yield* makeServer()
       const session = yield* open(peer)
       const waiting = yield* Effect.forkChild(session.callTool("hang", {}))
       yield* peer.until("hang")
       assert.strictEqual((yield* Effect.flip(session.callTool("cut", {}))).reason, "closed")
-      // It is asked whether it still lives.
+      // The lost response triggers a liveness check.
       yield* peer.until("server/discover")
       assert.deepStrictEqual(yield* session.callTool("t", {}), done)
       assert.strictEqual(peer.asked.filter((what) => what === "cut").length, 1)
@@ -154,7 +154,7 @@ describe("a server of revision 2026-07-28", () => {
   )
 
   live(
-    "one that is gone ends the session and every call",
+    "closes the session and every call when it does not respond",
     Effect.gen(function* () {
       const peer = yield* makeServer()
       const session = yield* open(peer)
@@ -167,7 +167,7 @@ describe("a server of revision 2026-07-28", () => {
   )
 
   live(
-    "one that puts off its answer is asked again with what it said",
+    "is asked again with its request state when it postpones a response",
     Effect.gen(function* () {
       const session = yield* open(yield* makeServer())
       assert.deepStrictEqual(yield* session.callTool("later", {}), done)
@@ -175,7 +175,7 @@ describe("a server of revision 2026-07-28", () => {
   )
 
   live(
-    "one that asks us for input is told nothing, and the call fails",
+    "fails a call when it requests input",
     Effect.gen(function* () {
       const session = yield* open(yield* makeServer())
       assert.include((yield* Effect.flip(session.callTool("ask", {}))).message, "requested input")
@@ -183,7 +183,7 @@ describe("a server of revision 2026-07-28", () => {
   )
 
   live(
-    "a subscription that was cut is taken up again, and everything counts as changed",
+    "receives a new subscription after a reset, and everything counts as changed",
     Effect.gen(function* () {
       const peer = yield* makeServer()
       const session = yield* open(peer)
@@ -201,7 +201,7 @@ describe("a server of revision 2026-07-28", () => {
     ["tools", { resourcesListChanged: true }]
   ] as const) {
     live(
-      `one that tells no more of its ${what} when it takes a subscription up again is left for a new session`,
+      `closes the session when a new subscription no longer covers ${what}`,
       Effect.gen(function* () {
         let times = 0
         const peer = yield* makeServer({ honours: (wanted) => (times++ === 0 ? wanted : left) })
@@ -217,7 +217,7 @@ describe("a server of revision 2026-07-28", () => {
   }
 
   live(
-    "one that promises no notifications need not know subscriptions",
+    "needs no subscriptions when it advertises no notifications",
     Effect.gen(function* () {
       const peer = yield* makeServer({ capabilities: { tools: {}, resources: {} }, honours: () => undefined })
       const session = yield* open(peer)
@@ -232,10 +232,10 @@ describe("a server of revision 2026-07-28", () => {
   )
 
   for (const [what, honours] of [
-    ["refuses subscriptions", () => undefined],
-    ["accepts only a part of them", () => ({ resourcesListChanged: true })]
+    ["rejects subscriptions", () => undefined],
+    ["accepts only a part of the subscriptions", () => ({ resourcesListChanged: true })]
   ] as const) {
-    it.effect(`one that ${what} is polled`, () =>
+    it.effect(`is polled when it ${what}`, () =>
       Effect.gen(function* () {
         const session = yield* open(yield* makeServer({ honours }))
         const seen = yield* Queue.unbounded<McpChange>()
