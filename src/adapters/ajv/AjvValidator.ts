@@ -4,7 +4,6 @@ import { InvalidSchema, SchemaValidator } from "../../application/ports/SchemaVa
 import { SchemaTimeout } from "./schemaWorker.ts"
 import { type Check, makeCompiler, toInvalidSchema } from "./schemaCompiler.ts"
 
-/** Models fix the first errors and call again. */
 const maxReportedErrors = 10
 
 const formatError = ({ instancePath, keyword, message = "is invalid", params }: ErrorObject): string => {

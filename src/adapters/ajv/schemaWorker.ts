@@ -121,16 +121,8 @@ const request = (workerRequest: WorkerRequest, millis: number): WorkerResponse =
   return received.message
 }
 
-/** A schema in the worker, which starts on demand and may be replaced at any time. */
-export interface WorkerSchema {
-  /** Throws when the schema is invalid. */
-  readonly compile: () => void
-  /** Throws like {@link makeWorkerSchema}. */
-  readonly check: (value: unknown) => ReadonlyArray<ErrorObject>
-}
-
-/** A {@link WorkerSchema} of JSON text. Throws {@link SchemaTimeout} and {@link WorkerUnavailable}. */
-export const makeWorkerSchema = (schema: string): WorkerSchema => {
+/** Uses a schema, as JSON, in the worker. Throws {@link SchemaTimeout} and {@link WorkerUnavailable}. */
+export const makeWorkerSchema = (schema: string) => {
   const key = String(++state.schemaCount)
   const compile = (): void => {
     const response = request({ key, schema }, timeouts.compiling)

@@ -24,14 +24,7 @@ const patternExponentOf = (pattern: string): number => {
 }
 
 /** The schema keywords that cost more than one step per part of a value. */
-interface SchemaCost {
-  references: number
-  uniqueItems: number
-  patterns: number
-  exponent: number
-}
-
-const schemaCostOf = (schema: JsonObject): SchemaCost => {
+const schemaCostOf = (schema: JsonObject) => {
   const cost = { references: 0, uniqueItems: 0, patterns: 0, exponent: 0 }
   const addPattern = (exponent: number) => {
     cost.patterns += 1
@@ -54,14 +47,8 @@ const schemaCostOf = (schema: JsonObject): SchemaCost => {
   return cost
 }
 
-interface ValueSize {
-  readonly parts: number
-  readonly characters: number
-  readonly depth: number
-}
-
 /** The size of a value; undefined for a large one. */
-const sizeOf = (value: unknown): ValueSize | undefined => {
+const sizeOf = (value: unknown) => {
   let parts = 0
   let characters = 0
   let depth = 0

@@ -1,16 +1,7 @@
 import type { DpeDocument } from "./resolver.ts"
 
-/** Bounded in-memory documents. The oldest are evicted first. */
-export interface DocumentStore {
-  /** Stores a document and replaces the one with the same id. A single document must fit the limits. */
-  readonly put: (id: string, document: DpeDocument, expiresAt: number) => void
-  readonly get: (id: string) => DpeDocument | undefined
-  /** Times are in milliseconds since 1970. */
-  readonly removeExpired: (now: number) => void
-  readonly usage: () => { readonly documents: number; readonly bytes: number }
-}
-
-export const makeDocumentStore = (maxDocuments: number, maxBytes: number): DocumentStore => {
+/** Bounded in-memory documents. The oldest are evicted first. Times are in milliseconds since 1970. */
+export const makeDocumentStore = (maxDocuments: number, maxBytes: number) => {
   /** Oldest first. */
   const entries = new Map<string, { readonly document: DpeDocument; readonly expiresAt: number }>()
   let bytes = 0
@@ -21,7 +12,8 @@ export const makeDocumentStore = (maxDocuments: number, maxBytes: number): Docum
   }
 
   return {
-    put: (id, document, expiresAt) => {
+    /** Replaces a document with the same id. A single document must fit the limits. */
+    put: (id: string, document: DpeDocument, expiresAt: number): void => {
       remove(id)
       entries.set(id, { document, expiresAt })
       bytes += document.bytes.byteLength
@@ -30,8 +22,8 @@ export const makeDocumentStore = (maxDocuments: number, maxBytes: number): Docum
         remove(oldest)
       }
     },
-    get: (id) => entries.get(id)?.document,
-    removeExpired: (now) => {
+    get: (id: string): DpeDocument | undefined => entries.get(id)?.document,
+    removeExpired: (now: number): void => {
       for (const [id, { expiresAt }] of entries) if (expiresAt <= now) remove(id)
     },
     usage: () => ({ documents: entries.size, bytes })

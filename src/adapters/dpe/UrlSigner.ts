@@ -7,37 +7,29 @@ interface SignedUrl {
   readonly expiresAt: number
 }
 
-/** Signs and verifies URLs. */
-export interface UrlSigner {
-  /** Equal documents have equal ids. The id does not reveal the document. */
-  readonly documentIdOf: (document: DpeDocument) => string
-  /** Returns path and query, `/dpe/<id>?expires=…&signature=…`. */
-  readonly sign: (signedUrl: SignedUrl) => string
-  /** Parses a signed URL, expired or not; `undefined` for others. */
-  readonly verify: (target: string) => SignedUrl | undefined
-}
-
 /** The length of the hash: a longer key would not be stronger. */
 const keyBytes = 32
 
 /** Strict, so each document has one URL: 43 characters are 256 bits in base64url. */
 const signedUrlPattern = /^\/dpe\/([\w-]{43})\?expires=(\d{1,16})&signature=([\w-]{43})$/
 
-/** Makes a signer with a random key. */
-export const makeUrlSigner = (): UrlSigner => {
+/** Makes a signer with a random key. The ids that it makes do not reveal the documents. */
+export const makeUrlSigner = () => {
   const key = randomBytes(keyBytes)
   const signatureOf = (id: string, expires: string): string =>
     createHmac("sha256", key).update(`url\n${id}\n${expires}`).digest("base64url")
 
   return {
-    documentIdOf: ({ bytes, mimeType, uri }) =>
+    documentIdOf: ({ bytes, mimeType, uri }: DpeDocument): string =>
       createHmac("sha256", key)
         .update(`document\n${JSON.stringify([uri, mimeType])}\n`)
         .update(bytes)
         .digest("base64url"),
-    sign: ({ expiresAt, id }) =>
+    /** Returns path and query. */
+    sign: ({ expiresAt, id }: SignedUrl): string =>
       `/dpe/${id}?expires=${expiresAt}&signature=${signatureOf(id, String(expiresAt))}`,
-    verify: (target) => {
+    /** Parses a signed URL, expired or not; `undefined` for others. */
+    verify: (target: string): SignedUrl | undefined => {
       const [, id, expires, signature] = signedUrlPattern.exec(target) ?? []
       if (id === undefined || expires === undefined || signature === undefined) return undefined
       // base64 text, because several texts decode to the same bytes

@@ -5,7 +5,6 @@ import {
   type InvalidDocumentContents
 } from "../../domain/documents/DocumentContents.ts"
 
-/** A document to store for Agents. */
 export interface DpeDocument {
   /** The `dpe://` URI. */
   readonly uri: string
@@ -23,7 +22,6 @@ export interface StoredDocument {
 
 class DocumentTooLarge extends Data.TaggedError("DocumentTooLarge")<{ readonly message: string }> {}
 
-/** The latest valid date. */
 const maxTimestamp = 8_640_000_000_000_000
 
 /** The expiry in milliseconds since 1970, limited to the latest valid date. */

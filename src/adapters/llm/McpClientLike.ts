@@ -45,7 +45,6 @@ export interface McpClientLike {
     params?: ListParams,
     options?: RequestOptions
   ): Promise<{ tools: Array<McpTool>; nextCursor?: string }>
-  /** Lists all pages. */
   allTools(options?: RequestOptions): Promise<Array<McpTool>>
   /** Calls a tool. The second argument, a result schema in MCP's client, is ignored. */
   callTool(params: CallParams, resultSchema?: unknown, options?: CallOptions): Promise<McpToolResult>

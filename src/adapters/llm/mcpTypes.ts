@@ -24,7 +24,6 @@ export interface McpResource {
   [key: string]: unknown
 }
 
-/** The contents of a resource: text, or base64. */
 export type McpContents =
   | { uri: string; mimeType?: string; text: string; [key: string]: unknown }
   | { uri: string; mimeType?: string; blob: string; [key: string]: unknown }

@@ -17,7 +17,6 @@ import {
 } from "../../../domain/json.ts"
 import { sessionError } from "../sessionError.ts"
 
-/** Queue size for a watcher that falls behind. */
 export const maxPendingChanges = 1024
 
 /** Largest message that a server may send, in bytes. */
@@ -29,7 +28,6 @@ const sendableItems = (name: string, list: unknown): ReadonlyArray<JsonObject> =
     ? list.filter(isJsonObject).filter((item) => checkJsonBody({ [name]: [item] }) === undefined)
     : []
 
-/** Decodes what a server reports about itself. */
 export const decodeInfo = (
   protocolVersion: string | undefined,
   { capabilities, instructions, serverInfo }: JsonObject
@@ -58,7 +56,6 @@ export const decodePage = (result: JsonObject, items: "tools" | "resources"): Mc
   }
 }
 
-/** Decodes the contents of a resource. Invalid items are omitted. */
 export const decodeContents = ({ contents }: JsonObject): ReadonlyArray<JsonObject> =>
   sendableItems("contents", contents)
 

@@ -11,16 +11,13 @@ const pollTimeout = "30 seconds"
 
 const pollConcurrency = 4
 
-/** Reason for polling. */
 export const subscriptionsRejected = "server rejects subscriptions; resources are polled"
 
 export interface PollSource {
-  /** All resources of the current listing. */
   readonly listResources: Effect.Effect<ReadonlyArray<JsonObject>, McpSessionError>
   readonly readResource: (uri: string) => Effect.Effect<ReadonlyArray<JsonObject>, McpSessionError>
 }
 
-/** The part of a watch that polling supports. */
 export type PollableWatch = Pick<McpWatchOptions, "resources" | "uris">
 
 interface PollTarget {
@@ -36,7 +33,6 @@ const pollTargetsOf = (
   ...uris.map((uri) => ({ change: { _tag: "ResourceUpdated", uri } as const, read: readResource(uri) }))
 ]
 
-/** Hashes the contents, which may be large. */
 const fingerprint = (seen: unknown): string =>
   createHash("sha256").update(JSON.stringify(seen)).digest("base64")
 

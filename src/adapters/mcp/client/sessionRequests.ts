@@ -1,4 +1,4 @@
-import { Effect, FiberSet, type Scope } from "effect"
+import { Effect, FiberSet } from "effect"
 import type { McpSessionError, McpProgress, McpSession } from "../../../application/ports/McpSession.ts"
 import { withPeerSpan } from "../../../application/shared/tracing.ts"
 import type { JsonObject } from "../../../domain/json.ts"
@@ -11,14 +11,10 @@ export type SendRequest = (
   onProgress?: (progress: McpProgress) => void
 ) => Effect.Effect<JsonObject, McpSessionError>
 
+type CallOptions = NonNullable<Parameters<McpSession["callTool"]>[2]>
+
 /** Makes the requests that are the same in every MCP revision. */
-export const makeSessionRequests = Effect.fnUntraced(function* (
-  request: SendRequest
-): Effect.fn.Return<
-  Pick<McpSession, "listTools" | "listResources" | "readResource" | "callTool">,
-  never,
-  Scope.Scope
-> {
+export const makeSessionRequests = Effect.fnUntraced(function* (request: SendRequest) {
   const run = yield* FiberSet.makeRuntime()
   const list = (items: "tools" | "resources") =>
     Effect.fnUntraced(function* (cursor?: string) {
@@ -33,8 +29,8 @@ export const makeSessionRequests = Effect.fnUntraced(function* (
   return {
     listTools: list("tools"),
     listResources: list("resources"),
-    readResource: (uri) => Effect.map(request("resources/read", { uri }), decodeContents),
-    callTool: (name, args, { onProgress } = {}) =>
+    readResource: (uri: string) => Effect.map(request("resources/read", { uri }), decodeContents),
+    callTool: (name: string, args: JsonObject, { onProgress }: CallOptions = {}) =>
       withPeerSpan(
         `tools/call ${name}`,
         { "mcp.method.name": "tools/call", "gen_ai.tool.name": name },

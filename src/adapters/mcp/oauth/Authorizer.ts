@@ -28,10 +28,8 @@ interface HttpEndpoint {
   readonly headers: { readonly [name: string]: string } | null
 }
 
-/** Adds authorization to a fetch. */
 export type WrapFetch = (fetch: FetchLike) => FetchLike
 
-/** Authorizes sessions with MCP servers. */
 export interface Authorizer {
   /**
    * Runs `open`, which must send every HTTP request of a session through `wrap(fetch)`. Stored tokens are

@@ -13,7 +13,6 @@ import { parseJson } from "../../../domain/json.ts"
 import { sessionError } from "../sessionError.ts"
 
 export interface OAuthCredentials {
-  /** The client registration at the authorization server. */
   readonly client: OAuthClientInformationMixed | undefined
   readonly tokens: OAuthTokens | undefined
 }
@@ -38,7 +37,6 @@ const decodeCredentials = (text: string, url: string): Option.Option<OAuthCreden
     ({ client, tokens, url: owner }) => (owner === url ? { client, tokens } : noCredentials)
   )
 
-/** Makes a credential store for one server on top of the shared one. */
 export const makeOAuthCredentialStore = (
   store: CredentialStore["Service"],
   server: string,

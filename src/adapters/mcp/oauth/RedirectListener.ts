@@ -9,7 +9,6 @@ import { sessionError } from "../sessionError.ts"
 
 /** Listens on a loopback address for the redirect of the authorization server. */
 export interface RedirectListener {
-  /** The redirect URL. */
   readonly url: string
   /** The `state` parameter that the redirect must carry. */
   readonly state: string
@@ -33,10 +32,8 @@ const pages = {
   notFound: [404, "Not found."]
 } as const
 
-/** In milliseconds. */
 const requestTimeouts = { headersTimeout: 10_000, requestTimeout: 10_000 }
 
-/** Sends a page and closes the connection. */
 const sendPage = (
   response: ServerResponse,
   page: keyof typeof pages,

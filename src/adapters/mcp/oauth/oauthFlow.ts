@@ -13,14 +13,12 @@ import { definedOnly } from "../../../domain/definedOnly.ts"
 import { sessionError } from "../sessionError.ts"
 import type { RedirectListener } from "./RedirectListener.ts"
 
-/** The parameters of a `WWW-Authenticate` header. */
 export type Challenge = ReturnType<typeof extractWWWAuthenticateParams>
 
 /** The state of one OAuth flow, which the SDK mutates. */
 export interface OAuthFlowState {
   client: OAuthClientInformationMixed | undefined
   tokens: OAuthTokens | undefined
-  /** The page for interactive authorization. */
   authorizationUrl: URL | undefined
 }
 
@@ -101,7 +99,6 @@ export interface OAuthFlowOptions {
   readonly provider: OAuthClientProvider
   readonly url: URL
   readonly challenge: Challenge
-  /** The authorization code of an interactive flow. */
   readonly code?: string
 }
 

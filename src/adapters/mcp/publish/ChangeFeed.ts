@@ -25,7 +25,6 @@ export interface ChangeFeed {
 /** The unsent changes of one client, at most one per kind and resource. */
 interface PendingChanges {
   readonly changes: Map<string, McpChange>
-  /** Holds one item while changes are pending. */
   readonly wakeup: Queue.Queue<void>
 }
 

@@ -19,14 +19,12 @@ const maxInFlightRequests = 1024
 
 const tooManyRequests = internalError("Too many requests in flight; try again later")
 
-/** A session as the SDK serves it. */
 export interface PublishedSession {
   readonly changes: ChangeFeed
   /** Runs an effect of a client and rejects with its failure. Closing the scope interrupts it. */
   readonly run: <A, E>(effect: Effect.Effect<A, E>) => Promise<A>
   /** Runs an effect in the background until the scope closes. */
   readonly fork: <A>(effect: Effect.Effect<A>) => void
-  /** Resolves when no request is in flight. */
   readonly awaitIdle: Effect.Effect<void>
   /** Makes an SDK server for one request of MCP 2026-07-28. */
   readonly makeRequestServer: () => Server

@@ -11,7 +11,6 @@ export class JsonRpcError extends Data.TaggedError("JsonRpcError")<{
   readonly message: string
 }> {}
 
-/** The resource subscriptions of one client. */
 export interface ResourceSubscriptions {
   /** Idempotent. */
   readonly add: (uri: string) => Effect.Effect<void, McpSessionError | JsonRpcError>
@@ -22,7 +21,6 @@ export interface ResourceSubscriptions {
 export interface McpRequest {
   readonly method: string
   readonly params: JsonObject
-  /** Given when the client asked for progress. */
   readonly sendProgress: SendProgress | undefined
   /** Given for MCP revisions with `resources/subscribe`. */
   readonly subscriptions: ResourceSubscriptions | undefined
@@ -41,7 +39,6 @@ const methodNotFoundError = (method: string) =>
 const invalidParamsError = (message: string) =>
   new JsonRpcError({ code: jsonRpcCodes.invalidParams, message })
 
-/** An error of the server, such as a limit that is reached. */
 export const internalError = (message: string) =>
   new JsonRpcError({ code: jsonRpcCodes.internalError, message })
 

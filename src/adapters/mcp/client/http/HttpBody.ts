@@ -3,7 +3,6 @@ import { maxMessageBytes } from "../mcpMessages.ts"
 
 /** How a response body ended, unless the client canceled it. */
 export interface BodyEnd {
-  /** A phrase that follows a colon. */
   readonly reason: string
   /** The client closed the connection because of a timeout or the size limit. */
   readonly limitExceeded: boolean

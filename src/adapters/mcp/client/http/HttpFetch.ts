@@ -13,16 +13,13 @@ import { readBody } from "./HttpBody.ts"
 
 interface SentRequest {
   readonly method: string
-  /** The request carried an MCP session id. */
   readonly hasSessionId: boolean
-  /** The request resumes an earlier stream. */
   readonly isResume: boolean
 }
 
 /** Transport events that the SDK does not expose. */
 export type HttpEvent =
   | { readonly _tag: "ResponseReceived"; readonly sent: SentRequest; readonly status: number }
-  /** The request failed before a response. */
   | { readonly _tag: "RequestFailed"; readonly sent: SentRequest; readonly connectionRefused: boolean }
   /** An event stream ended and the client did not end it. */
   | { readonly _tag: "StreamEnded"; readonly sent: SentRequest; readonly reason: string }
@@ -37,7 +34,6 @@ export interface HttpFetchOptions {
   readonly onEvent?: (event: HttpEvent) => void
 }
 
-/** The part of fetch that the SDKs use. */
 export type HttpFetch = (url: string | URL, init?: RequestInit) => Promise<Response>
 
 /** The longest timer delay in milliseconds; longer delays fire at once. */
@@ -51,14 +47,8 @@ const bodilessStatuses = new Set([204, 205, 304])
 /** The statuses that `Response` accepts; a peer can send any three digits. */
 const statusRange = { min: 200, max: 599 } as const
 
-interface PostedMessage {
-  readonly method: unknown
-  /** Undefined unless the message is a request. */
-  readonly id: unknown
-  readonly cancelledId: unknown
-}
-
-const parsePostedMessage = (body: string | undefined): PostedMessage => {
+/** The id is undefined unless the message is a request. */
+const parsePostedMessage = (body: string | undefined) => {
   const { id, method, params } = asObject(body === undefined ? undefined : JSON.parse(body))
   const cancelledId = method === "notifications/cancelled" ? asObject(params)["requestId"] : undefined
   return { method, id: method === undefined ? undefined : id, cancelledId }
@@ -102,7 +92,6 @@ export const makeHttpFetch = Effect.fnUntraced(function* ({
     })
   )
   const idleTimeout = toTimerMillis(sseReadTimeout)
-  /** Requests without a complete response. */
   const inFlight = new Map<unknown, ClientRequest>()
 
   return (input, { body, headers: given, method = "GET", signal } = {}) =>

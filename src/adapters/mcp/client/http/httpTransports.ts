@@ -18,7 +18,6 @@ import { isConnectionLost } from "./connectionFailures.ts"
 import { type HttpEvent, makeHttpFetch } from "./HttpFetch.ts"
 import type { LegacySessionOptions } from "../openLegacySession.ts"
 
-/** Timeout of the DELETE request that ends a session. */
 const terminateTimeout = "1 second"
 
 /** About 25 seconds in total, enough for a proxy restart. After that the session is lost. */
@@ -32,7 +31,6 @@ const reconnectionDefaults = {
 /** Minimum interval between stream requests in milliseconds: a server may request a retry delay of 0. */
 const minStreamInterval = 100
 
-/** Reason for polling. */
 const noNotificationStream = "server offers no notification stream; resources are polled"
 
 /** Throttles GET requests: the SDK reconnects as fast as the server asks. Other requests pass. */

@@ -40,9 +40,11 @@ const transportErrorToSessionError = (error: unknown): McpSessionError => {
   return isConnectionReset(error) ? connectionResetFailure : sessionError("unavailable", errorMessage(error))
 }
 
+type Outcome = Result.Result<JsonObject, McpSessionError>
+
 type JsonRpcResponse = Exclude<JSONRPCMessage, { readonly method: string }>
 
-const decodeResponse = (response: JsonRpcResponse): Result.Result<JsonObject, McpSessionError> => {
+const decodeResponse = (response: JsonRpcResponse): Outcome => {
   if ("result" in response) return Result.succeed(response.result)
   const { code, message } = response.error
   return Result.fail(
@@ -63,7 +65,6 @@ export interface ModernClient {
   readonly listen: (
     wanted: JsonObject,
     handlers: {
-      /** Receives the subscriptions that the server accepted. */
       readonly onAccepted: (honoured: JsonObject) => void
       readonly onChange: (change: McpChange) => void
     }
@@ -85,10 +86,7 @@ export const makeModernClient = Effect.fnUntraced(function* (
   const lost = yield* Deferred.make<McpSessionError>()
   const pending = new Map<
     string | number,
-    {
-      readonly settle: (result: Result.Result<JsonObject, McpSessionError>) => void
-      readonly onNotification: OnNotification
-    }
+    { readonly settle: (outcome: Outcome) => void; readonly onNotification: OnNotification }
   >()
   /** A lost response triggers a liveness check. */
   const livenessChecks = yield* Queue.sliding<void>(1)
@@ -100,15 +98,13 @@ export const makeModernClient = Effect.fnUntraced(function* (
     for (const { settle } of pending.values()) settle(Result.fail(failure))
   }
 
-  const settle = (
-    id: string | number | undefined,
-    result: Result.Result<JsonObject, McpSessionError>
-  ): void => {
+  const settle = (id: string | number | undefined, outcome: Outcome): void => {
     const pendingRequest = id === undefined ? undefined : pending.get(id)
     if (pendingRequest === undefined) return
-    pendingRequest.settle(result)
-    if (Result.isFailure(result) && result.failure.reason === "closed")
+    pendingRequest.settle(outcome)
+    if (Result.isFailure(outcome) && outcome.failure.reason === "closed") {
       Queue.offerUnsafe(livenessChecks, undefined)
+    }
   }
 
   transport.onmessage = (message: JSONRPCMessage) => {
@@ -131,10 +127,8 @@ export const makeModernClient = Effect.fnUntraced(function* (
   const sendRequest = (
     method: string,
     params: JsonObject,
-    {
-      onNotification,
-      progress = false
-    }: { readonly onNotification: OnNotification; readonly progress?: boolean }
+    onNotification: OnNotification,
+    wantsProgress = false
   ): Effect.Effect<JsonObject, McpSessionError> =>
     Effect.callback((resume, signal) => {
       if (Deferred.isDoneUnsafe(lost)) {
@@ -153,7 +147,7 @@ export const makeModernClient = Effect.fnUntraced(function* (
       const _meta = {
         ...asObject(params["_meta"]),
         ...requestMeta,
-        ...(progress && { progressToken: id })
+        ...(wantsProgress && { progressToken: id })
       }
       transport
         .send({ jsonrpc: "2.0", id, method, params: { ...params, _meta } }, { requestSignal: signal })
@@ -171,7 +165,8 @@ export const makeModernClient = Effect.fnUntraced(function* (
       const response = yield* sendRequest(
         method,
         { ...params, ...state },
-        { onNotification, progress: onProgress !== undefined }
+        onNotification,
+        onProgress !== undefined
       )
       const { resultType = "complete", ...result } = response
       if (resultType === "complete") return result
@@ -201,7 +196,7 @@ export const makeModernClient = Effect.fnUntraced(function* (
       const change = decodeChange(method, params)
       if (change !== undefined) onChange(change)
     }
-    return Effect.asVoid(sendRequest("subscriptions/listen", { notifications: wanted }, { onNotification }))
+    return Effect.asVoid(sendRequest("subscriptions/listen", { notifications: wanted }, onNotification))
   }
 
   const discover = request("server/discover", {})

@@ -57,12 +57,11 @@ const hasSubscriptions = ({
 const hasLostListChanged = (before: JsonObject, now: JsonObject): boolean =>
   ["toolsListChanged", "resourcesListChanged"].some((kind) => before[kind] === true && now[kind] !== true)
 
-export interface ModernWatchOptions {
+interface ModernWatchOptions {
   readonly client: ModernClient
   readonly source: PollSource
-  /** The capabilities that the server advertised for resources. */
+  /** The resource capabilities of the server. */
   readonly advertised: { readonly subscribe: boolean; readonly listChanged: boolean }
-  /** Done when the server does not honor them. */
   readonly degraded: Deferred.Deferred<string>
 }
 

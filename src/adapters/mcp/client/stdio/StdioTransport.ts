@@ -1,6 +1,6 @@
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { type JSONRPCMessage, JSONRPCMessageSchema } from "@modelcontextprotocol/sdk/types.js"
-import { type Cause, Deferred, Effect, Exit, Queue, Result, type Scope, Stream } from "effect"
+import { type Cause, Deferred, Effect, Exit, Queue, Result, Stream } from "effect"
 import { ChildProcessSpawner } from "effect/process"
 import type { McpSessionError } from "../../../../application/ports/McpSession.ts"
 import type { StdioParameters } from "../../../../domain/config/endpointParameters.ts"
@@ -31,22 +31,11 @@ const spawnFailure = (defect: unknown): McpSessionError => {
   return sessionError("unavailable", `process failed to start${typeof code === "string" ? `: ${code}` : ""}`)
 }
 
-/** An SDK transport over a child process. */
-export interface StdioTransport {
-  readonly transport: Transport
-  readonly pid: number
-  /** Resolves with the reason of the exit. It quotes stderr, so show it only to the owner. */
-  readonly exitReason: Effect.Effect<string>
-}
-
 /**
  * Starts an MCP server and connects to its standard streams. When the scope closes, stdin ends, then the
  * process group is terminated, then killed.
  */
-export const makeStdioTransport = Effect.fnUntraced(function* (
-  server: string,
-  parameters: StdioParameters
-): Effect.fn.Return<StdioTransport, McpSessionError, Scope.Scope | ChildProcessSpawner.ChildProcessSpawner> {
+export const makeStdioTransport = Effect.fnUntraced(function* (server: string, parameters: StdioParameters) {
   const codec = yield* Effect.fromResult(
     Result.mapError(makeLineCodec(parameters.encoding, parameters.encodingErrorHandler), (message) =>
       sessionError("unavailable", message)
@@ -148,6 +137,7 @@ export const makeStdioTransport = Effect.fnUntraced(function* (
   )
   yield* Stream.fromQueue(outgoing).pipe(Stream.run(child.stdin), Effect.ignore, Effect.forkScoped)
 
+  // Quotes stderr, so it is for the owner only.
   const exitReason = Effect.map(Effect.exit(child.exitCode), (exit) => {
     const quote = lastStderrLine === undefined ? "" : `: ${lastStderrLine}`
     if (Exit.isFailure(exit)) return `the process was killed${quote}`

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import { isLegacyRequest } from "@modelcontextprotocol/server"
 import { Effect, FiberSet, type Scope } from "effect"
 import type { McpSessionError, McpSession } from "../../../../application/ports/McpSession.ts"
-import { type WebHandler, runWebHandler } from "./webHandler.ts"
+import { type HeadersDecision, runWebHandler, type WebHandler } from "./webHandler.ts"
 import { makeModernHandler } from "./modernHandler.ts"
 import { type LegacySessionLimits, makeLegacyHandler } from "./legacyHandler.ts"
 import { makePublishedSession } from "../PublishedSession.ts"
@@ -13,19 +13,11 @@ export interface McpHttpLimits extends LegacySessionLimits {
   readonly maxMessageBytes?: number
 }
 
-/** The result of the access check. */
-interface AccessDecision {
-  /** Given when the request is answered without reading its body. */
-  readonly earlyResponse: Response | undefined
-  /** Headers for every response. */
-  readonly headers: Readonly<Record<string, string>>
-}
-
 /** Handles a request whose body is not read yet. */
 export type McpHttpHandler = (
   request: IncomingMessage,
   response: ServerResponse,
-  decision: AccessDecision
+  decision: HeadersDecision
 ) => void
 
 /** Ends a failed request: its client disconnected, or a defect occurred. */
@@ -52,8 +44,8 @@ export const makeMcpHttpHandler = Effect.fnUntraced(function* (
   const handler: WebHandler = async (request, body) =>
     (await isLegacyRequest(request, body)) ? legacy(request, body) : modern(request, body)
 
-  return (request, response, { earlyResponse, headers }) => {
-    const options = { handler, earlyResponse, headers, maxBytes: maxMessageBytes }
+  return (request, response, decision) => {
+    const options = { ...decision, handler, maxBytes: maxMessageBytes }
     run(
       Effect.catch(
         Effect.tryPromise(() => runWebHandler(request, response, options)),

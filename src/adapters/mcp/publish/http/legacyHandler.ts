@@ -14,7 +14,6 @@ export interface LegacySessionLimits {
 
 interface ClientSession {
   readonly transport: WebStandardStreamableHTTPServerTransport
-  /** Open requests and streams. */
   inFlight: number
   /** When the last of them ended, in milliseconds. */
   idleSince: number

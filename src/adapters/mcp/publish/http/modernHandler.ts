@@ -1,5 +1,5 @@
 import { createMcpHandler } from "@modelcontextprotocol/server"
-import { Effect, type Scope } from "effect"
+import { Deferred, Effect, type Scope } from "effect"
 import type { McpChange } from "../../../../application/ports/McpSession.ts"
 import { type WebHandler, jsonRpcErrorResponse } from "./webHandler.ts"
 import type { PublishedSession } from "../PublishedSession.ts"
@@ -28,27 +28,22 @@ export const makeModernHandler = Effect.fnUntraced(function* (
   yield* changes.subscribe((change) => Effect.sync(() => notifyChange(change)))
 
   /** Watches the resources of a listen request from before it is acknowledged until its connection closes. */
-  const watchUntilClosed = (uris: ReadonlyArray<string>, { signal }: Request) =>
-    Effect.callback<Response | void>((resume) => {
-      const ended = Effect.callback<void>((end) => {
-        if (signal.aborted) end(Effect.void)
-        else signal.addEventListener("abort", () => end(Effect.void))
-      })
-      const watching = watchResources(changes, uris).pipe(
-        Effect.andThen(Effect.sync(() => resume(Effect.void))),
-        Effect.andThen(Effect.never),
-        Effect.catch(({ code, message }) =>
-          Effect.sync(() => resume(Effect.succeed(jsonRpcErrorResponse(200, code, message))))
-        ),
-        Effect.scoped
-      )
-      fork(
-        Effect.andThen(
-          Effect.raceFirst(watching, ended),
-          Effect.sync(() => resume(Effect.void))
-        )
-      )
+  const watchUntilClosed = Effect.fnUntraced(function* (uris: ReadonlyArray<string>, { signal }: Request) {
+    const started = yield* Deferred.make<Response | undefined>()
+    const start = (response?: Response) => Deferred.succeed(started, response)
+    const closed = Effect.callback<void>((resume) => {
+      if (signal.aborted) resume(Effect.void)
+      else signal.addEventListener("abort", () => resume(Effect.void))
     })
+    const watching = watchResources(changes, uris).pipe(
+      Effect.andThen(start()),
+      Effect.andThen(Effect.never),
+      Effect.catch(({ code, message }) => start(jsonRpcErrorResponse(200, code, message))),
+      Effect.scoped
+    )
+    fork(Effect.andThen(Effect.raceFirst(watching, closed), start()))
+    return yield* Deferred.await(started)
+  })
 
   return async (request, body) => {
     const uris = subscribe ? decodeListenRequest(body) : undefined

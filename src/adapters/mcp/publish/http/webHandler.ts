@@ -80,12 +80,16 @@ const pipeBody = async (body: ReadableStream<Uint8Array>, response: ServerRespon
   response.end()
 }
 
-interface ExchangeOptions {
-  readonly handler: WebHandler
+/** What is decided from the headers of a request. */
+export interface HeadersDecision {
   /** Given when the response does not depend on the body, which is then not read. */
   readonly earlyResponse: Response | undefined
-  /** Headers for every response. */
+  /** For every response. */
   readonly headers: Readonly<Record<string, string>>
+}
+
+interface ExchangeOptions extends HeadersDecision {
+  readonly handler: WebHandler
   readonly maxBytes: number
 }
 
