@@ -105,9 +105,8 @@ const currentThread = (): WorkerThread => {
 }
 
 /**
- * Sends a request and blocks until the response: a regular expression can be interrupted only by terminating
- * its thread. `node:vm` with a timeout also starts a thread per use, and aborts the process when the system
- * has none.
+ * Blocks until the response: only terminating its thread interrupts a regular expression. A timeout of
+ * `node:vm` would start a thread per use and abort the process when the system has none.
  */
 const request = (workerRequest: WorkerRequest, millis: number): WorkerResponse => {
   const thread = currentThread()

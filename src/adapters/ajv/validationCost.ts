@@ -67,10 +67,7 @@ const sizeOf = (value: unknown) => {
   return parts > maxParts ? undefined : { parts, characters, depth }
 }
 
-/**
- * Makes a predicate for values whose validation certainly takes a few milliseconds. Undefined when even
- * compilation may take longer. `text` is the schema as JSON.
- */
+/** Makes a predicate for values that certainly validate quickly. Undefined for a large schema. */
 export const makeIsCheap = (schema: JsonObject, text: string): ((value: unknown) => boolean) | undefined => {
   if (text.length > maxSchemaCharacters) return undefined
   const { exponent, patterns, references, uniqueItems } = schemaCostOf(schema)
@@ -78,8 +75,7 @@ export const makeIsCheap = (schema: JsonObject, text: string): ((value: unknown)
     const size = sizeOf(value)
     if (size === undefined) return false
     const { characters, depth, parts } = size
-    // Each level can be reached over every path of references. Groups of three references give the most
-    // paths.
+    // Each level can be reached over every path of references; groups of three give the most paths.
     const referencePaths = references > 1 ? 3 ** ((references * depth) / 3) : 1
     const matching = patterns === 0 ? 0 : patterns * (characters + parts) ** exponent
     return referencePaths * (text.length * parts + matching + uniqueItems * parts ** 2) <= maxSteps

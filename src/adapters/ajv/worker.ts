@@ -1,7 +1,4 @@
-/**
- * Worker thread that compiles schemas and validates values where either may take too long. The main thread
- * waits for its signal and terminates it after a timeout.
- */
+/** Worker thread for schemas. The main thread waits for its signal and terminates it after a timeout. */
 import { type MessagePort, workerData } from "node:worker_threads"
 import type { ErrorObject, ValidateFunction } from "ajv"
 import { errorMessage } from "../../domain/errorMessage.ts"

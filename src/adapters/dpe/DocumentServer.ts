@@ -100,7 +100,6 @@ const sendDocument = (response: ServerResponse, status: number, document?: DpeDo
   response.end(document?.bytes)
 }
 
-/** Closes a connection at the maximum age. Resolves when it is closed. */
 const limitConnectionAge = (socket: Socket) =>
   Effect.callback<void>((resume) => {
     if (socket.destroyed) resume(Effect.void)

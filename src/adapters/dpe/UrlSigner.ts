@@ -25,7 +25,6 @@ export const makeUrlSigner = () => {
         .update(`document\n${JSON.stringify([uri, mimeType])}\n`)
         .update(bytes)
         .digest("base64url"),
-    /** Returns path and query. */
     sign: ({ expiresAt, id }: SignedUrl): string =>
       `/dpe/${id}?expires=${expiresAt}&signature=${signatureOf(id, String(expiresAt))}`,
     /** Parses a signed URL, expired or not; `undefined` for others. */

@@ -50,7 +50,6 @@ const nextResponse = (
     )
   )
 
-/** Starts a thread and loads the engine. */
 const startThread = Effect.fnUntraced(function* (
   module: string
 ): Effect.fn.Return<WorkerThread, VrlError, Scope.Scope> {

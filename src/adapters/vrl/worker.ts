@@ -1,7 +1,4 @@
-/**
- * Worker thread that loads the engine and runs scripts sequentially. The main thread terminates it after a
- * timeout or a crash.
- */
+/** Worker thread that runs scripts. The main thread terminates it after a timeout or a crash. */
 import { parentPort, workerData } from "node:worker_threads"
 import type * as Verel from "@bpinternal/verel"
 import { errorMessage } from "../../domain/errorMessage.ts"

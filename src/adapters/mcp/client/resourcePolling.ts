@@ -47,10 +47,7 @@ const takeFingerprint = ({ read }: PollTarget): Effect.Effect<string | undefined
     Effect.map((seen) => (seen._tag === "Some" ? seen.value : undefined))
   )
 
-/**
- * Polls resources until the scope closes and reports changes. With `reportAllFirst` everything is reported
- * once at the start.
- */
+/** Polls until the scope closes. With `reportAllFirst` everything is reported once at the start. */
 const poll = Effect.fnUntraced(function* (
   source: PollSource,
   wanted: PollableWatch,

@@ -204,8 +204,7 @@ export const makeAuthorizer = Effect.fnUntraced(function* ({
         url,
         credentials: makeOAuthCredentialStore(store, server, url)
       }
-      // Unreadable credentials matter only when the server requires authorization. The flow then reports the
-      // error.
+      // The credentials matter only when the server requires authorization; then the flow reports the error.
       return Effect.flatMap(
         Effect.orElseSucceed(target.credentials.read, () => noCredentials),
         (stored) => {

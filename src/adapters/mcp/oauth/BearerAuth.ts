@@ -18,7 +18,6 @@ export type ObtainToken = (
   signal: AbortSignal | undefined
 ) => Promise<Result.Result<string, McpSessionError>>
 
-/** Sends access tokens to an MCP server in one session. */
 export interface BearerAuth {
   readonly wrapFetch: (fetch: FetchLike) => FetchLike
   /** Returns the authorization failure behind a failed request, if there is one. */

@@ -17,7 +17,10 @@ export interface OAuthCredentials {
   readonly tokens: OAuthTokens | undefined
 }
 
-/** The credentials of one MCP server, bound to its name and its URL. Both members fail with `unavailable`. */
+/**
+ * Bound to name and URL: a server at a changed URL must not receive the tokens of the former one. Both
+ * members fail with `unavailable`.
+ */
 export interface OAuthCredentialStore {
   readonly read: Effect.Effect<OAuthCredentials, McpSessionError>
   readonly write: (credentials: OAuthCredentials) => Effect.Effect<void, McpSessionError>

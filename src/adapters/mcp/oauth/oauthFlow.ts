@@ -103,10 +103,9 @@ export interface OAuthFlowOptions {
 }
 
 /**
- * Runs one step of the OAuth flow: refreshes tokens, finds the authorization URL, or exchanges a code. Fails
- * with `unavailable` when the server does not respond, and with `unauthorized` when it rejects the request.
- * The step is uninterruptible because a response may contain the only valid refresh token. Every request has
- * a timeout.
+ * Runs one step of the OAuth flow. Fails with `unavailable` when the server does not respond, and with
+ * `unauthorized` when it rejects the request. Uninterruptible: a response may contain the only valid refresh
+ * token. Every request has a timeout.
  */
 export const runOAuthFlow = ({
   challenge: { resourceMetadataUrl, scope },

@@ -9,12 +9,8 @@ import type {
 /** Changes within this interval are sent as one notification of each kind. */
 const coalesceInterval = "100 millis"
 
-/** Distributes the changes of a session to any number of clients. */
 export interface ChangeFeed {
-  /**
-   * Reports changes until the scope closes, coalesced per kind and resource. The last change is always
-   * reported.
-   */
+  /** Reports changes until the scope closes, coalesced per kind and resource. */
   readonly subscribe: (
     onChange: (change: McpChange) => Effect.Effect<void>
   ) => Effect.Effect<void, never, Scope.Scope>

@@ -66,10 +66,7 @@ const makeSendProgress = ({ _meta, notify }: ServerContext["mcpReq"]): SendProgr
         )
 }
 
-/**
- * Prepares a session for the SDK's low-level server. Only its fallback handler is used: the others strip
- * unknown members of results.
- */
+/** Uses only the fallback handler of the SDK server: others strip unknown members of results. */
 export const makePublishedSession = Effect.fnUntraced(function* (
   session: McpSession
 ): Effect.fn.Return<PublishedSession, McpSessionError, Scope.Scope> {

@@ -24,7 +24,6 @@ const encoder = new TextEncoder()
 
 const eventSeparators = ["\n\n", "\r\r", "\r\n\r\n"]
 
-/** Scans a body for message sizes and event ids. */
 const makeBodyScanner = (isEventStream: boolean) => {
   let size = 0
   let hasEventId = false
@@ -45,10 +44,7 @@ const makeBodyScanner = (isEventStream: boolean) => {
   }
 }
 
-/**
- * Wraps a response body as a web stream with an idle timeout, a message size limit and an optional final
- * event. The idle timer stops while the reader applies backpressure.
- */
+/** Wraps a response body as a web stream. The idle timer stops while the reader applies backpressure. */
 export const readBody = (
   incoming: IncomingMessage,
   { onEnd, signal, idleTimeout, isEventStream }: BodyOptions

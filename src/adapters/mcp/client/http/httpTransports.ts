@@ -54,10 +54,7 @@ const connectionRefusedMessage = "MCP server refused the connection"
 
 const sessionExpiredMessage = "MCP session expired (HTTP 404)"
 
-/**
- * Drops responses to unknown requests, which the SDK reports as errors: every stream ends with a synthetic
- * response. Reports one that replaces a lost response.
- */
+/** Drops responses to unknown requests, which the SDK reports as errors: streams end with a synthetic one. */
 const dropDuplicateResponses = (inner: Transport, onConnectionLost: (reason: string) => void): Transport => {
   const pendingIds = new Set<RequestId>()
   const outer: Transport = {
@@ -91,9 +88,8 @@ const dropDuplicateResponses = (inner: Transport, onConnectionLost: (reason: str
 const closedExit = (message: string) => Exit.succeed(sessionError("closed", message))
 
 /**
- * Makes a transport for Streamable HTTP. It reports what the SDK hides: an expired session, a refused
- * connection, a stream that cannot be resumed, and a missing notification stream. All but the last close the
- * session.
+ * Makes a transport that also reports what the SDK hides: an expired session, a refused connection, a stream
+ * that cannot be resumed, and a missing notification stream. All but the last close the session.
  */
 export const makeStreamableHttpTransport = Effect.fnUntraced(function* (
   url: URL,
@@ -176,10 +172,7 @@ export const makeStreamableHttpTransport = Effect.fnUntraced(function* (
   }
 })
 
-/**
- * Makes a transport for HTTP with SSE. The session closes with its event stream, because the SDK would
- * reconnect without initializing.
- */
+/** The session closes with its event stream, because the SDK would reconnect without initializing. */
 export const makeSseTransport = Effect.fnUntraced(function* (
   url: URL,
   { headers, sseReadTimeout, timeout }: SseParameters,

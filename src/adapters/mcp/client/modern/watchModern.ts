@@ -13,9 +13,8 @@ import { type PollableWatch, pollWhen, type PollSource, subscriptionsRejected } 
 import { maxPendingChanges, allChanges } from "../mcpMessages.ts"
 
 /**
- * Backoff of resubscriptions: the delay doubles up to `maxDelay` and resets after a subscription that lasted
- * `stableAfter`. After `maxFailures` rejected subscriptions in a row the session is lost. Times are in
- * milliseconds.
+ * The delay doubles up to `maxDelay` and resets after a subscription that lasted `stableAfter`. After
+ * `maxFailures` rejected subscriptions in a row the session is lost. Times are in milliseconds.
  */
 const resubscribeBackoff = { initialDelay: 1000, maxDelay: 30_000, stableAfter: 60_000, maxFailures: 5 }
 

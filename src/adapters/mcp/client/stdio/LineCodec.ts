@@ -174,10 +174,7 @@ const makeEncoder = (label: string): LineCodec["encode"] => {
   }
 }
 
-/**
- * Makes the codec of an encoding, by its name in the Encoding Standard or in Python. Encoded lines are ASCII
- * where the encoding cannot express all of Unicode.
- */
+/** Makes a codec by name. Encoded lines are ASCII where the encoding cannot express all of Unicode. */
 export const makeLineCodec = (name: string, handler: ErrorHandler): Result.Result<LineCodec, string> => {
   const label = encodingLabelOf(name)
   if (label === undefined) {

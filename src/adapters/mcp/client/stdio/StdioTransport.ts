@@ -31,10 +31,7 @@ const spawnFailure = (defect: unknown): McpSessionError => {
   return sessionError("unavailable", `process failed to start${typeof code === "string" ? `: ${code}` : ""}`)
 }
 
-/**
- * Starts an MCP server and connects to its standard streams. When the scope closes, stdin ends, then the
- * process group is terminated, then killed.
- */
+/** When the scope closes, stdin ends, then the process group is terminated, then killed. */
 export const makeStdioTransport = Effect.fnUntraced(function* (server: string, parameters: StdioParameters) {
   const codec = yield* Effect.fromResult(
     Result.mapError(makeLineCodec(parameters.encoding, parameters.encodingErrorHandler), (message) =>

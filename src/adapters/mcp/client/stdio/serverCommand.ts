@@ -1,7 +1,6 @@
 import { ChildProcess } from "effect/process"
 import type { StdioParameters } from "../../../../domain/config/endpointParameters.ts"
 
-/** Grace periods of the shutdown. */
 export const shutdownTimeouts = { afterInputEnd: "300 millis", afterTerminate: "2 seconds" } as const
 
 /** The environment variables that a server inherits: what it needs to run, and no secrets. */
@@ -20,8 +19,7 @@ const inheritedVariables = [
 
 /**
  * Runs the command so that its process group ends with this process. A watcher in the group reads descriptor
- * 3, which the system closes then, and kills the group. The shell reaps its children and exits with the
- * command's status.
+ * 3, which the system closes then, and kills the group. The shell exits with the command's status.
  */
 const guardScript = `
 exec 4<&0 </dev/null

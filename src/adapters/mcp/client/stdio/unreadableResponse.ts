@@ -4,10 +4,7 @@ import { jsonRpcCodes } from "../../jsonRpcCodes.ts"
 /** Bytes searched for the request id at each end of a message. */
 const searchedBytes = 512
 
-/**
- * Patterns for the request id of a response. An id is a number, or a string without escapes and control
- * characters.
- */
+/** An id is a number, or a string without escapes and control characters. */
 const responseIdPatterns = {
   atStart:
     /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*("[^"\\\p{Cc}]{1,100}"|[1-9]\d{0,14}|0)\s*,/u,

@@ -7,7 +7,6 @@ import { makeModernHandler } from "./modernHandler.ts"
 import { type LegacySessionLimits, makeLegacyHandler } from "./legacyHandler.ts"
 import { makePublishedSession } from "../PublishedSession.ts"
 
-/** Limits for the clients of a session over HTTP. */
 export interface McpHttpLimits extends LegacySessionLimits {
   /** Largest message of a client in bytes; 16 MiB by default, because arguments may contain files. */
   readonly maxMessageBytes?: number
