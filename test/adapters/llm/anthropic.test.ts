@@ -10,12 +10,17 @@ stayOffline()
 
 /** Fakes the responses of an Anthropic model. */
 const scripted = (answers: ReadonlyArray<object>) => {
-  const asked: Array<{ messages: ReadonlyArray<unknown> }> = []
+  const requests: Array<{ messages: ReadonlyArray<unknown> }> = []
   const fetch = async (_url: unknown, init?: { body?: unknown }) => {
-    asked.push(JSON.parse(String(init?.body)))
-    return Response.json({ type: "message", role: "assistant", model: "none", ...answers[asked.length - 1] })
+    requests.push(JSON.parse(String(init?.body)))
+    return Response.json({
+      type: "message",
+      role: "assistant",
+      model: "none",
+      ...answers[requests.length - 1]
+    })
   }
-  return { asked, anthropic: new Anthropic({ apiKey: "none", fetch, maxRetries: 0 }) }
+  return { requests, anthropic: new Anthropic({ apiKey: "none", fetch, maxRetries: 0 }) }
 }
 
 const usage = { input_tokens: 1, output_tokens: 1 }
@@ -37,7 +42,7 @@ const started = Effect.gen(function* () {
 /** The tool result block that the model receives. */
 const resultOf = Effect.fnUntraced(function* (name: string, input: object = {}) {
   const { client } = yield* started
-  const { anthropic, asked } = scripted([using(name, input), done])
+  const { anthropic, requests } = scripted([using(name, input), done])
   yield* Effect.promise(async () =>
     anthropic.beta.messages.toolRunner({
       model: "none",
@@ -46,7 +51,7 @@ const resultOf = Effect.fnUntraced(function* (name: string, input: object = {}) 
       messages: [{ role: "user", content: "go" }]
     })
   )
-  const last: unknown = asked[1]?.messages.at(-1)
+  const last: unknown = requests[1]?.messages.at(-1)
   return last
 })
 

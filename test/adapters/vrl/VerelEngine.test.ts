@@ -210,8 +210,8 @@ layer(VerelEngine.layer())("VRL engine crash", (it) => {
 
   it.effect("runs the scripts that were queued behind it", () =>
     Effect.gen(function* () {
-      const asked = [check(tooDeep), run(".a = 1", {}), run(".a = 2", {})]
-      const [broken, ...others] = yield* Effect.all(asked, { concurrency: "unbounded", mode: "result" })
+      const requests = [check(tooDeep), run(".a = 1", {}), run(".a = 2", {})]
+      const [broken, ...others] = yield* Effect.all(requests, { concurrency: "unbounded", mode: "result" })
       assert.strictEqual(broken?._tag, "Failure")
       assert.deepStrictEqual(
         others.map((outcome) => outcome._tag === "Success" && outcome.success),
@@ -249,8 +249,8 @@ describe("VerelEngine", () => {
 
   it.effect("names a missing package with the first script", () =>
     Effect.gen(function* () {
-      for (const asked of [check(".a = 1"), run(".a = 1")]) {
-        const { message, reason } = yield* Effect.flip(asked)
+      for (const request of [check(".a = 1"), run(".a = 1")]) {
+        const { message, reason } = yield* Effect.flip(request)
         assert.strictEqual(reason, "missing")
         assert.include(message, "npm install @a2c-smcp/no-such-engine")
       }

@@ -90,8 +90,8 @@ describe("upstream HTTP server", () => {
 
   it.live("is reported as unavailable for a closed port and for an invalid URL", () =>
     Effect.gen(function* () {
-      const nobody = yield* Effect.flip(connect(parameters("http://127.0.0.1:9/mcp")))
-      assert.strictEqual(nobody.reason, "unavailable")
+      const closedPort = yield* Effect.flip(connect(parameters("http://127.0.0.1:9/mcp")))
+      assert.strictEqual(closedPort.reason, "unavailable")
       assert.strictEqual((yield* Effect.flip(connect(parameters("nonsense")))).reason, "unavailable")
     }).pipe(Effect.scoped, Effect.provide(Live))
   )

@@ -48,13 +48,13 @@ interface OpenOptions {
 interface World extends Guarded {
   readonly store: CredentialStore["Service"]
   /** The authorization requests shown. */
-  readonly shown: Array<AuthorizationRequest>
+  readonly shownRequests: Array<AuthorizationRequest>
   /** The pages that the browser showed. */
   readonly pages: Array<{ readonly status: number; readonly text: string }>
   /** Opens a session with interactive authorization unless the options override it. */
   readonly open: (options?: OpenOptions) => Effect.Effect<McpSession, McpSessionError, Scope.Scope>
   /** Opens a session without interactive authorization. */
-  readonly openAlone: (kind?: Kind) => Effect.Effect<McpSession, McpSessionError, Scope.Scope>
+  readonly openNonInteractive: (kind?: Kind) => Effect.Effect<McpSession, McpSessionError, Scope.Scope>
   /** Opens and closes a session, which stores credentials. */
   readonly authorize: Effect.Effect<void, McpSessionError>
   readonly stored: Effect.Effect<JsonObject | undefined, CredentialsUnavailable>
@@ -69,19 +69,19 @@ const browse = (url: string) =>
 const makeWorld = Effect.gen(function* () {
   const store = yield* CredentialStore
   const guarded = yield* makeGuarded
-  const shown: World["shown"] = []
+  const shownRequests: World["shownRequests"] = []
   const pages: Array<{ readonly status: number; readonly text: string }> = []
   const show = (request: AuthorizationRequest) =>
     Effect.uninterruptible(
       Effect.map(browse(request.url), (page) => {
-        shown.push(request)
+        shownRequests.push(request)
         pages.push(page)
       })
     )
   const scope = yield* Effect.scope
   const authorizerOf = (oauth: AuthorizerOptions, kept = store) =>
     makeAuthorizer(oauth).pipe(Effect.provideService(CredentialStore, kept), Scope.provide(scope))
-  const usual = yield* authorizerOf({ authorize: show })
+  const defaultAuthorizer = yield* authorizerOf({ authorize: show })
   const openWith = Effect.fnUntraced(function* (
     authorizer: Effect.Effect<Authorizer>,
     { headers, kind = "streamable", url = guarded[kind] }: OpenOptions
@@ -101,17 +101,17 @@ const makeWorld = Effect.gen(function* () {
     const { oauth, store: kept } = options
     const isUsual = oauth === undefined && kept === undefined
     return openWith(
-      isUsual ? Effect.succeed(usual) : authorizerOf({ authorize: show, ...oauth }, kept),
+      isUsual ? Effect.succeed(defaultAuthorizer) : authorizerOf({ authorize: show, ...oauth }, kept),
       options
     )
   }
   const world: World = {
     ...guarded,
     store,
-    shown,
+    shownRequests: shownRequests,
     pages,
     open,
-    openAlone: (kind = "streamable") => openWith(authorizerOf({}), { kind }),
+    openNonInteractive: (kind = "streamable") => openWith(authorizerOf({}), { kind }),
     authorize: Effect.asVoid(Effect.scoped(open())),
     stored: Effect.map(store.read("guarded"), (text) =>
       Option.match(text, {
@@ -161,21 +161,21 @@ describe("MCP server with OAuth", () => {
       Effect.gen(function* () {
         const session = yield* world.open({ kind })
         assert.deepStrictEqual(yield* echo(session), echoed)
-        assert.deepStrictEqual([world.shown.length, world.registrations.length], [1, 1])
+        assert.deepStrictEqual([world.shownRequests.length, world.registrations.length], [1, 1])
       })
     )
 
     given(`accepts valid tokens without another authorization (${kind})`, (world) =>
       Effect.gen(function* () {
         yield* Effect.scoped(world.open({ kind }))
-        assert.deepStrictEqual(yield* echo(yield* world.openAlone(kind)), echoed)
-        assert.deepStrictEqual([world.shown.length, world.registrations.length], [1, 1])
+        assert.deepStrictEqual(yield* echo(yield* world.openNonInteractive(kind)), echoed)
+        assert.deepStrictEqual([world.shownRequests.length, world.registrations.length], [1, 1])
       })
     )
 
     given(`is unauthorized at once without interactive authorization (${kind})`, (world) =>
       Effect.gen(function* () {
-        const failure = yield* Effect.flip(world.openAlone(kind))
+        const failure = yield* Effect.flip(world.openNonInteractive(kind))
         assert.strictEqual(failure.reason, "unauthorized")
         assert.strictEqual(world.headers.authorization.length, 0)
       })
@@ -185,8 +185,8 @@ describe("MCP server with OAuth", () => {
       Effect.gen(function* () {
         yield* Effect.scoped(world.open({ kind }))
         world.expire()
-        assert.deepStrictEqual(yield* echo(yield* world.openAlone(kind)), echoed)
-        assert.strictEqual(world.shown.length, 1)
+        assert.deepStrictEqual(yield* echo(yield* world.openNonInteractive(kind)), echoed)
+        assert.strictEqual(world.shownRequests.length, 1)
       })
     )
 
@@ -195,7 +195,7 @@ describe("MCP server with OAuth", () => {
         const session = yield* world.open({ kind })
         world.expire()
         assert.deepStrictEqual(yield* echo(session), echoed)
-        assert.strictEqual(world.shown.length, 1)
+        assert.strictEqual(world.shownRequests.length, 1)
       })
     )
 
@@ -213,7 +213,7 @@ describe("MCP server with OAuth", () => {
       Effect.gen(function* () {
         yield* Effect.scoped(world.open({ kind }))
         world.revoke()
-        const failure = yield* Effect.flip(world.openAlone(kind))
+        const failure = yield* Effect.flip(world.openNonInteractive(kind))
         assert.strictEqual(failure.reason, "forbidden")
         assert.include(failure.message, "cannot be refreshed")
         assert.isUndefined((yield* world.stored)?.["tokens"])
@@ -225,7 +225,7 @@ describe("MCP server with OAuth", () => {
         yield* Effect.scoped(world.open({ kind }))
         world.behaviour.mcp = "forbids"
         assert.strictEqual((yield* Effect.flip(world.open({ kind }))).reason, "forbidden")
-        assert.strictEqual(world.shown.length, 1)
+        assert.strictEqual(world.shownRequests.length, 1)
       })
     )
 
@@ -240,8 +240,8 @@ describe("MCP server with OAuth", () => {
           assert.strictEqual(failure.reason, "unavailable")
           assert.include(failure.message, "authorization server does not respond")
           world.behaviour.tokens = "fine"
-          assert.deepStrictEqual(yield* echo(yield* world.openAlone(kind)), echoed)
-          assert.strictEqual(world.shown.length, 1)
+          assert.deepStrictEqual(yield* echo(yield* world.openNonInteractive(kind)), echoed)
+          assert.strictEqual(world.shownRequests.length, 1)
         })
     )
   }
@@ -267,7 +267,7 @@ describe("MCP server with OAuth", () => {
       yield* world.authorize
       world.revoke()
       assert.deepStrictEqual(yield* echo(yield* world.open()), echoed)
-      assert.deepStrictEqual([world.shown.length, world.registrations.length], [2, 2])
+      assert.deepStrictEqual([world.shownRequests.length, world.registrations.length], [2, 2])
     })
   )
 
@@ -276,9 +276,9 @@ describe("MCP server with OAuth", () => {
       world.behaviour.renewable = false
       yield* world.authorize
       world.expire()
-      assert.strictEqual((yield* Effect.flip(world.openAlone())).reason, "unauthorized")
+      assert.strictEqual((yield* Effect.flip(world.openNonInteractive())).reason, "unauthorized")
       yield* world.open()
-      assert.strictEqual(world.shown.length, 2)
+      assert.strictEqual(world.shownRequests.length, 2)
     })
   )
 
@@ -306,7 +306,7 @@ describe("MCP server with OAuth", () => {
   given("uses the tokens that another session refreshed", (world) =>
     Effect.gen(function* () {
       const one = yield* world.open()
-      const other = yield* world.openAlone()
+      const other = yield* world.openNonInteractive()
       world.expire()
       yield* echo(one)
       const before = world.tokenRequests.length
@@ -340,7 +340,7 @@ describe("MCP server with OAuth", () => {
       yield* Effect.yieldNow
       release()
       yield* Fiber.join(leaving)
-      assert.deepStrictEqual(yield* echo(yield* world.openAlone()), echoed)
+      assert.deepStrictEqual(yield* echo(yield* world.openNonInteractive()), echoed)
     })
   )
 
@@ -361,7 +361,7 @@ describe("MCP server with OAuth", () => {
         read: (server: string) => Effect.andThen(elsewhere, world.store.read(server))
       }
       assert.deepStrictEqual(yield* echo(yield* world.open({ oauth: {}, store })), echoed)
-      assert.deepStrictEqual([reads, world.shown.length], [3, 1])
+      assert.deepStrictEqual([reads, world.shownRequests.length], [3, 1])
     })
   )
 
@@ -371,7 +371,7 @@ describe("MCP server with OAuth", () => {
       const failure = yield* Effect.flip(world.open())
       assert.strictEqual(failure.reason, "unauthorized")
       assert.include(failure.message, "rejected the token")
-      assert.strictEqual(world.shown.length, 1)
+      assert.strictEqual(world.shownRequests.length, 1)
     })
   )
 
@@ -408,7 +408,7 @@ describe("MCP server with OAuth", () => {
       yield* world.authorize
       world.expire()
       world.behaviour.tokens = tokens
-      assert.strictEqual((yield* Effect.flip(world.openAlone())).reason, "forbidden")
+      assert.strictEqual((yield* Effect.flip(world.openNonInteractive())).reason, "forbidden")
       assert.strictEqual((yield* world.stored)?.["tokens"] !== undefined, kept)
     }).pipe(Effect.scoped, Effect.provide(Live))
   )
@@ -418,7 +418,7 @@ describe("MCP server with OAuth", () => {
       yield* world.authorize
       world.expire()
       world.behaviour.tokens = "forgets its client"
-      yield* Effect.flip(world.openAlone())
+      yield* Effect.flip(world.openNonInteractive())
       world.behaviour.tokens = "fine"
       yield* world.authorize
       assert.strictEqual(world.registrations.length, 2)
@@ -466,7 +466,7 @@ describe("interactive authorization", () => {
   given("shows the server name, then a page without secrets", (world) =>
     Effect.gen(function* () {
       yield* world.authorize
-      assert.strictEqual(world.shown[0]?.server, "guarded")
+      assert.strictEqual(world.shownRequests[0]?.server, "guarded")
       assert.deepStrictEqual(
         world.pages.map(({ status }) => status),
         [200]
@@ -573,7 +573,7 @@ describe("interactive authorization", () => {
       yield* Fiber.interrupt(opening)
       assert.strictEqual((yield* browse(url)).status, 200)
       yield* Deferred.await(written)
-      assert.deepStrictEqual(yield* echo(yield* world.openAlone()), echoed)
+      assert.deepStrictEqual(yield* echo(yield* world.openNonInteractive()), echoed)
     })
   )
 
@@ -581,7 +581,7 @@ describe("interactive authorization", () => {
     Effect.gen(function* () {
       const both = yield* Effect.all([world.open(), world.open()], { concurrency: "unbounded" })
       assert.deepStrictEqual(yield* Effect.forEach(both, echo), [echoed, echoed])
-      assert.strictEqual(world.shown.length, 1)
+      assert.strictEqual(world.shownRequests.length, 1)
     })
   )
 
@@ -603,7 +603,7 @@ describe("interactive authorization", () => {
   given("stops listening after the redirect", (world) =>
     Effect.gen(function* () {
       yield* world.authorize
-      assert.isFalse(yield* isListening(callback(world.shown[0] ?? { server: "", url: "" }, {})))
+      assert.isFalse(yield* isListening(callback(world.shownRequests[0] ?? { server: "", url: "" }, {})))
     })
   )
 
@@ -621,7 +621,7 @@ describe("interactive authorization", () => {
       const failure = yield* Effect.flip(world.open())
       assert.strictEqual(failure.reason, "unauthorized")
       assert.include(failure.message, "not http or https")
-      assert.strictEqual(world.shown.length, 0)
+      assert.strictEqual(world.shownRequests.length, 0)
     }).pipe(Effect.scoped, Effect.provide(Live))
   )
 })
@@ -672,7 +672,7 @@ describe("OAuth secret", () => {
         world.headers.mcp.map(({ authorization }) => authorization),
         ["Bearer mine"]
       )
-      assert.strictEqual(world.shown.length, 1)
+      assert.strictEqual(world.shownRequests.length, 1)
     })
   )
 
@@ -708,7 +708,7 @@ describe("OAuth secret", () => {
         const session = yield* world.open()
         world.expire()
         world.behaviour.tokens = tokens
-        const failures = [yield* Effect.flip(echo(session)), yield* Effect.flip(world.openAlone())]
+        const failures = [yield* Effect.flip(echo(session)), yield* Effect.flip(world.openNonInteractive())]
         assertClean(world, ...failures.map(({ message }) => message), ...(yield* Logged))
       })
     )

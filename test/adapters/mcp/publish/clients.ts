@@ -38,7 +38,7 @@ export interface Peer {
   /** Succeeds when the tool list subscription is active. */
   readonly listen: Effect.Effect<void>
   /** The received notifications without subscription ids. */
-  readonly told: Queue.Queue<JsonObject>
+  readonly notifications: Queue.Queue<JsonObject>
   /** Disconnects like a killed process. */
   readonly vanish: Effect.Effect<void>
 }
@@ -59,12 +59,12 @@ const asking = (
   Effect.tryPromise({ try: ask, catch: failureOf })
 
 /** A client of the v1 SDK on a transport. */
-const older = (transport: Transport, vanish: () => unknown) =>
+const makeLegacyClient = (transport: Transport, vanish: () => unknown) =>
   Effect.gen(function* () {
-    const told = yield* Queue.unbounded<JsonObject>()
+    const notifications = yield* Queue.unbounded<JsonObject>()
     const client = new Client({ name: "older", version: "1" })
     client.fallbackNotificationHandler = async ({ method, params }) =>
-      void Queue.offerUnsafe(told, { method, ...params })
+      void Queue.offerUnsafe(notifications, { method, ...params })
     yield* Effect.acquireRelease(
       Effect.promise(() => client.connect(transport)),
       () => Effect.promise(() => client.close())
@@ -86,19 +86,19 @@ const older = (transport: Transport, vanish: () => unknown) =>
       request,
       subscribe: (uri) => Effect.orDie(Effect.asVoid(request("resources/subscribe", { uri }))),
       listen: Effect.void,
-      told,
+      notifications,
       vanish: Effect.promise(async () => vanish())
     }
     return peer
   })
 
 /** A client of the v2 SDK, which detects the era of the server. */
-const younger = (
+const makeModernClient = (
   transport: Parameters<ModernClient["connect"]>[0],
   vanish: () => unknown
 ): Effect.Effect<Peer, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const told = yield* Queue.unbounded<JsonObject>()
+    const notifications = yield* Queue.unbounded<JsonObject>()
     const client = new ModernClient(
       { name: "younger", version: "1" },
       { versionNegotiation: { mode: "auto" } }
@@ -110,7 +110,7 @@ const younger = (
     ] as const) {
       client.setNotificationHandler(method, ({ params }) => {
         const uri = params !== undefined && "uri" in params ? { uri: params["uri"] } : {}
-        Queue.offerUnsafe(told, { method, ...uri })
+        Queue.offerUnsafe(notifications, { method, ...uri })
       })
     }
     yield* Effect.acquireRelease(
@@ -135,7 +135,7 @@ const younger = (
         ),
       subscribe: (uri) => listen({ resourceSubscriptions: [uri] }),
       listen: listen({ toolsListChanged: true }),
-      told,
+      notifications,
       vanish: Effect.promise(async () => vanish())
     }
   })
@@ -159,33 +159,33 @@ const url = (session: McpSession, options: Partial<PublishHttpOptions> = {}) =>
 /** A kind of client and how to open one. */
 type Way = readonly [name: string, connect: Connect]
 
-export const ways: readonly [Way, ...ReadonlyArray<Way>] = [
+export const clientKinds: readonly [Way, ...ReadonlyArray<Way>] = [
   [
     "the v1 SDK over stdio",
     Effect.fnUntraced(function* (session) {
       const { stdin, stdout } = yield* overStreams(session)
-      return yield* older(new StdioServerTransport(stdout, stdin), () => stdin.end())
+      return yield* makeLegacyClient(new StdioServerTransport(stdout, stdin), () => stdin.end())
     })
   ],
   [
     "the v2 SDK over stdio",
     Effect.fnUntraced(function* (session) {
       const { stdin, stdout } = yield* overStreams(session)
-      return yield* younger(new ModernStdioTransport(stdout, stdin), () => stdin.end())
+      return yield* makeModernClient(new ModernStdioTransport(stdout, stdin), () => stdin.end())
     })
   ],
   [
     "the v1 SDK over HTTP",
     Effect.fnUntraced(function* (session) {
       const transport = new StreamableHTTPClientTransport(yield* url(session))
-      return yield* older(transport as Transport, () => transport.close())
+      return yield* makeLegacyClient(transport as Transport, () => transport.close())
     })
   ],
   [
     "the v2 SDK over HTTP",
     Effect.fnUntraced(function* (session) {
       const transport = new ModernHttpTransport(yield* url(session))
-      return yield* younger(transport, () => transport.close())
+      return yield* makeModernClient(transport, () => transport.close())
     })
   ]
 ]
@@ -193,5 +193,5 @@ export const ways: readonly [Way, ...ReadonlyArray<Way>] = [
 /** A client of the v1 SDK over HTTP. */
 export const connectHttp = (at: string) => {
   const transport = new StreamableHTTPClientTransport(new URL(at))
-  return older(transport as Transport, () => transport.close())
+  return makeLegacyClient(transport as Transport, () => transport.close())
 }

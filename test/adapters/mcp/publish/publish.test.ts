@@ -8,7 +8,7 @@ import {
 } from "../../../../src/adapters/memory/MemoryMcp.ts"
 import { McpSessionError, type McpProgress } from "../../../../src/application/ports/McpSession.ts"
 import type { JsonObject } from "../../../../src/domain/json.ts"
-import { overStreams, type Peer, ways } from "./clients.ts"
+import { overStreams, type Peer, clientKinds } from "./clients.ts"
 
 const said = (value: string): JsonObject => ({ content: [{ type: "text", text: value }] })
 
@@ -95,17 +95,17 @@ const call = (peer: Peer, name: string, args: JsonObject = {}) =>
   peer.request("tools/call", { name, arguments: args })
 
 /** Advances the clock until the client receives a notification. */
-const nextTold = ({ told }: Peer) =>
+const nextNotification = ({ notifications }: Peer) =>
   Effect.andThen(
-    Effect.repeat(Effect.andThen(TestClock.adjust("100 millis"), Queue.size(told)), {
+    Effect.repeat(Effect.andThen(TestClock.adjust("100 millis"), Queue.size(notifications)), {
       until: (size) => size > 0
     }),
-    Queue.take(told)
+    Queue.take(notifications)
   )
 
 const toolsChanged = { method: "notifications/tools/list_changed" }
 
-for (const [way, connect] of ways) {
+for (const [way, connect] of clientKinds) {
   const opened = Effect.gen(function* () {
     const world = yield* makeWorld()
     return { ...world, peer: yield* connect(world.session) }
@@ -233,7 +233,7 @@ for (const [way, connect] of ways) {
         assert.deepStrictEqual(server.subscriptions(), ["test://one"])
         yield* server.notify({ _tag: "ResourceUpdated", uri: "test://two" })
         yield* server.notify({ _tag: "ResourceUpdated", uri: "test://one" })
-        assert.deepStrictEqual(yield* Queue.take(peer.told), {
+        assert.deepStrictEqual(yield* Queue.take(peer.notifications), {
           method: "notifications/resources/updated",
           uri: "test://one"
         })
@@ -249,11 +249,11 @@ for (const [way, connect] of ways) {
           const { tools: now } = yield* peer.request("tools/list")
           assert.deepStrictEqual((now as ReadonlyArray<unknown>).length, tools.length - count)
         }
-        assert.strictEqual(yield* Queue.size(peer.told), 0)
-        assert.deepStrictEqual(yield* nextTold(peer), toolsChanged)
+        assert.strictEqual(yield* Queue.size(peer.notifications), 0)
+        assert.deepStrictEqual(yield* nextNotification(peer), toolsChanged)
         yield* server.setTools(tools)
-        assert.deepStrictEqual(yield* nextTold(peer), toolsChanged)
-        assert.strictEqual(yield* Queue.size(peer.told), 0)
+        assert.deepStrictEqual(yield* nextNotification(peer), toolsChanged)
+        assert.strictEqual(yield* Queue.size(peer.notifications), 0)
       }).pipe(Effect.scoped)
     )
 
@@ -318,7 +318,7 @@ describe("publishStdio", () => {
   it.live("limits a client to 1024 subscriptions", () =>
     Effect.gen(function* () {
       const { session } = yield* makeWorld()
-      const { request, subscribe } = yield* ways[0][1](session)
+      const { request, subscribe } = yield* clientKinds[0][1](session)
       const uris = Array.from({ length: 1024 }, (_, index) => `test://${index}`)
       yield* Effect.forEach(uris, subscribe, { concurrency: 16, discard: true })
       const error = yield* Effect.flip(request("resources/subscribe", { uri: "test://more" }))

@@ -24,7 +24,7 @@ export interface Asked {
 export interface HttpPeer {
   readonly url: string
   /** The requests in order: tool names, JSON-RPC methods, or HTTP methods without a message. */
-  readonly asked: ReadonlyArray<string>
+  readonly requests: ReadonlyArray<string>
   /**
    * Waits for a request that has not been awaited yet. `X was given up` waits until the client closes the
    * request X.
@@ -38,9 +38,9 @@ export interface HttpPeer {
 
 /** Starts a peer on a free port. */
 export const makeHttpPeer = Effect.fnUntraced(function* (
-  handle: (asked: Asked, response: ServerResponse) => unknown
+  handle: (request: Asked, response: ServerResponse) => unknown
 ): Effect.fn.Return<HttpPeer, never, Scope.Scope> {
-  const asked: Array<string> = []
+  const requests: Array<string> = []
   const news = yield* Queue.unbounded<string>()
   let port = 0
   const http = createServer(async (request, response) => {
@@ -49,7 +49,7 @@ export const makeHttpPeer = Effect.fnUntraced(function* (
     const message = (body === "" ? {} : JSON.parse(body)) as Partial<Asked>
     const { id, method = verb, params = {} } = message
     const what = params.name ?? method
-    asked.push(what)
+    requests.push(what)
     response.on("close", () => {
       if (!response.writableFinished) Queue.offerUnsafe(news, `${what} was given up`)
     })
@@ -69,7 +69,7 @@ export const makeHttpPeer = Effect.fnUntraced(function* (
   yield* Effect.acquireRelease(start, () => stop)
   return {
     url: `http://127.0.0.1:${port}/mcp`,
-    asked,
+    requests,
     until: (what) => Effect.asVoid(Effect.repeat(Queue.take(news), { until: (one) => one === what })),
     stop,
     start
@@ -111,7 +111,12 @@ export const stream = (response: ServerResponse, words: string) => {
 }
 
 /** Default parameters of a Streamable HTTP server. */
-const usual = { headers: null, timeout: "PT30S", sse_read_timeout: "PT300S", terminate_on_close: true }
+const defaultParameters = {
+  headers: null,
+  timeout: "PT30S",
+  sse_read_timeout: "PT300S",
+  terminate_on_close: true
+}
 
 export const open = (
   { url }: Pick<HttpPeer, "url">,
@@ -119,5 +124,5 @@ export const open = (
   type: ServerType = "streamable"
 ): Effect.Effect<McpSession, McpSessionError, Scope.Scope> =>
   McpConnector.use(({ connect }) =>
-    connect("peer", Result.getOrThrow(decodeEndpoint(type, { ...usual, url, ...parameters })))
+    connect("peer", Result.getOrThrow(decodeEndpoint(type, { ...defaultParameters, url, ...parameters })))
   ).pipe(Effect.provide(Layer.provide(McpClient.layer, NodeServices.layer)))

@@ -70,14 +70,14 @@ const makeServer = Effect.fnUntraced(function* ({
         return json(response, id, done)
     }
   }
-  const peer = yield* makeHttpPeer((asked, response) => {
-    const { headers, id, method, verb } = asked
-    if (method === "initialize") return initialize(asked, response)
+  const peer = yield* makeHttpPeer((peerRequest, response) => {
+    const { headers, id, method, verb } = peerRequest
+    if (method === "initialize") return initialize(peerRequest, response)
     if (headers["mcp-session-id"] !== current) return response.writeHead(404).end()
-    if (verb === "GET") return get(asked, response)
+    if (verb === "GET") return get(peerRequest, response)
     if (verb === "DELETE") return response.writeHead(200).end()
     if (id === undefined) return response.writeHead(202).end()
-    if (method === "tools/call") return call(asked, response)
+    if (method === "tools/call") return call(peerRequest, response)
     if (method === "resources/read") return json(response, id, { result: { contents: [{ text: contents }] } })
     const refused = { error: { code: -32601, message: "Method not found" } }
     return json(response, id, method.startsWith("resources/") && !subscribes ? refused : { result: {} })
@@ -85,12 +85,12 @@ const makeServer = Effect.fnUntraced(function* ({
   return {
     ...peer,
     /** Ends the notification streams. */
-    hangUp: () => {
+    endStreams: () => {
       for (const response of streams) response.end()
       streams.clear()
     },
     /** Drops every session. */
-    forget: () => void (current = "")
+    dropSessions: () => void (current = "")
   }
 })
 
@@ -117,7 +117,7 @@ describe("failing Streamable HTTP server", () => {
       const peer = yield* makeServer()
       const session = yield* open(peer)
       const waiting = yield* hanging(session, peer)
-      peer.forget()
+      peer.dropSessions()
       assert.strictEqual((yield* Effect.flip(session.callTool("ok", {}))).reason, "closed")
       assert.include((yield* Fiber.join(waiting)).message, "session expired")
       yield* assertClosed(session, "session expired")
@@ -130,7 +130,7 @@ describe("failing Streamable HTTP server", () => {
       const peer = yield* makeServer({ firstGet: 405 })
       const session = yield* open(peer)
       yield* peer.stop
-      peer.forget()
+      peer.dropSessions()
       yield* peer.start
       assert.strictEqual((yield* Effect.flip(session.ping)).reason, "closed")
       yield* assertClosed(session, "session expired")
@@ -161,7 +161,7 @@ describe("failing Streamable HTTP server", () => {
         const session = yield* open(peer)
         yield* Effect.asVoid(session.watch(tools))
         const waiting = yield* hanging(session, peer)
-        peer.hangUp()
+        peer.endStreams()
         yield* assertClosed(session, why)
         assert.strictEqual((yield* Fiber.join(waiting)).reason, "closed")
       })
@@ -174,7 +174,7 @@ describe("failing Streamable HTTP server", () => {
       const peer = yield* makeServer()
       const session = yield* open(peer)
       const changes = yield* session.watch({ tools: true, resources: true, uris: ["test://one"] })
-      peer.hangUp()
+      peer.endStreams()
       assert.deepStrictEqual(yield* Stream.runCollect(Stream.take(changes, 3)), [
         { _tag: "ToolsChanged" },
         { _tag: "ResourcesChanged" },
@@ -195,7 +195,7 @@ describe("failing Streamable HTTP server", () => {
       yield* assertClosed(session, "connection lost")
       yield* Effect.flip(session.callTool("ok", {}))
       assert.deepStrictEqual(
-        peer.asked.filter((what) => ["hang", "cut", "ok"].includes(what)),
+        peer.requests.filter((what) => ["hang", "cut", "ok"].includes(what)),
         ["hang", "cut"]
       )
     })
@@ -207,7 +207,7 @@ describe("failing Streamable HTTP server", () => {
       const peer = yield* makeServer()
       const session = yield* open(peer)
       assert.strictEqual((yield* Effect.flip(session.callTool("drop", {}))).reason, "closed")
-      assert.strictEqual(peer.asked.filter((what) => what === "drop").length, 1)
+      assert.strictEqual(peer.requests.filter((what) => what === "drop").length, 1)
     })
   )
 
@@ -217,7 +217,7 @@ describe("failing Streamable HTTP server", () => {
       const peer = yield* makeServer()
       const session = yield* open(peer)
       assert.deepStrictEqual(yield* session.callTool("resume", {}), done.result)
-      assert.strictEqual(peer.asked.filter((what) => what === "resume").length, 1)
+      assert.strictEqual(peer.requests.filter((what) => what === "resume").length, 1)
     })
   )
 
@@ -280,9 +280,9 @@ describe("failing Streamable HTTP server", () => {
     Effect.gen(function* () {
       const peer = yield* makeServer()
       yield* Effect.scoped(open(peer, { terminate_on_close: false }))
-      assert.notInclude(peer.asked, "DELETE")
+      assert.notInclude(peer.requests, "DELETE")
       yield* Effect.scoped(open(peer))
-      assert.include(peer.asked, "DELETE")
+      assert.include(peer.requests, "DELETE")
     })
   )
 })

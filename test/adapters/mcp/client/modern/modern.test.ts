@@ -30,7 +30,7 @@ const makeServer = Effect.fnUntraced(function* ({
 } = {}) {
   const streams = new Set<ServerResponse>()
   let contents = "old"
-  let told: ReadonlyArray<unknown> = []
+  let lastHeaders: ReadonlyArray<unknown> = []
 
   const listen = ({ id, params }: Asked, response: ServerResponse) => {
     const honoured = honours(params["notifications"] as JsonObject)
@@ -64,12 +64,12 @@ const makeServer = Effect.fnUntraced(function* ({
         contents = "new"
         return json(response, id, { result: { ...complete, ...done } })
       default:
-        told = [headers["mcp-protocol-version"], headers["mcp-method"], headers["mcp-name"]]
+        lastHeaders = [headers["mcp-protocol-version"], headers["mcp-method"], headers["mcp-name"]]
         return json(response, id, { result: { ...complete, ...done } })
     }
   }
-  const peer = yield* makeHttpPeer((asked, response) => {
-    const { id, method } = asked
+  const peer = yield* makeHttpPeer((peerRequest, response) => {
+    const { id, method } = peerRequest
     switch (method) {
       case "initialize":
         return json(response, id, { error: refusals[refusal] }, 400)
@@ -82,18 +82,18 @@ const makeServer = Effect.fnUntraced(function* ({
           }
         })
       case "subscriptions/listen":
-        return listen(asked, response)
+        return listen(peerRequest, response)
       case "resources/read":
         return json(response, id, { result: { ...complete, contents: [{ text: contents }] } })
       default:
-        return call(asked, response)
+        return call(peerRequest, response)
     }
   })
   return {
     ...peer,
-    told: () => told,
+    lastHeaders: () => lastHeaders,
     /** Closes the subscriptions. */
-    hangUp: () => {
+    closeSubscriptions: () => {
       for (const response of streams) response.destroy()
       streams.clear()
     }
@@ -112,7 +112,7 @@ describe("MCP 2026-07-28 server", () => {
         const session = yield* open(peer)
         assert.strictEqual(session.info.protocolVersion, "2026-07-28")
         assert.deepStrictEqual(yield* session.callTool("t", {}), done)
-        assert.deepStrictEqual(peer.told(), ["2026-07-28", "tools/call", "t"])
+        assert.deepStrictEqual(peer.lastHeaders(), ["2026-07-28", "tools/call", "t"])
       })
     )
   }
@@ -147,7 +147,7 @@ describe("MCP 2026-07-28 server", () => {
       // The lost response triggers a liveness check.
       yield* peer.until("server/discover")
       assert.deepStrictEqual(yield* session.callTool("t", {}), done)
-      assert.strictEqual(peer.asked.filter((what) => what === "cut").length, 1)
+      assert.strictEqual(peer.requests.filter((what) => what === "cut").length, 1)
       assert.isUndefined(waiting.pollUnsafe())
       yield* Fiber.interrupt(waiting)
     })
@@ -188,7 +188,7 @@ describe("MCP 2026-07-28 server", () => {
       const peer = yield* makeServer()
       const session = yield* open(peer)
       const changes = yield* session.watch({ tools: true, resources: false, uris: ["test://one"] })
-      peer.hangUp()
+      peer.closeSubscriptions()
       assert.deepStrictEqual(yield* Stream.runCollect(Stream.take(changes, 2)), [
         { _tag: "ToolsChanged" },
         { _tag: "ResourceUpdated", uri: "test://one" }
@@ -207,7 +207,7 @@ describe("MCP 2026-07-28 server", () => {
         const peer = yield* makeServer({ honours: (wanted) => (times++ === 0 ? wanted : left) })
         const session = yield* open(peer)
         yield* Effect.asVoid(session.watch({ tools: true, resources: true, uris: [] }))
-        peer.hangUp()
+        peer.closeSubscriptions()
         assert.include(
           (yield* Effect.timeout(session.closed, "5 seconds")).message,
           "dropped a list-changed subscription"

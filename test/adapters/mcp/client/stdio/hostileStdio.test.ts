@@ -102,7 +102,7 @@ describe("malicious stdio server", () => {
   it.live("applies backpressure to a server that does not read responses", () =>
     Effect.scoped(
       Effect.gen(function* () {
-        const asked = 5000
+        const requestCount = 5000
         const reads = Promise.withResolvers<void>()
         let write: (bytes: Uint8Array) => void = () => undefined
         let heard = 0
@@ -124,18 +124,18 @@ describe("malicious stdio server", () => {
           }
         }
         yield* Effect.promise(() => transport.start())
-        write(Buffer.from('{"jsonrpc":"2.0","id":1,"method":"ping"}\n'.repeat(asked)))
+        write(Buffer.from('{"jsonrpc":"2.0","id":1,"method":"ping"}\n'.repeat(requestCount)))
         // Long enough for all requests without backpressure.
         yield* Effect.promise(async () => {
-          for (let turns = 0; turns < asked; turns += 1) await turn()
+          for (let turns = 0; turns < requestCount; turns += 1) await turn()
         })
         assert.isAbove(taken, 1)
         assert.isBelow(taken, 200)
         reads.resolve()
         yield* Effect.promise(async () => {
-          while (heard < asked) await turn()
+          while (heard < requestCount) await turn()
         })
-        assert.strictEqual(taken, asked)
+        assert.strictEqual(taken, requestCount)
       })
     )
   )

@@ -16,7 +16,7 @@ const initialize = (id = 1) =>
     params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "raw", version: "0" } }
   })
 
-const usual = { "Content-Type": "application/json", Accept: "application/json, text/event-stream" }
+const defaultHeaders = { "Content-Type": "application/json", Accept: "application/json, text/event-stream" }
 
 /** The response without its body. */
 const ask = (
@@ -26,7 +26,7 @@ const ask = (
 ) =>
   Effect.callback<{ readonly status: number; readonly headers: NodeJS.Dict<string | ReadonlyArray<string>> }>(
     (resume) => {
-      const request = httpRequest(url, { method, headers: { ...usual, ...headers } }, (response) => {
+      const request = httpRequest(url, { method, headers: { ...defaultHeaders, ...headers } }, (response) => {
         const { headers: answered, statusCode = 0 } = response
         response.resume()
         response.on("end", () => resume(Effect.succeed({ status: statusCode, headers: answered })))
@@ -170,8 +170,8 @@ describe("publishHttp", () => {
         concurrency: 2
       })
       yield* server.setTools([])
-      yield* Effect.forEach(clients, ({ told }) =>
-        Effect.map(Queue.take(told), ({ method }) =>
+      yield* Effect.forEach(clients, ({ notifications }) =>
+        Effect.map(Queue.take(notifications), ({ method }) =>
           assert.strictEqual(method, "notifications/tools/list_changed")
         )
       )
@@ -184,9 +184,9 @@ describe("publishHttp", () => {
       yield* first.subscribe("test://one")
       yield* second.subscribe("test://two")
       yield* server.notify({ _tag: "ResourceUpdated", uri: "test://two" })
-      yield* Queue.take(second.told)
+      yield* Queue.take(second.notifications)
       yield* server.notify({ _tag: "ResourceUpdated", uri: "test://one" })
-      assert.include(yield* Queue.take(first.told), { uri: "test://one" })
+      assert.include(yield* Queue.take(first.notifications), { uri: "test://one" })
     })
   )
 
@@ -199,7 +199,7 @@ describe("publishHttp", () => {
       assert.deepStrictEqual(server.subscriptions(), [uri])
       yield* first.request("resources/unsubscribe", { uri })
       yield* server.notify({ _tag: "ResourceUpdated", uri })
-      assert.include(yield* Queue.take(second.told), { uri })
+      assert.include(yield* Queue.take(second.notifications), { uri })
       yield* second.request("resources/unsubscribe", { uri })
       assert.deepStrictEqual(server.subscriptions(), [])
     })
