@@ -100,7 +100,7 @@ describe("faults of an MCP server at its start", () => {
       )
       assert.deepStrictEqual(
         waits.map(({ reason }) => reason),
-        Array.from({ length: 3 }, () => "the process ended with code 9: no licence found")
+        Array.from({ length: 3 }, () => "the process exited with code 9: no licence found")
       )
       // Half a second, doubled twice, each with a fifth of spread, and less what it took to hear of it.
       const [first = 0, second = 0, third = 0] = waits.map(({ wait }) => wait)
@@ -133,7 +133,7 @@ describe("faults of an MCP server at its start", () => {
         yield* until(computer, "s", "Ready")
         assert.strictEqual(firstText(yield* call("t")), "ok")
         assert.strictEqual(place.warnings().length, 1)
-        assert.include(place.warnings()[0], "output ignored")
+        assert.include(place.warnings()[0], "stdout line ignored")
       })
   )
 
@@ -182,7 +182,7 @@ describe("faults of an MCP server in a call", () => {
         yield* until(computer, "s", "Ready")
         const result = yield* call("t")
         assert.strictEqual(errorCodeOf(result), 4003)
-        assert.strictEqual(firstText(result), `The answer is larger than ${64 * mebibyte} bytes`)
+        assert.strictEqual(firstText(result), `The response exceeds ${64 * mebibyte} bytes`)
         assert.strictEqual((yield* computer.servers).get("s")?._tag, "Ready")
         assert.strictEqual(noted("start"), 1)
       }),
