@@ -1,4 +1,3 @@
-import { ByteBudget } from "./ByteBudget.ts"
 import { firstFragment, lastFragment, MessageReader } from "./messageFormat.ts"
 import { maxFieldBytes } from "./SendQueue.ts"
 
@@ -34,6 +33,27 @@ const partialFrameBytes = ({ fields, tail }: PartialFrame): number => fields.len
 const makeReassembledFrame = (fields: Buffer, tail: Buffer | undefined): ReassembledFrame => {
   const reader = new MessageReader(fields)
   return { kind: reader.u8(), fields: reader, tail }
+}
+
+/** Counts the bytes held by one reassembler, or by all of them. */
+export class ByteBudget {
+  readonly #maxBytes: number
+  #usedBytes = 0
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes
+  }
+
+  /** Reserves bytes; false, without reserving any, when the budget is exceeded. */
+  reserve(bytes: number): boolean {
+    if (this.#usedBytes + bytes > this.#maxBytes) return false
+    this.#usedBytes += bytes
+    return true
+  }
+
+  release(bytes: number): void {
+    this.#usedBytes -= bytes
+  }
 }
 
 /** Puts frames that come in pieces together again. */

@@ -8,13 +8,8 @@ import {
   type NodeMessageHandler
 } from "../../../application/ports/NodeLink.ts"
 import { SendFailed } from "../../../application/ports/Transport.ts"
-import {
-  badRequest,
-  type ProtocolError,
-  payloadTooLarge,
-  unavailable
-} from "../../../domain/model/ProtocolError.ts"
-import { ByteBudget } from "./ByteBudget.ts"
+import { type ProtocolError, payloadTooLarge, unavailable } from "../../../domain/model/ProtocolError.ts"
+import type { LinkContext } from "./LinkContext.ts"
 import { LinkDiagnostics, type LinkDiagnosticsOptions } from "./LinkDiagnostics.ts"
 import {
   MessageReader,
@@ -23,10 +18,9 @@ import {
   frameKinds,
   decodeHeader
 } from "./messageFormat.ts"
-import { maxReassemblyBytes } from "./FrameReassembler.ts"
+import { ByteBudget, maxReassemblyBytes } from "./FrameReassembler.ts"
 import { BufferPool, type SendQueueOptions, type SendQueue } from "./SendQueue.ts"
 import { Peer } from "./Peer.ts"
-import { isEventTooLong, sendNotification } from "./sendFrames.ts"
 import { serializeBody, decodeNotification } from "./frameContents.ts"
 
 /** Most bytes of bodies that wait for one node: some of the largest messages, and no whole memory. */
@@ -72,16 +66,22 @@ export class NodeMessenger {
   readonly #diagnostics: LinkDiagnostics
   readonly #peers = new Map<string, Peer>()
   readonly #bufferPool = new BufferPool()
-  readonly #reassemblyBudget = new ByteBudget(fullReassemblyShares * maxReassemblyBytes(maxQueuedBytes))
+  readonly #context: LinkContext
   #dirtyQueues: Array<SendQueue> = []
   #handler: NodeMessageHandler | undefined
   #generation = 0
   #disconnectReason: string | undefined = "not connected yet"
-  #lastId = 0
 
   constructor(options: NodeMessengerOptions) {
     this.#options = options
     this.#diagnostics = new LinkDiagnostics(options)
+    let lastId = 0
+    this.#context = {
+      diagnostics: this.#diagnostics,
+      reassemblyBudget: new ByteBudget(fullReassemblyShares * maxReassemblyBytes(maxQueuedBytes)),
+      nextId: () => (lastId = (lastId + 1) >>> 0),
+      tickMillis: options.tickMillis
+    }
   }
 
   /** There is a way to the others: a new one, so nothing from before holds. Returns what they are to be told. */
@@ -124,7 +124,6 @@ export class NodeMessenger {
     if (content.length > maxQueuedBytes) return rejectWith(payloadTooLarge(maxQueuedBytes))
     if (this.#disconnectReason !== undefined)
       return replyLater(onReply, Exit.fail(new NodeUnreachable({ node, reason: this.#disconnectReason })))
-    if (isEventTooLong(to, event)) return rejectWith(badRequest("The name of the event is too long"))
     const sent = this.#activePeer(node).outbound.startRequest({ to, event, content, timeout }, onReply)
     return Result.isSuccess(sent) ? sent.success : rejectWith(sent.failure)
   }
@@ -133,14 +132,8 @@ export class NodeMessenger {
     const content = serializeBody(body)
     if (this.#disconnectReason !== undefined || Result.isFailure(content))
       this.#diagnostics.unsent += sids.length
-    else if (sids.length > 0) {
-      this.#diagnostics.unsent += sendNotification(
-        this.#activePeer(node).sendQueue,
-        sids,
-        event,
-        content.success
-      )
-    }
+    else if (sids.length > 0)
+      this.#diagnostics.unsent += this.#activePeer(node).notify(sids, event, content.success)
   }
 
   /** The cluster has lost a node. It is told, in case it still lives: it must not wait for us. */
@@ -229,7 +222,7 @@ export class NodeMessenger {
       scheduleFlush: (queue) => {
         if (this.#dirtyQueues.push(queue) === 1) setImmediate(() => this.#flushDirty())
       },
-      publish: (_, message) =>
+      publish: (message) =>
         this.#options.publish(node, message, (outcome) => {
           this.#bufferPool.release(message)
           if (peer.isClosed || (typeof outcome === "number" && outcome > 0)) return
@@ -237,14 +230,7 @@ export class NodeMessenger {
           this.#failPeer(peer, typeof outcome === "string" ? outcome : "it does not listen")
         })
     }
-    const peer = new Peer({
-      node,
-      queueOptions,
-      diagnostics: this.#diagnostics,
-      reassemblyBudget: this.#reassemblyBudget,
-      nextId: () => (this.#lastId = (this.#lastId + 1) >>> 0),
-      tickMillis: this.#options.tickMillis
-    })
+    const peer = new Peer(node, queueOptions, this.#context)
     this.#peers.set(node, peer)
     return peer
   }

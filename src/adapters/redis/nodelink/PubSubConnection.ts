@@ -1,4 +1,5 @@
 import { createClient } from "redis"
+import { errorMessage } from "../../../domain/errorMessage.ts"
 import { countRelayedBytes } from "../../process/gcTuning.ts"
 
 /** How often a connection is looked after, in milliseconds. */
@@ -40,17 +41,6 @@ const createPubSubClient = (url: string) =>
   })
 
 type Client = ReturnType<typeof createPubSubClient>
-
-const formatRedisError = (error: unknown): string =>
-  error instanceof AggregateError
-    ? error.errors.map(formatRedisError).join(", ")
-    : error instanceof Error
-      ? error.message
-      : String(error)
-
-/** Is this an address that {@link PubSubConnection} can connect to? */
-export const isRedisUrl = (url: string): boolean =>
-  URL.canParse(url) && ["redis:", "rediss:"].includes(new URL(url).protocol)
 
 /**
  * One connection to Redis that publishes and is subscribed, and comes back by itself. It is one so that its two halves
@@ -103,7 +93,7 @@ export class PubSubConnection {
         // When the connection is gone, that is heard as an event.
         if (client !== this.#client || !client.isReady) return
         this.#onReply()
-        onPublished(formatRedisError(error))
+        onPublished(errorMessage(error))
       }
     )
   }
@@ -137,7 +127,7 @@ export class PubSubConnection {
     this.#pendingCommands = 1
     this.#hasReply = false
     this.#silentTicks = 0
-    client.on("error", (error: unknown) => this.#onFailure(client, formatRedisError(error)))
+    client.on("error", (error: unknown) => this.#onFailure(client, errorMessage(error)))
     const onMessage = (message: Buffer, channel: Buffer) => {
       this.#hasReply = true
       if (client === this.#client) this.#events.onMessage(channel.toString(), message)
@@ -154,7 +144,7 @@ export class PubSubConnection {
           this.#backoffMillis = minBackoffMillis
           this.#events.onConnected()
         },
-        (error: unknown) => this.#onFailure(client, formatRedisError(error))
+        (error: unknown) => this.#onFailure(client, errorMessage(error))
       )
   }
 

@@ -1,10 +1,15 @@
+import { unavailable } from "../../../domain/model/ProtocolError.ts"
 import {
+  type Content,
+  encodeFields,
   firstFragment,
-  frameOverhead,
-  MessageWriter,
   frameKinds,
+  frameOverhead,
   lastFragment,
-  maxFrameBytes
+  maxContentBytes,
+  maxFramePayload,
+  MessageWriter,
+  toBytes
 } from "./messageFormat.ts"
 
 /** Most bytes of one message. Longer ones gain nothing, and a short one waits longer behind them. */
@@ -15,9 +20,6 @@ const maxFragmentBytes = 120 * 1024
 
 /** Bytes of a piece beside its kind, its fields and its text: stream, flags, lengths of the fields and the text. */
 const fragmentOverhead = 4 + 1 + 4 + 4
-
-/** Longest frame that goes as a whole; its bound, not its length, is what counts. */
-export const maxUnfragmentedBytes = maxFragmentBytes
 
 /**
  * Bytes on their way to a node, that is, in the hands of Redis, before nothing in pieces is added, and before nothing
@@ -54,6 +56,21 @@ export interface QueuedFrame {
   streamId: number
 }
 
+/** A frame to send: its fields, then a text. */
+export interface OutgoingFrame {
+  readonly kind: number
+  /** Upper bound of the length of the fields. */
+  readonly maxFieldBytes: number
+  readonly writeFields: (writer: MessageWriter) => unknown
+  readonly content: Content
+}
+
+const maxFrameBytes = ({ content, maxFieldBytes }: OutgoingFrame): number =>
+  maxFieldBytes + maxContentBytes(content)
+
+/** The reason why a frame is neither sent nor queued. */
+export const sendQueueFull = unavailable("Too much waits for the other node already")
+
 /** What the outbox asks of whoever owns it. */
 export interface SendQueueOptions {
   readonly node: string
@@ -63,7 +80,7 @@ export interface SendQueueOptions {
   readonly generation: () => number
   /** Calls {@link SendQueue.flush} once, when this turn of the event loop has ended. */
   readonly scheduleFlush: (queue: SendQueue) => void
-  readonly publish: (queue: SendQueue, message: Buffer) => void
+  readonly publish: (message: Buffer) => void
 }
 
 /**
@@ -94,12 +111,27 @@ export class SendQueue {
     return this.#queuedBytes
   }
 
-  /** True when a frame of this lane need not wait. */
-  canSendNow(lane: string): boolean {
-    return !this.#lanes.has(lane) && this.#inFlightBytes < sendWindow
+  /** Sends a frame, or queues it in its lane. Returns the frame when it is queued. */
+  send(lane: string, frame: OutgoingFrame): QueuedFrame | "queue_full" | undefined {
+    return this.trySend([lane], frame) ? undefined : this.enqueue(lane, frame)
   }
 
-  /** A writer with room for a frame of so many bytes at most: {@link maxUnfragmentedBytes}. */
+  /** Sends a short frame unless its lanes hold queued frames or the window is full; true when it was sent. */
+  trySend(lanes: ReadonlyArray<string>, frame: OutgoingFrame): boolean {
+    if (this.#inFlightBytes >= sendWindow || maxFrameBytes(frame) > maxFragmentBytes) return false
+    if (this.#lanes.size > 0 && lanes.some((lane) => this.#lanes.has(lane))) return false
+    this.sendNow(frame)
+    return true
+  }
+
+  /** Sends a short frame at once. */
+  sendNow(frame: OutgoingFrame): void {
+    const writer = this.writerFor(maxFrameBytes(frame)).beginFrame(frame.kind)
+    frame.writeFields(writer)
+    writer.content(frame.content).endFrame()
+  }
+
+  /** A writer with room for a frame of so many bytes at most: a fragment and its fields. */
   writerFor(maxBytes: number): MessageWriter {
     this.#scheduleFlush()
     const writer = this.#writer
@@ -112,14 +144,19 @@ export class SendQueue {
     ))
   }
 
-  /** Puts a frame into its lane; `undefined` when too much waits already. */
-  enqueue(lane: string, fields: Uint8Array, content: Buffer): QueuedFrame | undefined {
-    if (this.#queuedBytes + content.length > this.#options.maxQueuedBytes) return undefined
-    const frame: QueuedFrame = { lane, fields, content, sentBytes: 0, streamId: 0 }
+  /** Queues a frame in its lane. */
+  enqueue(
+    lane: string,
+    { kind, maxFieldBytes, writeFields, content }: OutgoingFrame
+  ): QueuedFrame | "queue_full" {
+    const bytes = toBytes(content)
+    if (this.#queuedBytes + bytes.length > this.#options.maxQueuedBytes) return "queue_full"
+    const fields = encodeFields(maxFieldBytes, kind, writeFields)
+    const frame: QueuedFrame = { lane, fields, content: bytes, sentBytes: 0, streamId: 0 }
     const queued = this.#lanes.get(lane)
     if (queued === undefined) this.#lanes.set(lane, [frame])
     else queued.push(frame)
-    this.#queuedBytes += content.length
+    this.#queuedBytes += bytes.length
     this.#scheduleFlush()
     return frame
   }
@@ -179,7 +216,7 @@ export class SendQueue {
       this.writerFor(0)
     this.#isFlushScheduled = false
     if (this.#writer !== undefined) this.#finishMessage(this.#writer)
-    for (const message of this.#readyMessages) this.#options.publish(this, message)
+    for (const message of this.#readyMessages) this.#options.publish(message)
     this.#readyMessages.length = 0
   }
 
@@ -247,4 +284,4 @@ export class SendQueue {
 }
 
 /** Most bytes of the fields of a frame in pieces, so that the first piece fits a message. */
-export const maxFieldBytes = maxFrameBytes(maxMessageBytes) - fragmentOverhead - maxFragmentBytes
+export const maxFieldBytes = maxFramePayload(maxMessageBytes) - fragmentOverhead - maxFragmentBytes

@@ -171,10 +171,6 @@ export class MessageReader {
     return this.#isTruncated
   }
 
-  get offset(): number {
-    return this.#offset
-  }
-
   get remaining(): number {
     return this.#end - this.#offset
   }
@@ -265,5 +261,5 @@ export const isValidNodeName = (name: string): boolean =>
   name !== "" && utf8.encode(name).length <= maxNameBytes
 
 /** Most bytes of a frame in one message of so many. */
-export const maxFrameBytes = (maxMessageBytes: number): number =>
+export const maxFramePayload = (maxMessageBytes: number): number =>
   maxMessageBytes - maxHeaderBytes - frameOverhead

@@ -1,8 +1,6 @@
 import { Duration, Effect } from "effect"
-import type { RegistryScripts } from "./RegistryScripts.ts"
-import type { LocalOffices } from "./LocalOffices.ts"
+import type { RegistryContext } from "./RegistryContext.ts"
 import type { RegistryEvents } from "./RegistryEvents.ts"
-import type { SyncState } from "./SyncState.ts"
 
 /** A node that has not renewed its lease for so long is dead; with the pulse below its leaves are told in 4 seconds. */
 const lease = Duration.seconds(3)
@@ -13,17 +11,6 @@ export const heartbeatInterval = Duration.millis(700)
 /** Offices that are read at once. */
 const maxConcurrentReads = 32
 
-/** What {@link makeLeaseRecovery} needs. */
-export interface LeaseRecoveryOptions {
-  readonly node: string
-  readonly local: LocalOffices
-  readonly sync: SyncState
-  readonly scripts: RegistryScripts
-  readonly events: RegistryEvents
-  /** How long nobody can join a registry that has just begun. */
-  readonly gracePeriod: Duration.Duration
-}
-
 /** How a node stays a member of the cluster, and becomes one again. */
 export interface LeaseRecovery {
   /** A sign of life; compares everything first when it has to. Never fails: the next one may do better. */
@@ -33,14 +20,10 @@ export interface LeaseRecovery {
 }
 
 /** What keeps a node in the cluster: sending its signs of life is up to whoever has it. */
-export const makeLeaseRecovery = ({
-  scripts,
-  local,
-  events,
-  node,
-  gracePeriod,
-  sync
-}: LeaseRecoveryOptions): LeaseRecovery => {
+export const makeLeaseRecovery = (
+  { gracePeriod, local, node, scripts, sync }: RegistryContext,
+  events: RegistryEvents
+): LeaseRecovery => {
   let nodeCount = 1
 
   const renew = Effect.gen(function* () {

@@ -1,17 +1,12 @@
 import { createHash } from "node:crypto"
-import { Data, Duration, Effect, Redacted, Schedule, type Scope } from "effect"
+import { Data, Duration, Effect, FiberSet, Schedule, type Scope } from "effect"
 import { createClient, ErrorReply } from "redis"
+import { errorMessage } from "../../../domain/errorMessage.ts"
+import { parseRedisUrl, type RedisNodeOptions, type RedisUrlInvalid } from "../redisClient.ts"
 import { type ScriptName, luaScripts } from "./luaScripts.ts"
 
 /** Redis cannot be reached, does not answer in time, or says no. Whether a script ran is unknown. */
 export class RedisUnavailable extends Data.TaggedError("RedisAway")<{ readonly reason: string }> {}
-
-/** The URL is none that Redis has. It is not repeated, since it may hold a password. */
-export class RedisUrlInvalid extends Data.TaggedError("RedisUrlInvalid") {
-  override get message(): string {
-    return "The URL of Redis cannot be read: it looks like redis://user:password@host:6379"
-  }
-}
 
 /** Two connections to Redis: one runs scripts, one listens. Both come back by themselves. */
 export interface ScriptRunner {
@@ -25,10 +20,7 @@ export interface ScriptRunner {
   ) => Effect.Effect<unknown, RedisUnavailable>
 }
 
-export interface ScriptRunnerOptions {
-  readonly url: Redacted.Redacted<string>
-  readonly prefix: string
-  readonly channel: string
+export interface ScriptRunnerOptions extends RedisNodeOptions {
   /** Both connections stand, for the first time or again: what was said in between is lost. */
   readonly onReady: () => void
   readonly onMessage: (text: string) => void
@@ -56,17 +48,12 @@ const scriptHashes = new Map(
   Object.values(luaScripts).map((text) => [text, createHash("sha1").update(text).digest("hex")])
 )
 
-const formatRedisError = (cause: unknown): string => {
-  if (cause instanceof AggregateError) return cause.errors.map(formatRedisError).join(", ")
-  return cause instanceof Error ? cause.message : String(cause)
-}
-
 /** Connects for as long as the scope. Redis need not be there yet. */
 export const makeScriptRunner = Effect.fnUntraced(function* (
   options: ScriptRunnerOptions
 ): Effect.fn.Return<ScriptRunner, RedisUrlInvalid, Scope.Scope> {
-  const { channel, onMessage, onReady, prefix, url } = options
-  const runFork = Effect.runForkWith(yield* Effect.context<never>())
+  const { node, onMessage, onReady, prefix } = options
+  const runFork = yield* FiberSet.makeRuntime<never>()
   let subscribed = false
   let outage: string | undefined
   /** Scripts without an answer, whether one has come since the last look, and looks without one. */
@@ -75,17 +62,14 @@ export const makeScriptRunner = Effect.fnUntraced(function* (
   let silentChecks = 0
 
   const shared = {
-    url: Redacted.value(url),
+    url: yield* parseRedisUrl(options.url),
     pingInterval,
     commandOptions: { timeout: 0 },
     socket: { reconnectStrategy: backoffBefore, connectTimeout: 1000, socketTimeout: socketTimeoutMillis }
   }
   const openClient = (more: { readonly disableOfflineQueue?: boolean }) =>
     Effect.acquireRelease(
-      Effect.try({
-        try: () => createClient({ ...shared, ...more }),
-        catch: () => new RedisUrlInvalid()
-      }),
+      Effect.sync(() => createClient({ ...shared, ...more })),
       (one) =>
         Effect.sync(() => {
           if (one.isOpen) one.destroy()
@@ -103,8 +87,8 @@ export const makeScriptRunner = Effect.fnUntraced(function* (
     onReady()
   }
   const onError = (cause: unknown) => {
-    if (outage === undefined) runFork(Effect.logWarning("Redis is away", { reason: formatRedisError(cause) }))
-    outage = formatRedisError(cause)
+    if (outage === undefined) runFork(Effect.logWarning("Redis is away", { reason: errorMessage(cause) }))
+    outage = errorMessage(cause)
   }
   // Before anything else on a new connection, so that scripts run in the order in which they are called.
   commands.on("ready", () => {
@@ -116,7 +100,7 @@ export const makeScriptRunner = Effect.fnUntraced(function* (
     client.connect().catch(onError)
   }
   subscriber
-    .subscribe(channel, (message) => onMessage(message))
+    .subscribe(`${prefix}to:${node}`, (message) => onMessage(message))
     .then(() => {
       subscribed = true
       onReadyChange()
@@ -158,7 +142,7 @@ export const makeScriptRunner = Effect.fnUntraced(function* (
       isReady()
         ? Effect.tryPromise({
             try: () => evaluate(name, args),
-            catch: (cause) => new RedisUnavailable({ reason: formatRedisError(cause) })
+            catch: (cause) => new RedisUnavailable({ reason: errorMessage(cause) })
           })
         : Effect.fail(new RedisUnavailable({ reason: outage ?? "not connected" }))
     ).pipe(

@@ -9,11 +9,9 @@ import {
   type Session,
   tooManyOffices
 } from "../../../domain/model/Membership.ts"
-import type { RegistryScripts } from "./RegistryScripts.ts"
-import type { LocalOffices } from "./LocalOffices.ts"
+import type { RegistryContext } from "./RegistryContext.ts"
 import type { RegistryEvents } from "./RegistryEvents.ts"
 import { scriptTimeout } from "./ScriptRunner.ts"
-import type { SyncState } from "./SyncState.ts"
 
 /** How long a join waits until it is heard on the channel; then it looks for itself. */
 const echoTimeout = Duration.millis(500)
@@ -26,20 +24,11 @@ const malformedName = new MembershipError({
   message: "The names of members and rooms must be well-formed Unicode"
 })
 
-/** What {@link makeJoinOffice} needs. */
-export interface JoinOfficeOptions {
-  readonly local: LocalOffices
-  readonly sync: SyncState
-  readonly scripts: RegistryScripts
-  readonly events: RegistryEvents
-  /** True while Redis can be asked. */
-  readonly isReady: () => boolean
-  /** How long nobody can join a registry that has just begun. */
-  readonly gracePeriod: Duration.Duration
-}
-
 /** How a session of a node gets a seat: when it has returned, the node has heard of it. */
-export const makeJoinOffice = ({ scripts, local, events, isReady, gracePeriod, sync }: JoinOfficeOptions) => {
+export const makeJoinOffice = (
+  { gracePeriod, isReady, local, scripts, sync }: RegistryContext,
+  events: RegistryEvents
+) => {
   const isJoined = (sid: string, office: string): boolean =>
     Option.exists(
       local.session(sid)?.membership ?? Option.none(),

@@ -1,5 +1,4 @@
 import { assert, describe, it } from "@effect/vitest"
-import { ByteBudget } from "../../../../src/adapters/redis/nodelink/ByteBudget.ts"
 import {
   firstFragment,
   MessageReader,
@@ -8,6 +7,7 @@ import {
   lastFragment
 } from "../../../../src/adapters/redis/nodelink/messageFormat.ts"
 import {
+  ByteBudget,
   FrameReassembler,
   maxReassemblyBytes
 } from "../../../../src/adapters/redis/nodelink/FrameReassembler.ts"

@@ -9,7 +9,7 @@ import {
   frameKinds,
   decodeHeader
 } from "../../../../src/adapters/redis/nodelink/messageFormat.ts"
-import { maxRequestBytes, writeRequestFields } from "../../../../src/adapters/redis/nodelink/frameContents.ts"
+import { requestFrame } from "../../../../src/adapters/redis/nodelink/frameContents.ts"
 import { jsonBody } from "../../../../src/application/ports/Body.ts"
 import { makeEcho, memberOf, outcomeOf } from "../../nodeLink.contract.ts"
 
@@ -49,10 +49,10 @@ const promise = (node: string, stream: number, fields: Uint8Array, bytes: number
   return Buffer.from(writer.finishMessage(1, 0, 0))
 }
 
-const requestFields = (id: number) =>
-  encodeFields(maxRequestBytes(memberOf(), "echo"), frameKinds.request, (writer) =>
-    writeRequestFields(writer, id, 60_000, memberOf(), "echo")
-  )
+const requestFields = (id: number) => {
+  const request = requestFrame(id, 60_000, { to: memberOf(), event: "echo", content: "" })
+  return encodeFields(request.maxFieldBytes, request.kind, request.writeFields)
+}
 
 const answerFields = (id: number) => encodeFields(6, frameKinds.reply, (writer) => writer.u32(id).u8(1).u8(0))
 

@@ -17,7 +17,7 @@ const mib = 1024 * 1024
 const minute = Duration.minutes(1)
 
 const join = (url: string, node: string): Effect.Effect<LinkOf, never, Scope.Scope> =>
-  Layer.build(Layer.fresh(RedisNodeLink.layer({ url: Redacted.make(url), node }))).pipe(
+  Layer.build(Layer.fresh(RedisNodeLink.layer({ url: Redacted.make(url), prefix: "{a2c}", node }))).pipe(
     Effect.flatMap((context) => Effect.provideContext(NodeLink, context)),
     Effect.orDie
   )
@@ -384,8 +384,10 @@ describe("nodes over Redis", () => {
     Effect.scoped(
       Effect.gen(function* () {
         const url = Redacted.make("http://someone:s3cret@host")
-        const failed = yield* Effect.flip(Layer.build(RedisNodeLink.layer({ url, node: "one" })))
-        assert.include(failed.message, "redis://host:port")
+        const failed = yield* Effect.flip(
+          Layer.build(RedisNodeLink.layer({ url, prefix: "{a2c}", node: "one" }))
+        )
+        assert.include(failed.message, "redis://user:password@host:6379")
         assert.notInclude(String(failed), "s3cret")
       })
     )
