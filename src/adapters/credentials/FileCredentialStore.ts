@@ -4,7 +4,8 @@ import { homedir } from "node:os"
 import { dirname, posix, win32 } from "node:path"
 import { Effect, Layer, Option, Redacted, Result, Semaphore } from "effect"
 import { CredentialStore, CredentialsUnavailable } from "../../application/ports/CredentialStore.ts"
-import { isJsonObject } from "../../domain/json.ts"
+import { errorMessage } from "../../domain/errorMessage.ts"
+import { isJsonObject, parseJson } from "../../domain/json.ts"
 
 /** Where the credentials are kept; {@link defaultPath} unless given. */
 export interface FileCredentialStoreOptions {
@@ -33,6 +34,7 @@ const hasFileModes = process.platform !== "win32"
 const writeLock = Semaphore.makeUnsafe(1)
 
 type Entries = ReadonlyMap<string, string>
+const noEntries: Entries = new Map()
 
 /** The credentials file of a user: in the configuration folder of the platform, as the environment names it. */
 export const defaultPath = (
@@ -54,18 +56,17 @@ export const defaultPath = (
 const isMissing = (error: unknown): boolean =>
   error instanceof Error && "code" in error && error.code === "ENOENT"
 
-/** Reads what a file holds. The reasons name no part of it. */
+/** Parses the file. The reasons quote no part of it. */
 const parseEntries = (text: string): Result.Result<Entries, string> => {
-  const value = Result.try({ try: (): unknown => JSON.parse(text), catch: () => "it is not JSON" })
-  if (Result.isFailure(value)) return Result.fail(value.failure)
-  if (!isJsonObject(value.success)) return Result.fail("it is no credentials file")
-  if (value.success["version"] !== version) return Result.fail(`its version is not ${version}`)
-  const servers = value.success["servers"]
+  const file = parseJson(text)
+  if (file === undefined) return Result.fail("it is not JSON")
+  if (!isJsonObject(file)) return Result.fail("it is no credentials file")
+  if (file["version"] !== version) return Result.fail(`its version is not ${version}`)
+  const servers = file["servers"]
   if (!isJsonObject(servers)) return Result.fail('its "servers" are no object')
   const entries = Object.entries(servers)
-  const texts = entries.filter((entry): entry is [string, string] => typeof entry[1] === "string")
-  return texts.length === entries.length
-    ? Result.succeed(new Map(texts))
+  return entries.every((entry): entry is [string, string] => typeof entry[1] === "string")
+    ? Result.succeed(new Map(entries))
     : Result.fail("the credentials of a server are no text")
 }
 
@@ -114,20 +115,17 @@ const replaceFile = async (file: string, text: string): Promise<void> => {
 const make = (file: string): CredentialStore["Service"] => {
   const unavailable = (action: string, reason: string) =>
     new CredentialsUnavailable({ message: `Cannot ${action} the credentials in ${file}: ${reason}` })
-  const toUnavailable = (action: string) => (error: unknown) =>
-    unavailable(action, error instanceof Error ? error.message : String(error))
+  const toUnavailable = (action: string) => (error: unknown) => unavailable(action, errorMessage(error))
 
-  const load: Effect.Effect<Entries, CredentialsUnavailable> = Effect.tryPromise({
+  const load = Effect.tryPromise({
     try: () => readOwnerOnlyFile(file),
     catch: toUnavailable("read")
   }).pipe(
     Effect.map(
-      Result.flatMap((text) => (text === undefined ? Result.succeed<Entries>(new Map()) : parseEntries(text)))
+      Result.flatMap((text) => (text === undefined ? Result.succeed(noEntries) : parseEntries(text)))
     ),
-    Effect.flatMap((outcome) =>
-      Result.isSuccess(outcome)
-        ? Effect.succeed(outcome.success)
-        : Effect.fail(unavailable("read", outcome.failure))
+    Effect.flatMap((parsed) =>
+      Effect.fromResult(Result.mapError(parsed, (reason) => unavailable("read", reason)))
     )
   )
   const save = (entries: Entries): Effect.Effect<void, CredentialsUnavailable> => {

@@ -37,7 +37,7 @@ export interface Dialogue {
   /** Has the terminal to itself; what is interrupted says that its question is withdrawn. */
   readonly interact: <A, E, R>(
     interaction: (prompter: Prompter) => Effect.Effect<A, E, R>,
-    withdrawnMessage?: string
+    cancelledMessage?: string
   ) => Effect.Effect<A, E, R>
   /** Writes whole lines to the terminal's errors; a question that stands comes again below them. */
   readonly printAbove: (lines: string) => void
@@ -55,7 +55,7 @@ const clearLine = "\r\u001b[J"
 /** How long the keyboard must be without an entered line until what comes next counts as typed after the question. */
 const typeaheadSilence = "100 millis"
 
-type Entry = { readonly _tag: "Line"; readonly text: string } | { readonly _tag: "Closed" | "Quit" }
+type Entry = { readonly _tag: "Line"; readonly text: string } | { readonly _tag: "Closed" | "Interrupted" }
 
 /** A question that waits for its answer. */
 interface ActiveQuestion {
@@ -64,9 +64,24 @@ interface ActiveQuestion {
   readonly redraw: () => void
 }
 
+/** Makes an `interact` that runs one interaction at a time. */
+const makeInteract = (
+  prompter: () => Prompter,
+  printCancelled: (text: string) => Effect.Effect<void>
+): Effect.Effect<Dialogue["interact"]> =>
+  Effect.map(
+    Semaphore.make(1),
+    (lock) =>
+      (interaction, cancelledMessage = "the question is withdrawn") =>
+        Effect.suspend(() => interaction(prompter())).pipe(
+          Effect.onInterrupt(() => printCancelled(`(${cancelledMessage})`)),
+          (interacting) => lock.withPermit(interacting)
+        )
+  )
+
 /** A dialogue on a terminal. Nothing is read, and the terminal is as it was, while no question stands. */
 export const make = ({ input, output, onInterrupt }: Terminal): Effect.Effect<Dialogue> =>
-  Effect.map(Semaphore.make(1), (lock) => {
+  Effect.suspend(() => {
     let activeQuestion: ActiveQuestion | undefined
     const write = (text: string) => Effect.sync(() => void output.write(text))
 
@@ -93,7 +108,7 @@ export const make = ({ input, output, onInterrupt }: Terminal): Effect.Effect<Di
           resume(Effect.succeed(entry))
         }
         reader.once("line", (text) => settle({ _tag: "Line", text }))
-        reader.once("SIGINT", () => settle({ _tag: "Quit" }))
+        reader.once("SIGINT", () => settle({ _tag: "Interrupted" }))
         reader.once("close", () => settle({ _tag: "Closed" }))
         reader.on("error", () => settle({ _tag: "Closed" }))
         reader.setPrompt(prompt)
@@ -119,32 +134,30 @@ export const make = ({ input, output, onInterrupt }: Terminal): Effect.Effect<Di
       const entry = Option.isSome(early) ? early.value : yield* readEntry(options)
       // A line that was entered and shows has its line break already.
       if (entry._tag !== "Line" || options.hidden === true) yield* write("\n")
-      if (entry._tag === "Quit") yield* onInterrupt
+      if (entry._tag === "Interrupted") yield* onInterrupt
       return entry._tag === "Line" ? Option.some(entry.text) : Option.none()
     })
 
-    return {
-      interact: (interaction, withdrawnMessage = "the question is withdrawn") =>
-        Effect.suspend(() =>
-          interaction({
-            columns: clampColumns(output.columns),
-            print: (...lines) => write(lines.map((text) => `${text}\n`).join("")),
-            readLine
-          })
-        ).pipe(
-          Effect.onInterrupt(() => write(`\n(${withdrawnMessage})\n`)),
-          (interacting) => lock.withPermit(interacting)
-        ),
-      printAbove: (lines) => {
-        if (activeQuestion === undefined) return void output.write(lines)
-        // Who draws again begins as many rows higher as the question has, and must find them free.
-        const rows = activeQuestion.rowsAbove()
-        output.write(rows === 0 ? clearLine : "\n")
-        output.write(lines)
-        output.write("\n".repeat(rows))
-        activeQuestion.redraw()
-      }
-    }
+    const prompter = (): Prompter => ({
+      columns: clampColumns(output.columns),
+      print: (...lines) => write(lines.map((text) => `${text}\n`).join("")),
+      readLine
+    })
+    return Effect.map(
+      makeInteract(prompter, (text) => write(`\n${text}\n`)),
+      (interact) => ({
+        interact,
+        printAbove: (lines) => {
+          if (activeQuestion === undefined) return void output.write(lines)
+          // Who draws again begins as many rows higher as the question has, and must find them free.
+          const rows = activeQuestion.rowsAbove()
+          output.write(rows === 0 ? clearLine : "\n")
+          output.write(lines)
+          output.write("\n".repeat(rows))
+          activeQuestion.redraw()
+        }
+      })
+    )
   })
 
 /**
@@ -155,24 +168,21 @@ export const fromLineReader = (
   { ask, printError, isReading, printLog }: LineReader,
   columns?: number
 ): Effect.Effect<Dialogue> =>
-  Effect.map(Semaphore.make(1), (lock) => ({
-    interact: (interaction, withdrawnMessage = "the question is withdrawn") =>
-      Effect.suspend(() =>
-        interaction({
-          columns: clampColumns(columns),
-          print: (...lines) => printError(lines.join("\n")),
-          readLine: ({ hidden = false, prompt }) =>
-            Effect.andThen(
-              Effect.suspend(() => (isReading() ? printError("(press Enter to answer)") : Effect.void)),
-              ask(prompt, { hidden })
-            )
-        })
-      ).pipe(
-        Effect.onInterrupt(() => printError(`(${withdrawnMessage})`)),
-        (interacting) => lock.withPermit(interacting)
-      ),
-    printAbove: printLog
-  }))
+  Effect.map(
+    makeInteract(
+      () => ({
+        columns: clampColumns(columns),
+        print: (...lines) => printError(lines.join("\n")),
+        readLine: ({ hidden = false, prompt }) =>
+          Effect.andThen(
+            Effect.suspend(() => (isReading() ? printError("(press Enter to answer)") : Effect.void)),
+            ask(prompt, { hidden })
+          )
+      }),
+      printError
+    ),
+    (interact) => ({ interact, printAbove: printLog })
+  )
 
 /** Raises the signal that Ctrl-C would have been, for whoever ends the program on it. */
 const raiseInterrupt = Effect.andThen(

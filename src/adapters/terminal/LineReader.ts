@@ -1,6 +1,6 @@
 import { clearScreenDown, createInterface, cursorTo, moveCursor } from "node:readline"
 import { Writable } from "node:stream"
-import { Effect, Option, type Scope, Semaphore } from "effect"
+import { Effect, FiberSet, Option, type Scope, Semaphore } from "effect"
 
 /** Streams as a process has them. */
 export interface LineStreams {
@@ -17,7 +17,7 @@ export type Line =
   /** Ctrl-C; `isEmpty` when nothing had been typed. */
   | { readonly _tag: "Interrupted"; readonly isEmpty: boolean }
   /** There is no more: Ctrl-D, or the end of a pipe. */
-  | { readonly _tag: "Ended" }
+  | { readonly _tag: "Closed" }
 
 /** What the last word of a line may become, and how that word begins. */
 export interface Completions {
@@ -89,7 +89,7 @@ export const makeLineReader = Effect.fnUntraced(function* ({
   isTerminal = input.isTTY === true && output.isTTY === true
 }: LineStreams): Effect.fn.Return<LineReader, never, Scope.Scope> {
   const lock = yield* Semaphore.make(1)
-  const run = Effect.runForkWith(yield* Effect.context<never>())
+  const run = yield* FiberSet.makeRuntime<never>()
   const backlog: Array<string> = []
   const interruptListeners = new Set<() => void>()
   let pendingRead: PendingRead | undefined
@@ -160,7 +160,7 @@ export const makeLineReader = Effect.fnUntraced(function* ({
   })
   const onClose = () => {
     isClosed = true
-    completeRead({ _tag: "Ended" })
+    completeRead({ _tag: "Closed" })
   }
   lines.on("close", onClose)
   // A terminal that was hung up: nothing more comes from it.
@@ -195,7 +195,7 @@ export const makeLineReader = Effect.fnUntraced(function* ({
         if (backlog.length === 0 && !isClosed) lines.resume()
         return resume(Effect.succeed({ _tag: "Line", text: waiting }))
       }
-      if (isClosed) return resume(Effect.succeed({ _tag: "Ended" }))
+      if (isClosed) return resume(Effect.succeed({ _tag: "Closed" }))
       hasPendingInterrupt = false
       const own: PendingRead = { ...prompt, hidden, onLine: (line) => resume(Effect.succeed(line)) }
       pendingRead = own

@@ -48,8 +48,8 @@ describe("LineReader", () => {
           const { input, reader } = yield* open(isTerminal)
           const reading = yield* Effect.forkChild(reader.read({ text: "> " }), { startImmediately: true })
           input.destroy(new Error("EIO"))
-          assert.deepStrictEqual(yield* Fiber.join(reading), { _tag: "Ended" })
-          assert.deepStrictEqual(yield* reader.read({ text: "> " }), { _tag: "Ended" })
+          assert.deepStrictEqual(yield* Fiber.join(reading), { _tag: "Closed" })
+          assert.deepStrictEqual(yield* reader.read({ text: "> " }), { _tag: "Closed" })
         }).pipe(Effect.scoped)
     )
   }
