@@ -201,7 +201,7 @@ describe("a Redis that fails several Servers", () => {
       const redis = yield* startRedis()
       yield* redis.kill
       const alone = yield* startNode(redis.url)
-      yield* alone.process.says("Redis cannot be reached yet", "stderr")
+      yield* alone.process.says("Redis unreachable: joins fail until it connects", "stderr")
       assert.deepStrictEqual(yield* page(alone, "/readyz"), {
         status: 200,
         text: "ready, but not working: registry\n"
@@ -218,7 +218,7 @@ describe("a Redis that fails several Servers", () => {
       yield* redis.restart
       yield* desk.says("joined office o as desk")
       assert.strictEqual(yield* joinSoon(agent, "thinker", "o"), undefined)
-      yield* alone.process.says("connected to Redis again", "stderr")
+      yield* alone.process.says("Redis reconnected", "stderr")
     })
   )
 
@@ -228,7 +228,7 @@ describe("a Redis that fails several Servers", () => {
       for (const address of ["nonsense", "http://user:sesame@localhost:6379", "redis://user:sesame@:x"]) {
         const wrong = yield* a2c("server", "--port", "0", "--redis", address)
         assert.strictEqual(yield* wrong.ended, 1)
-        assert.match(wrong.stderr(), /^a2c: The URL of Redis cannot be read: it looks like redis:/)
+        assert.match(wrong.stderr(), /^a2c: Invalid Redis URL: expected redis:/)
         assert.notInclude(wrong.stderr(), "sesame")
       }
     })

@@ -102,7 +102,7 @@ describe("command inputs", () => {
       const path = yield* directory
       const pidFile = join(path, "pid")
       const running = run(`sleep 600 & echo $! > ${pidFile}; wait`, {}, short)
-      assert.strictEqual((yield* Effect.flip(running)).message, "was not done within 1s")
+      assert.strictEqual((yield* Effect.flip(running)).message, "timed out after 1s")
       yield* gone([Number(yield* run(`cat ${pidFile}`))])
     })
   )
@@ -132,7 +132,7 @@ describe("command inputs", () => {
   it.live("a command that is killed, and one that prints no text", () =>
     Effect.gen(function* () {
       assert.strictEqual((yield* Effect.flip(run("kill -9 $$"))).message, "was ended by a signal")
-      assert.strictEqual((yield* Effect.flip(run("printf '\\377'"))).message, "printed what is no UTF-8 text")
+      assert.strictEqual((yield* Effect.flip(run("printf '\\377'"))).message, "printed invalid UTF-8")
     })
   )
 })

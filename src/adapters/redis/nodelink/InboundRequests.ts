@@ -39,7 +39,7 @@ export class InboundRequests {
     const event = fields.string()
     const body = decodeFrameBody(fields, reassembled)
     if (fields.isTruncated || Number.isNaN(timeoutMillis) || this.#pending.has(id))
-      return this.#diagnostics.onInvalidMessage("no request")
+      return this.#diagnostics.onInvalidMessage("invalid_request")
     if (handler === undefined) {
       return this.#reply(id, Exit.fail(new LinkClosed({ reason: "the node does not serve" })))
     }

@@ -64,8 +64,8 @@ export class OutboundRequests {
     }
     const exit = decodeReply(kind, fields, reassembled)
     if (exit !== undefined) return this.#settle(id, exit)
-    diagnostics.onInvalidMessage("no answer")
-    this.failRequest(id, "its answer cannot be read")
+    diagnostics.onInvalidMessage("invalid_reply")
+    this.failRequest(id, "its reply is invalid")
   }
 
   failRequest(id: number, reason: string): void {

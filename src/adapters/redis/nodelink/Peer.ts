@@ -44,7 +44,7 @@ export class Peer {
     const [sid] = sids
     if (sid === undefined || this.sendQueue.trySend(sids, frame)) return 0
     if (sids.length > 1) {
-      // Each member has a lane of its own, and long frames wait in it.
+      // A long frame waits in the lane of its member.
       const half = Math.ceil(sids.length / 2)
       return this.notify(sids.slice(0, half), event, content) + this.notify(sids.slice(half), event, content)
     }

@@ -28,7 +28,7 @@ export const layer = (options: RedisNodeOptions): Layer.Layer<NodeLink, RedisUrl
         tickMillis,
         publish: (to, message, onPublished) => connection.publish(`${prefix}:to:${to}`, message, onPublished),
         warn: (message, fields) => void run(Effect.logWarning(message, { node, ...fields })),
-        onDefect: (error) => void run(Effect.logError("a message between nodes failed", { node }, error))
+        onDefect: (error) => void run(Effect.logError("node message handler failed", { node }, error))
       })
       const firstAttempt = yield* Deferred.make<void>()
       /** Undefined until the first attempt has ended. */
@@ -39,12 +39,14 @@ export const layer = (options: RedisNodeOptions): Layer.Layer<NodeLink, RedisUrl
             new PubSubConnection(url, [ownChannel, broadcastChannel], {
               onConnected: () => {
                 connection.publish(broadcastChannel, messenger.onConnected(), () => {})
-                if (isConnected === false) run(Effect.logInfo("connected to Redis again", { node }))
+                if (isConnected === false)
+                  run(Effect.logInfo("Redis reconnected", { connection: "node_link", node }))
                 isConnected = true
                 Deferred.doneUnsafe(firstAttempt, Exit.void)
               },
               onDisconnected: (reason) => {
-                if (isConnected !== false) run(Effect.logWarning("no connection to Redis", { node, reason }))
+                if (isConnected !== false)
+                  run(Effect.logWarning("Redis connection lost", { connection: "node_link", node, reason }))
                 isConnected = false
                 messenger.onDisconnected(`no connection to Redis (${reason})`)
                 Deferred.doneUnsafe(firstAttempt, Exit.void)
@@ -57,7 +59,7 @@ export const layer = (options: RedisNodeOptions): Layer.Layer<NodeLink, RedisUrl
         (open) =>
           Effect.andThen(
             Effect.promise(() => open.close(broadcastChannel, messenger.leavingNotice())),
-            Effect.sync(() => messenger.onDisconnected("this node has ended"))
+            Effect.sync(() => messenger.onDisconnected("this node has shut down"))
           )
       )
       yield* Deferred.await(firstAttempt)

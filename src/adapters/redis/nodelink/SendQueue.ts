@@ -12,47 +12,48 @@ import {
   toBytes
 } from "./messageFormat.ts"
 
-/** Most bytes of one message. Longer ones gain nothing, and a short one waits longer behind them. */
+/** Maximum bytes of one message. Longer messages are not faster and delay short ones. */
 const maxMessageBytes = 128 * 1024
 
-/** Most bytes of the text in one piece. */
+/** Maximum bytes of the text in one fragment. */
 const maxFragmentBytes = 120 * 1024
 
-/** Bytes of a piece beside its kind, its fields and its text: stream, flags, lengths of the fields and the text. */
+/** Bytes of stream id, flags, length of the fields and length of the text. */
 const fragmentOverhead = 4 + 1 + 4 + 4
 
 /**
- * Bytes on their way to a node, that is, in the hands of Redis, before nothing in pieces is added, and before nothing
- * at all is: far below 8 MB, with which Redis lets a subscriber go unless told otherwise.
+ * Maximum unacknowledged bytes before fragments, and before all frames, wait. Redis disconnects a subscriber with 8 MB of
+ * output by default, which is far above.
  */
 const fragmentWindow = 1024 * 1024
 const sendWindow = 2 * fragmentWindow
 
-/** Bytes that have arrived after which their sender is told, though nothing else is to be said. */
+/** Received bytes after which an acknowledgement is sent even without other frames. */
 const acknowledgeThreshold = fragmentWindow / 4
 
-/** Spare buffers that are kept: as many as fill a window, twice. */
+/** Buffers for two windows. */
 const maxSpareBuffers = (2 * sendWindow) / maxMessageBytes
 
-/** Buffers for messages, to be used again: fresh memory costs more than writing it. */
+/** Reuses message buffers: an allocation costs more than the copy. */
 export class BufferPool {
   readonly #spare: Array<Buffer> = []
   acquire(): Buffer {
     return this.#spare.pop() ?? Buffer.allocUnsafeSlow(maxMessageBytes)
   }
-  /** Gives a buffer back, or a part of it, that nobody reads any more. */
+  /** Returns a buffer, or a view of one, to the pool. */
   release({ buffer }: Buffer): void {
     if (this.#spare.length < maxSpareBuffers) this.#spare.push(Buffer.from(buffer))
   }
 }
 
-/** A frame that waits for its turn: the fields go first, then the text. */
+/** A frame in its lane: the fields are sent first, then the text. */
 export interface QueuedFrame {
   readonly lane: string
   readonly fields: Uint8Array
   readonly content: Buffer
-  /** How many bytes of the text have gone, and the number of the pieces once one has. */
+  /** Sent bytes of the text. */
   sentBytes: number
+  /** Identifies the fragments; 0 before the first one is sent. */
   streamId: number
 }
 
@@ -69,24 +70,22 @@ const maxFrameBytes = ({ content, maxFieldBytes }: OutgoingFrame): number =>
   maxFieldBytes + maxContentBytes(content)
 
 /** The reason why a frame is neither sent nor queued. */
-export const sendQueueFull = unavailable("Too much waits for the other node already")
+export const sendQueueFull = unavailable("The send queue to the other node is full")
 
-/** What the outbox asks of whoever owns it. */
 export interface SendQueueOptions {
   readonly node: string
   readonly bufferPool: BufferPool
-  /** Most bytes of texts that may wait, of which a part may have gone. */
+  /** Maximum bytes of queued texts, partly sent ones included. */
   readonly maxQueuedBytes: number
   readonly generation: () => number
-  /** Calls {@link SendQueue.flush} once, when this turn of the event loop has ended. */
+  /** Calls {@link SendQueue.flush} once after this event loop tick. */
   readonly scheduleFlush: (queue: SendQueue) => void
   readonly publish: (message: Buffer) => void
 }
 
 /**
- * What goes to one node. Frames of one turn of the event loop go together in one message. Long ones wait in lanes, one
- * for each member and each answer, which take turns piece by piece, so that nobody waits for the end of somebody
- * else's; within a lane the order stays.
+ * Sends frames to one node. Frames of one event loop tick share a message. Long frames wait in lanes, one for each member
+ * and each reply. Lanes are served round-robin, fragment by fragment, and each keeps its order.
  */
 export class SendQueue {
   readonly #options: SendQueueOptions
@@ -99,14 +98,14 @@ export class SendQueue {
   #lastStreamId = 0
   #isFlushScheduled = false
   #closed = false
-  /** The incarnation of the receiver as far as it is known. */
+  /** The connection generation of the receiver; 0 while unknown. */
   receiverGeneration = 0
 
   constructor(options: SendQueueOptions) {
     this.#options = options
   }
 
-  /** Bytes of texts that wait; one counts until its last piece has gone, since the far end holds as much. */
+  /** Bytes of queued texts. A text counts until its last fragment is sent, since the receiver allocates all of it. */
   get queuedBytes(): number {
     return this.#queuedBytes
   }
@@ -131,7 +130,7 @@ export class SendQueue {
     writer.content(frame.content).endFrame()
   }
 
-  /** A writer with room for a frame of so many bytes at most: a fragment and its fields. */
+  /** A writer with room for a frame of at most `maxBytes`: one fragment and its fields. */
   writerFor(maxBytes: number): MessageWriter {
     this.#scheduleFlush()
     const writer = this.#writer
@@ -161,8 +160,8 @@ export class SendQueue {
     return frame
   }
 
-  /** Takes a frame back; says how much of it has gone. */
-  withdraw(frame: QueuedFrame): "unsent" | "begun" | "sent" {
+  /** Removes a frame from its lane. Returns how much of it was sent. */
+  withdraw(frame: QueuedFrame): "unsent" | "partial" | "sent" {
     const lane = this.#lanes.get(frame.lane)
     const index = lane?.indexOf(frame) ?? -1
     if (lane === undefined || index < 0) return "sent"
@@ -171,40 +170,40 @@ export class SendQueue {
     this.#queuedBytes -= frame.content.length
     if (frame.streamId === 0) return "unsent"
     this.writerFor(16).beginFrame(frameKinds.discard).u32(frame.streamId).endFrame()
-    return "begun"
+    return "partial"
   }
 
-  /** Takes back everything in a lane. */
+  /** Removes all frames of a lane. */
   withdrawLane(lane: string): void {
     for (const frame of new Set(this.#lanes.get(lane))) this.withdraw(frame)
   }
 
-  /** So many bytes have arrived at the far end. */
+  /** The receiver acknowledged bytes. */
   onAcknowledged(bytes: number): void {
     this.#inFlightBytes = Math.max(0, this.#inFlightBytes - bytes)
     if (this.#lanes.size > 0) this.#scheduleFlush()
   }
 
-  /** So many bytes have arrived from the far end. */
+  /** Bytes of the receiver arrived and must be acknowledged. */
   onReceived(bytes: number): void {
     this.#unreportedBytes += bytes
     if (this.#unreportedBytes >= acknowledgeThreshold) this.#scheduleFlush()
   }
 
-  /** The far end is gone: what has not been sent goes nowhere. */
+  /** Drops all queued frames. */
   close(): void {
     this.#closed = true
     this.#lanes.clear()
     this.#queuedBytes = 0
   }
 
-  /** Tells the far end what has arrived from it, though little has. */
+  /** Sends an acknowledgement below the threshold. */
   acknowledge(): void {
     if (this.#unreportedBytes === 0) return
     this.writerFor(0)
   }
 
-  /** Sends what there is, as far as the windows let it. */
+  /** Sends frames within the windows. */
   flush(): void {
     if (this.#closed) return
     this.#drainLanes()
@@ -233,7 +232,7 @@ export class SendQueue {
       this.#unreportedBytes
     )
     this.#unreportedBytes = 0
-    // What only acknowledges is not acknowledged itself.
+    // A message with only an acknowledgement is not acknowledged.
     if (!writer.isEmpty) this.#inFlightBytes += message.length
     this.#readyMessages.push(message)
     this.#writer = undefined
@@ -244,7 +243,7 @@ export class SendQueue {
       for (const [lane, frames] of this.#lanes) {
         const [frame] = frames
         if (frame !== undefined && !this.#writeNext(frame)) frames.shift()
-        // to the end of the row
+        // Moves the lane to the end of the round.
         this.#lanes.delete(lane)
         if (frames.length > 0) this.#lanes.set(lane, frames)
         break
@@ -252,7 +251,7 @@ export class SendQueue {
     }
   }
 
-  /** Writes the next piece of a frame, or all of it where it is short; false when nothing is left of it. */
+  /** Writes the next fragment of a frame, or all of a short one; true while fragments are left. */
   #writeNext(frame: QueuedFrame): boolean {
     const { fields, content } = frame
     const start = frame.sentBytes
@@ -283,5 +282,5 @@ export class SendQueue {
   }
 }
 
-/** Most bytes of the fields of a frame in pieces, so that the first piece fits a message. */
+/** Maximum bytes of the fields of a fragmented frame: its first fragment must fit a message. */
 export const maxFieldBytes = maxFramePayload(maxMessageBytes) - fragmentOverhead - maxFragmentBytes

@@ -13,19 +13,17 @@ import { internalError, ProtocolError } from "../../../domain/model/ProtocolErro
 import { RawBody } from "../../bytes/RawBody.ts"
 import { textBody } from "../../bytes/TextBody.ts"
 import { maxStringBytes, toBytes, type Content, type MessageReader, frameKinds } from "./messageFormat.ts"
+import { closeBracket } from "./FrameReassembler.ts"
 import type { OutgoingFrame } from "./SendQueue.ts"
 
-/** Bodies up to this size become text: soon done, and then they take no memory but the heap's. */
+/** Bodies up to this size become strings: decoding is cheap and needs no memory outside the heap. */
 const maxTextBytes = 16 * 1024
 
-/** What ends the packet of Socket.IO in which a body goes on to a member. */
-const closeBracket = 0x5d
-
-/** The text of a body as it is at hand, or why there is none. */
+/** The JSON text of a body, as bytes where the body has them. */
 export const serializeBody = (body: Body): Result.Result<Content, ProtocolError> =>
   body instanceof RawBody ? Result.succeed(body.json) : body.text()
 
-/** A body that came in a part of a message. Its sender has checked it. */
+/** Makes a body from a part of a message. The sender has validated it. */
 const makeBody = (json: Buffer): Body => {
   if (json.length <= maxTextBytes) return textBody(json.toString("utf8"))
   const tail = Buffer.allocUnsafeSlow(json.length + 1)
@@ -34,7 +32,7 @@ const makeBody = (json: Buffer): Body => {
   return RawBody.unparsed(tail)
 }
 
-/** The body behind the fields of a frame; `long` is where it came in pieces, with a bracket after it. */
+/** The body after the fields of a frame. `reassembled` holds the body of a fragmented frame and a bracket after it. */
 export const decodeFrameBody = (fields: MessageReader, reassembled: Buffer | undefined): Body =>
   reassembled === undefined ? makeBody(fields.rest()) : RawBody.unparsed(reassembled)
 
@@ -53,7 +51,7 @@ const objectOrUndefined = (value: unknown): JsonObject | undefined =>
 const decodeError = (text: string): ProtocolError => {
   const { code, message, ...rest } = asObject(parseJson(text))
   if (typeof code !== "number" || typeof message !== "string") {
-    return internalError("The other node's answer cannot be read")
+    return internalError("The other node's reply is invalid")
   }
   const details = objectOrUndefined(rest["details"])
   const extra = objectOrUndefined(rest["extra"])
@@ -67,7 +65,7 @@ const textReply = (id: number, kind: number, content: string): OutgoingFrame => 
   content
 })
 
-/** Most values of an acknowledgement that go over the wire. The protocol knows two. */
+/** Maximum values of an acknowledgement. The protocol has two. */
 const maxReplyValues = 64
 
 const bodiesReply = (id: number, bodies: ReadonlyArray<Body>): OutgoingFrame => {
@@ -92,7 +90,6 @@ const bodiesReply = (id: number, bodies: ReadonlyArray<Body>): OutgoingFrame => 
   }
 }
 
-/** How the request of this id ended, for the wire. */
 export const replyFrame = (id: number, exit: ReplyExit): OutgoingFrame => {
   if (Exit.isSuccess(exit)) {
     return exit.value.length > maxReplyValues
@@ -121,11 +118,10 @@ export const replyFrame = (id: number, exit: ReplyExit): OutgoingFrame => {
   return rejectedReply(id, internalError("Internal error"))
 }
 
-/** The member was not asked, or has answered with something that cannot go. */
 export const rejectedReply = (id: number, error: ProtocolError): OutgoingFrame =>
   textReply(id, frameKinds.rejected, encodeError(error))
 
-/** What another node says about how a request ended; `undefined` when it cannot be read. */
+/** Decodes a reply; `undefined` when it is invalid. */
 export const decodeReply = (
   kind: number,
   fields: MessageReader,
@@ -198,7 +194,7 @@ export const notificationFrame = (
   content
 })
 
-/** A tell as it came; `undefined` when it cannot be read. */
+/** Decodes a notification; `undefined` when it is invalid. */
 export const decodeNotification = (fields: MessageReader, reassembled: Buffer | undefined) => {
   const event = fields.string()
   const count = fields.u32()

@@ -26,7 +26,7 @@ export interface RedisRegistryOptions extends RedisNodeOptions {
   readonly gracePeriod?: Duration.Duration
 }
 
-/** A registry that all nodes with the same Redis and prefix share. Redis need not be there when it starts. */
+/** A registry that all nodes with the same Redis and prefix share. Redis may be unreachable at the start. */
 export const layer = (options: RedisRegistryOptions): Layer.Layer<OfficeRegistry, RedisUrlInvalid> =>
   Layer.effect(OfficeRegistry, make(options))
 
@@ -59,7 +59,7 @@ const make = Effect.fnUntraced(function* ({
   const joinOffice = makeJoinOffice(context, events)
   const locks = new Map<string, Semaphore.Semaphore>()
 
-  /** Gives up whatever seat a session has: here at once, in Redis as soon as it answers. */
+  /** Removes the membership of a session: locally at once, then in Redis. */
   const leaveOffice = (sid: string) =>
     Effect.suspend(() => {
       local.leave(sid)
@@ -110,12 +110,11 @@ const make = Effect.fnUntraced(function* ({
       return lock === undefined ? applied : lock.withPermit(applied)
     })
 
-  // A clean end tells the others at once; when Redis is away, the lease does.
+  // Without Redis, the other nodes remove this node when its lease expires.
   yield* Effect.addFinalizer(() => Effect.ignore(scripts.leaveCluster))
 
   yield* Effect.timeoutOption(Queue.take(wake), scriptTimeout)
-  if (!isReady())
-    yield* Effect.logWarning("Redis cannot be reached yet: nobody can join until it can", { node })
+  if (!isReady()) yield* Effect.logWarning("Redis unreachable: joins fail until it connects", { node })
   const heartbeat = Effect.suspend(() => (isReady() ? recovery.heartbeat : Effect.void))
   yield* Effect.forkScoped(
     Effect.forever(Effect.andThen(heartbeat, Effect.timeoutOption(Queue.take(wake), heartbeatInterval)))

@@ -5,11 +5,10 @@ import type { RegistryContext } from "./RegistryContext.ts"
 import { decodeMessage, membershipOfField } from "./registryMessages.ts"
 import type { RegistryCallError } from "./RegistryScripts.ts"
 
-/** What Redis tells a node of the offices, and what the node asks for where something is missing. */
+/** Applies the changes that Redis publishes, and reads snapshots where changes were missed. */
 export interface RegistryEvents {
-  /** Takes a message of the node's channel. */
   readonly onMessage: (text: string) => void
-  /** Reads an office anew. Whoever asks while it is read waits for nobody: it is read once more. */
+  /** Reads a snapshot of an office. A call during a read returns at once and repeats the read. */
   readonly refresh: (office: string) => Effect.Effect<void, RegistryCallError>
 }
 
@@ -17,7 +16,7 @@ export const makeRegistryEvents = ({ emit, local, run, scripts, sync }: Registry
   const inFlight = new Map<string, { again: boolean }>()
 
   const onApplied = (office: string, result: ApplyResult) => {
-    if (result === "stray") sync.markOutOfSync()
+    if (result === "orphan") sync.markOutOfSync()
     if (result === "missed" && !sync.isReconciling) run(Effect.ignore(refresh(office)))
   }
 
@@ -30,9 +29,9 @@ export const makeRegistryEvents = ({ emit, local, run, scripts, sync }: Registry
       }
       const own = { again: false }
       inFlight.set(office, own)
-      const readSnapshot = Effect.map(scripts.snapshot(office), ([known, asOf, revision, members]) => {
-        // Our members are missing there because this node was taken for dead, and not because they have left.
-        if (known === "gone") sync.markOutOfSync()
+      const readSnapshot = Effect.map(scripts.snapshot(office), ([state, asOf, revision, members]) => {
+        // The members of this node are missing because its lease expired, not because they left.
+        if (state === "unknown_node") sync.markOutOfSync()
         else if (local.needsReplica(office))
           onApplied(office, local.applySnapshot(office, { asOf, revision, members }))
       })
@@ -51,7 +50,7 @@ export const makeRegistryEvents = ({ emit, local, run, scripts, sync }: Registry
   const onMessage = (text: string) => {
     const decoded = decodeMessage(text)
     if (Result.isFailure(decoded)) {
-      run(Effect.logWarning("a message of the office registry cannot be read", decoded.failure))
+      run(Effect.logWarning("invalid registry message", decoded.failure))
       return
     }
     const message = decoded.success

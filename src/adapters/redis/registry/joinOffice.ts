@@ -13,10 +13,10 @@ import type { RegistryContext } from "./RegistryContext.ts"
 import type { RegistryEvents } from "./RegistryEvents.ts"
 import { scriptTimeout } from "./ScriptRunner.ts"
 
-/** How long a join waits until it is heard on the channel; then it looks for itself. */
+/** How long a join waits for its echo on the channel before it reads a snapshot. */
 const echoTimeout = Duration.millis(500)
 
-/** How often a join is tried while the registry comes back. */
+/** Maximum attempts while the registry recovers. */
 const maxJoinAttempts = 4
 
 const malformedName = new MembershipError({
@@ -24,7 +24,7 @@ const malformedName = new MembershipError({
   message: "The names of members and rooms must be well-formed Unicode"
 })
 
-/** How a session of a node gets a seat: when it has returned, the node has heard of it. */
+/** Makes the join of a session. When it returns, the join has been emitted to this node. */
 export const makeJoinOffice = (
   { gracePeriod, isReady, local, scripts, sync }: RegistryContext,
   events: RegistryEvents
@@ -35,7 +35,7 @@ export const makeJoinOffice = (
       (membership) => membership.office === office
     )
 
-  /** Waits until this node has heard of a join of its own, so that its members hear everything in order. */
+  /** Waits for the echo of a join on the channel: it keeps the order of changes. */
   const awaitJoinEcho = Effect.fnUntraced(function* (
     sid: string,
     office: string,
@@ -43,7 +43,7 @@ export const makeJoinOffice = (
   ) {
     if (isJoined(sid, office)) return
     const echoed = yield* Effect.timeoutOption(Deferred.await(onEntered), echoTimeout)
-    // It may have lost the seat again by now.
+    // The session may have lost its membership again.
     if (Option.isSome(echoed) || isJoined(sid, office)) return
     yield* Effect.ignore(events.refresh(office))
     if (isJoined(sid, office)) return
@@ -64,18 +64,18 @@ export const makeJoinOffice = (
       const joined = sync.outOfSyncOnError(scripts.join(session, membership, capacity))
       const outcome = yield* Effect.mapError(joined, registryUnavailable)
       switch (outcome) {
-        case "in":
+        case "joined":
           return yield* awaitJoinEcho(session.sid, membership.office, onEntered)
-        // Late though this node still waits: Redis' clock has been put forward, and is read anew.
-        case "late":
-        case "gone":
+        // An expired join that did not time out here: the clock of Redis was changed. Reconciling syncs it.
+        case "expired":
+        case "unknown_node":
           sync.markOutOfSync()
           break
         case "taken":
           return yield* membershipConflict(membership)
-        case "office full":
+        case "office_full":
           return yield* officeFull(membership.office)
-        case "too many offices":
+        case "too_many_offices":
           return yield* tooManyOffices()
       }
     }
@@ -93,7 +93,7 @@ export const makeJoinOffice = (
     const reconcilesBefore = sync.reconcileCount
     yield* attemptJoin(session, membership, capacity, onEntered).pipe(
       Effect.ensuring(Effect.sync(endJoin)),
-      // A seat that was changing has been left out when everything was compared.
+      // A reconciliation during the join left out the current membership.
       Effect.tapError(() =>
         Effect.sync(() => {
           if (reconcilesBefore !== sync.reconcileCount && Option.isSome(session.membership))

@@ -373,7 +373,7 @@ describe("nodes over Redis", () => {
         )
       )
       assert.lengthOf(
-        lines.filter((line) => line.includes("no connection to Redis")),
+        lines.filter((line) => line.includes("Redis connection lost")),
         1
       )
       assert.notInclude(lines.join("\n"), "s3cret")

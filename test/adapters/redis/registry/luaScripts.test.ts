@@ -196,7 +196,7 @@ const pair = Effect.fnUntraced(function* (of: Cluster) {
 describe("the script that lets a session in", () => {
   check("knows no node that has not said what it has", (of) =>
     Effect.gen(function* () {
-      assert.strictEqual(yield* of.join("n1", agent), "gone")
+      assert.strictEqual(yield* of.join("n1", agent), "unknown_node")
       assert.deepStrictEqual(yield* of.sits("O"), [])
     })
   )
@@ -205,9 +205,9 @@ describe("the script that lets a session in", () => {
     Effect.gen(function* () {
       yield* of.node("n1")
       const now = yield* of.now
-      assert.strictEqual(yield* of.join("n1", agent, { latest: now - 1 }), "late")
+      assert.strictEqual(yield* of.join("n1", agent, { latest: now - 1 }), "expired")
       assert.deepStrictEqual(yield* of.sits("O"), [])
-      assert.strictEqual(yield* of.join("n1", agent, { latest: now + lease }), "in")
+      assert.strictEqual(yield* of.join("n1", agent, { latest: now + lease }), "joined")
     })
   )
 
@@ -258,7 +258,7 @@ describe("the script that lets a session in", () => {
   check("changes nothing when the seat is the session's own already", (of) =>
     Effect.gen(function* () {
       yield* pair(of)
-      assert.strictEqual(yield* of.join("n1", agent), "in")
+      assert.strictEqual(yield* of.join("n1", agent), "joined")
       assert.deepStrictEqual(yield* of.hears, [])
     })
   )
@@ -273,7 +273,7 @@ describe("the script that lets a session in", () => {
       assert.strictEqual(yield* take(agent, { holder: "other" }), "taken", "with another one")
       assert.strictEqual(yield* take(agent, { holder: "h", name: "other" }), "taken", "another name")
       assert.strictEqual(yield* take(desk, {}), "taken", "nobody can prove nothing")
-      assert.strictEqual(yield* take(agent, { holder: "h" }), "in")
+      assert.strictEqual(yield* take(agent, { holder: "h" }), "joined")
       assert.deepStrictEqual(yield* of.sits("O"), ["d", "new"])
     })
   )
@@ -286,7 +286,7 @@ describe("the script that lets a session in", () => {
       yield* of.messages
       yield* of.join("n2", { ...desk, sid: "new", holder: "h" })
       assert.deepStrictEqual(yield* of.hears, ["n1: -d:cdesk@O replaced", "n2: O=new"])
-      assert.strictEqual(yield* of.join("n1", { ...desk, office: "P" }), "in")
+      assert.strictEqual(yield* of.join("n1", { ...desk, office: "P" }), "joined")
       assert.deepStrictEqual(yield* of.hears, ["n1: P=d"], "it sits nowhere any more")
     })
   )
@@ -324,10 +324,10 @@ describe("the script that lets a session in", () => {
     Effect.gen(function* () {
       yield* of.node("n1")
       const two = { members: "2" }
-      assert.strictEqual(yield* of.join("n1", agent, two), "in")
-      assert.strictEqual(yield* of.join("n1", { ...desk, holder: "h" }, two), "in")
-      assert.strictEqual(yield* of.join("n1", shelf, two), "office full")
-      assert.strictEqual(yield* of.join("n1", { ...desk, sid: "new", holder: "h" }, two), "in")
+      assert.strictEqual(yield* of.join("n1", agent, two), "joined")
+      assert.strictEqual(yield* of.join("n1", { ...desk, holder: "h" }, two), "joined")
+      assert.strictEqual(yield* of.join("n1", shelf, two), "office_full")
+      assert.strictEqual(yield* of.join("n1", { ...desk, sid: "new", holder: "h" }, two), "joined")
     })
   )
 
@@ -335,12 +335,12 @@ describe("the script that lets a session in", () => {
     Effect.gen(function* () {
       yield* of.node("n1")
       const one = { offices: "1" }
-      assert.strictEqual(yield* of.join("n1", agent, one), "in")
-      assert.strictEqual(yield* of.join("n1", elsewhere, one), "too many offices")
-      assert.strictEqual(yield* of.join("n1", desk, one), "in", "an office that is there")
-      assert.strictEqual(yield* of.join("n1", { ...desk, office: "P" }, one), "too many offices")
+      assert.strictEqual(yield* of.join("n1", agent, one), "joined")
+      assert.strictEqual(yield* of.join("n1", elsewhere, one), "too_many_offices")
+      assert.strictEqual(yield* of.join("n1", desk, one), "joined", "an office that is there")
+      assert.strictEqual(yield* of.join("n1", { ...desk, office: "P" }, one), "too_many_offices")
       yield* of.run("leave", "n1", "a")
-      assert.strictEqual(yield* of.join("n1", { ...desk, office: "P" }, one), "in", "it was alone")
+      assert.strictEqual(yield* of.join("n1", { ...desk, office: "P" }, one), "joined", "it was alone")
     })
   )
 })
@@ -375,7 +375,7 @@ describe("the script by which a node ends", () => {
       yield* pair(of)
       yield* of.join("n2", shelf)
       yield* of.messages
-      yield* of.run("depart", "n2")
+      yield* of.run("leaveCluster", "n2")
       const heard = yield* of.hears
       assert.deepStrictEqual(heard.slice(0, -1).toSorted(), ["n1: -d:cdesk@O", "n1: -s:cshelf@O"])
       assert.strictEqual(heard.at(-1), "n1: gone n2")
@@ -403,8 +403,8 @@ describe("the script that shows an office", () => {
   check("shows nothing to a node that was taken for dead", (of) =>
     Effect.gen(function* () {
       yield* pair(of)
-      yield* of.run("depart", "n1")
-      assert.deepStrictEqual(yield* of.run("snapshot", "n1", "O"), ["gone", "0", "0", []])
+      yield* of.run("leaveCluster", "n1")
+      assert.deepStrictEqual(yield* of.run("snapshot", "n1", "O"), ["unknown_node", "0", "0", []])
     })
   )
 })
@@ -413,7 +413,7 @@ describe("the script that knows Computers elsewhere", () => {
   check("counts neither those here nor Agents", (of) =>
     Effect.gen(function* () {
       yield* of.node("n1")
-      const ask = (office: string) => of.run("elsewhere", office, "desk")
+      const ask = (office: string) => of.run("isComputerElsewhere", office, "desk")
       yield* of.join("n1", { ...agent, office: "Q", name: "desk" })
       assert.strictEqual(yield* ask("O"), 0)
       yield* of.join("n1", desk)
@@ -429,7 +429,7 @@ describe("the script that knows Computers elsewhere", () => {
 describe("the script by which a node renews its lease", () => {
   check("tells a node that nobody knows any more", (of) =>
     Effect.gen(function* () {
-      assert.deepStrictEqual((yield* of.renew("n1")).slice(0, 2), ["gone", 0])
+      assert.deepStrictEqual((yield* of.renew("n1")).slice(0, 2), ["unknown_node", 0])
       assert.isNull(yield* of.leaseOf("n1"))
     })
   )
@@ -549,8 +549,8 @@ describe("the script by which a node comes, or comes back", () => {
     Effect.gen(function* () {
       yield* of.node("n1", { seated: [agent, { ...desk, holder: "h" }] })
       assert.deepStrictEqual(yield* of.sits("O"), ["a", "d"])
-      assert.strictEqual(yield* of.join("n1", { ...desk, sid: "new", holder: "h" }), "in")
-      assert.strictEqual(yield* of.run("elsewhere", "P", "desk"), 1)
+      assert.strictEqual(yield* of.join("n1", { ...desk, sid: "new", holder: "h" }), "joined")
+      assert.strictEqual(yield* of.run("isComputerElsewhere", "P", "desk"), 1)
     })
   )
 
