@@ -20,7 +20,6 @@ const version = 1
 
 const ownerOnlyModes = { folder: 0o700, file: 0o600 }
 
-/** Permissions of group and others. */
 const othersMask = 0o077
 
 /** Windows has no file modes; it protects the folders of a user itself. */
@@ -92,7 +91,6 @@ const readOwnerOnlyFile = async (file: string): Promise<Result.Result<string | u
   }
 }
 
-/** Replaces the file atomically. */
 const replaceFile = async (file: string, text: string): Promise<void> => {
   await mkdir(dirname(file), { recursive: true, mode: ownerOnlyModes.folder })
   const temporary = `${file}.${randomUUID()}.tmp`

@@ -4,7 +4,6 @@ import { Data, Effect } from "effect"
 /** The file gives no token. The message has the file and the reason, and nothing of its content. */
 export class TokenUnreadable extends Data.TaggedError("TokenUnreadable")<{ readonly message: string }> {}
 
-/** Maximum length of a token in bytes. */
 const maxTokenBytes = 64 * 1024
 
 const fileErrorReasons: { readonly [code: string]: string } = {

@@ -5,7 +5,6 @@ import { ServerMetrics } from "../../application/server/observability/ServerMetr
 /** Sampling interval of the event loop delay, in milliseconds. */
 const resolution = 20
 
-/** Time that a percentile covers. */
 const samplingPeriod = "15 seconds"
 
 const nanosPerSecond = 1e9
@@ -34,17 +33,15 @@ export const layer: Layer.Layer<never> = Layer.effectDiscard(
     })
     yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(samplingPeriod), sample)))
 
-    const registerLagGauge = (quantile: keyof typeof lastSample) =>
-      gauge({
+    for (const quantile of ["p50", "p99", "max"] as const) {
+      yield* gauge({
         name: "event_loop_lag_seconds",
         labels: { quantile },
         help: "Event loop lag in the last 15 seconds",
         // A sample is the whole time between two ticks of the histogram.
         read: () => Math.max(0, lastSample[quantile] / nanosPerSecond - resolution / 1000)
       })
-    yield* registerLagGauge("p50")
-    yield* registerLagGauge("p99")
-    yield* registerLagGauge("max")
+    }
     yield* gauge({
       name: "process_resident_memory_bytes",
       help: "Resident memory of the process",

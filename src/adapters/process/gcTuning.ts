@@ -4,7 +4,6 @@ import { runInNewContext } from "node:vm"
 /** Relayed bytes between two collections. With more, V8 starts a full collection itself. */
 const collectEveryBytes = 16 * 1024 * 1024
 
-/** Takes less than a millisecond. */
 let collectYoungGeneration: (() => void) | undefined
 
 let bytesSinceCollection = 0

@@ -1,5 +1,5 @@
 import { Data, Effect, Redacted } from "effect"
-import { createClient } from "redis"
+import { RedisClient } from "redis"
 
 /** A node of a cluster that shares one Redis. */
 export interface RedisNodeOptions {
@@ -18,11 +18,10 @@ export class RedisUrlInvalid extends Data.TaggedError("RedisUrlInvalid") {
   }
 }
 
-/** Checks a Redis URL. */
 export const parseRedisUrl = (url: Redacted.Redacted<string>): Effect.Effect<string, RedisUrlInvalid> =>
   Effect.try({
     try: () => {
-      createClient({ url: Redacted.value(url) })
+      RedisClient.parseURL(Redacted.value(url))
       return Redacted.value(url)
     },
     catch: () => new RedisUrlInvalid()

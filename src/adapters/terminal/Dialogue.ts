@@ -14,13 +14,11 @@ export interface Terminal {
 interface LineOptions {
   /** Text before the cursor, on one line. */
   readonly prompt: string
-  /** Hides the input. */
   readonly hidden?: boolean
   /** Discards input typed before the question was shown. */
   readonly discardTypeahead?: boolean
 }
 
-/** Exclusive access to the terminal. */
 export interface Prompter {
   readonly columns: number
   readonly print: (...lines: ReadonlyArray<string>) => Effect.Effect<void>

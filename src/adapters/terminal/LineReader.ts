@@ -10,7 +10,6 @@ export interface LineStreams {
   readonly isTerminal?: boolean
 }
 
-/** A line, or the reason why there is none. */
 export type Line =
   | { readonly _tag: "Line"; readonly text: string }
   /** Ctrl-C; `isEmpty` when the line was empty. */
@@ -32,7 +31,6 @@ export interface Prompt {
   readonly isPrivate?: (line: string) => boolean
 }
 
-/** Reads lines of a terminal or of a pipe. */
 export interface LineReader {
   readonly isTerminal: boolean
   /** Reads the next line. Concurrent reads run one after the other. */

@@ -10,7 +10,6 @@ import { escapeForTerminal, formatJsonForTerminal } from "./escapeForTerminal.ts
 /** Maximum lines of arguments: more would scroll the start of the question off the screen. */
 const maxArgumentLines = 40
 
-/** Marks text of the Agent. */
 const gutter = "  | "
 
 /** Maximum attempts at a choice: a terminal that is fed by a program must not loop forever. */

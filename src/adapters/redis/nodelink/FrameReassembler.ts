@@ -27,47 +27,45 @@ interface PartialFrame {
   receivedBytes: number
 }
 
-const partialFrameBytes = ({ fields, tail }: PartialFrame): number => fields.length + tail.length
-
 const makeReassembledFrame = (fields: Buffer, tail: Buffer | undefined): ReassembledFrame => {
   const reader = new MessageReader(fields)
   return { kind: reader.u8(), fields: reader, tail }
 }
 
-/** Counts the bytes held by one reassembler, or by all of them. */
+/** Limits the bytes of one reassembler, or of all of them as their parent. */
 export class ByteBudget {
   readonly #maxBytes: number
+  readonly #parent: ByteBudget | undefined
   #usedBytes = 0
 
-  constructor(maxBytes: number) {
+  constructor(maxBytes: number, parent?: ByteBudget) {
     this.#maxBytes = maxBytes
+    this.#parent = parent
   }
 
-  /** Reserves bytes; false, without reserving any, when the budget is exceeded. */
+  /** Reserves bytes here and in the parent; false, without reserving any, when a budget is exceeded. */
   reserve(bytes: number): boolean {
-    if (this.#usedBytes + bytes > this.#maxBytes) return false
+    if (this.#usedBytes + bytes > this.#maxBytes || this.#parent?.reserve(bytes) === false) return false
     this.#usedBytes += bytes
     return true
   }
 
   release(bytes: number): void {
     this.#usedBytes -= bytes
+    this.#parent?.release(bytes)
   }
 }
 
 /** Reassembles the fragmented frames of one peer. */
 export class FrameReassembler {
   readonly #partialFrames = new Map<number, PartialFrame>()
-  readonly #nodeBudget: ByteBudget
-  readonly #clusterBudget: ByteBudget
+  readonly #budget: ByteBudget
 
   /** `maxQueuedBytes` bounds the send queue of a node; all reassemblers share `clusterBudget`. */
   constructor(maxQueuedBytes: number, clusterBudget: ByteBudget) {
-    this.#nodeBudget = new ByteBudget(maxReassemblyBytes(maxQueuedBytes))
-    this.#clusterBudget = clusterBudget
+    this.#budget = new ByteBudget(maxReassemblyBytes(maxQueuedBytes), clusterBudget)
   }
 
-  /** Incomplete frames. */
   get size(): number {
     return this.#partialFrames.size
   }
@@ -101,16 +99,13 @@ export class FrameReassembler {
     return makeReassembledFrame(partial.fields, tail)
   }
 
-  /** Drops an incomplete frame. */
   discard(id: number): void {
     const partial = this.#partialFrames.get(id)
     if (partial === undefined) return
     this.#partialFrames.delete(id)
-    this.#nodeBudget.release(partialFrameBytes(partial))
-    this.#clusterBudget.release(partialFrameBytes(partial))
+    this.#budget.release(partial.fields.length + partial.tail.length)
   }
 
-  /** Drops all incomplete frames. */
   close(): void {
     for (const id of this.#partialFrames.keys()) this.discard(id)
   }
@@ -118,12 +113,8 @@ export class FrameReassembler {
   /** Starts a frame and reserves its announced length; false when the budget is exceeded. */
   #start(id: number, fields: Buffer, length: number): boolean {
     this.discard(id)
-    const bytes = fields.length + length + 1
-    if (this.#partialFrames.size >= maxStreams || !this.#nodeBudget.reserve(bytes)) return false
-    if (!this.#clusterBudget.reserve(bytes)) {
-      this.#nodeBudget.release(bytes)
+    if (this.#partialFrames.size >= maxStreams || !this.#budget.reserve(fields.length + length + 1))
       return false
-    }
     // Copies the fields, since the fragment is a view of a whole message.
     const partial = {
       fields: Buffer.from(fields),

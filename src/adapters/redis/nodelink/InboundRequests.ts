@@ -23,7 +23,6 @@ export class InboundRequests {
     this.#diagnostics = diagnostics
   }
 
-  /** Requests without a reply. */
   get size(): number {
     return this.#pending.size
   }

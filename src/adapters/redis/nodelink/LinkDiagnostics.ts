@@ -1,7 +1,5 @@
-/** Receivers of faults. */
 export interface LinkDiagnosticsOptions {
   readonly warn: (message: string, fields: { readonly [name: string]: string }) => void
-  /** Receives the exceptions of handlers. */
   readonly onDefect: (error: unknown) => void
 }
 

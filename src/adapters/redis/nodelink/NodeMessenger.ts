@@ -89,7 +89,6 @@ export class NodeMessenger {
     return this.#controlMessage(frameKinds.connected)
   }
 
-  /** Ends all requests. */
   onDisconnected(reason: string): void {
     this.#disconnectReason = reason
     for (const peer of this.#peers.values()) this.#failPeer(peer, reason)
@@ -176,7 +175,6 @@ export class NodeMessenger {
     }
   }
 
-  /** Expires requests and removes idle peers. */
   tick(): void {
     for (const peer of this.#peers.values()) if (peer.tick()) this.#removePeer(peer)
   }
@@ -300,10 +298,10 @@ export class NodeMessenger {
     )
   }
 
-  /** Removes a peer and ends its requests. */
   #failPeer(peer: Peer, reason: string): void {
     this.#removePeer(peer)
-    peer.failAll(reason)
+    peer.inbound.cancelAll()
+    peer.outbound.failAll(reason)
   }
 
   #removePeer(peer: Peer): void {

@@ -32,7 +32,6 @@ export class OutboundRequests {
     this.#context = context
   }
 
-  /** Requests without a reply. */
   get size(): number {
     return this.#pending.size
   }
@@ -83,11 +82,7 @@ export class OutboundRequests {
   }
 
   failAll(reason: string): void {
-    const exit = Exit.fail(new NodeUnreachable({ node: this.#node, reason }))
-    for (const [id, { onReply }] of this.#pending) {
-      this.#pending.delete(id)
-      this.#context.diagnostics.runGuarded(() => onReply(exit))
-    }
+    for (const id of this.#pending.keys()) this.failRequest(id, reason)
   }
 
   #settle(id: number, exit: NodeReplyExit): void {

@@ -68,10 +68,4 @@ export class Peer {
     this.sendQueue.close()
     this.reassembler.close()
   }
-
-  /** Ends all requests in both directions. */
-  failAll(reason: string): void {
-    this.inbound.cancelAll()
-    this.outbound.failAll(reason)
-  }
 }

@@ -96,7 +96,6 @@ export class PubSubConnection {
     )
   }
 
-  /** Publishes a last message, then closes the connection. */
   async close(channel: string, goodbye: Buffer): Promise<void> {
     const client = this.#client
     if (this.#isReady && client !== undefined) {
@@ -110,7 +109,7 @@ export class PubSubConnection {
     clearInterval(this.#tickTimer)
     clearTimeout(this.#reconnectTimer)
     this.#client = undefined
-    if (client !== undefined) destroyClient(client)
+    client?.destroy()
   }
 
   #onReply(): void {
@@ -150,7 +149,7 @@ export class PubSubConnection {
     if (client !== this.#client || this.#isClosed) return
     this.#client = undefined
     this.#isReady = false
-    destroyClient(client)
+    client.destroy()
     this.#reconnectTimer = setTimeout(() => this.#connect(), this.#backoffMillis * (0.5 + Math.random() / 2))
     this.#backoffMillis = Math.min(maxBackoffMillis, this.#backoffMillis * 2)
     this.#events.onDisconnected(reason)
@@ -174,13 +173,5 @@ export class PubSubConnection {
       if (client === this.#client) this.#onReply()
     }
     client.ping().then(onReply, onReply)
-  }
-}
-
-const destroyClient = (client: Client): void => {
-  try {
-    client.destroy()
-  } catch {
-    // The client was never connected, or is closed already.
   }
 }

@@ -40,7 +40,6 @@ export class BufferPool {
   acquire(): Buffer {
     return this.#spare.pop() ?? Buffer.allocUnsafeSlow(maxMessageBytes)
   }
-  /** Returns a buffer, or a view of one, to the pool. */
   release({ buffer }: Buffer): void {
     if (this.#spare.length < maxSpareBuffers) this.#spare.push(Buffer.from(buffer))
   }
@@ -51,7 +50,6 @@ export interface QueuedFrame {
   readonly lane: string
   readonly fields: Uint8Array
   readonly content: Buffer
-  /** Sent bytes of the text. */
   sentBytes: number
   /** Identifies the fragments; 0 before the first one is sent. */
   streamId: number
@@ -123,7 +121,6 @@ export class SendQueue {
     return true
   }
 
-  /** Sends a short frame at once. */
   sendNow(frame: OutgoingFrame): void {
     const writer = this.writerFor(maxFrameBytes(frame)).beginFrame(frame.kind)
     frame.writeFields(writer)
@@ -143,7 +140,6 @@ export class SendQueue {
     ))
   }
 
-  /** Queues a frame in its lane. */
   enqueue(
     lane: string,
     { kind, maxFieldBytes, writeFields, content }: OutgoingFrame
@@ -173,12 +169,10 @@ export class SendQueue {
     return "partial"
   }
 
-  /** Removes all frames of a lane. */
   withdrawLane(lane: string): void {
     for (const frame of new Set(this.#lanes.get(lane))) this.withdraw(frame)
   }
 
-  /** The receiver acknowledged bytes. */
   onAcknowledged(bytes: number): void {
     this.#inFlightBytes = Math.max(0, this.#inFlightBytes - bytes)
     if (this.#lanes.size > 0) this.#scheduleFlush()
@@ -190,7 +184,6 @@ export class SendQueue {
     if (this.#unreportedBytes >= acknowledgeThreshold) this.#scheduleFlush()
   }
 
-  /** Drops all queued frames. */
   close(): void {
     this.#closed = true
     this.#lanes.clear()

@@ -161,7 +161,6 @@ export const decodeReply = (
   }
 }
 
-/** A request to a member of another node. */
 export interface NodeRequest {
   readonly to: RequestTarget
   readonly event: string

@@ -29,7 +29,6 @@ const magic = 0xa2c1
 /** Maximum bytes of a node name. */
 const maxNameBytes = 255
 
-/** Maximum bytes of a header. */
 const maxHeaderBytes = 2 + 4 + 4 + 4 + 1 + maxNameBytes
 
 /** Bytes of the length and the kind of a frame. */
@@ -40,17 +39,14 @@ export const maxStringBytes = (text: string): number => 4 + text.length * 3
 
 const utf8 = new TextEncoder()
 
-/** A text, as string or in UTF-8. */
 export type Content = string | Buffer
 
 export const toBytes = (content: Content): Buffer =>
   typeof content === "string" ? Buffer.from(content) : content
 
-/** Maximum bytes of a text. */
 export const maxContentBytes = (content: Content): number =>
   typeof content === "string" ? content.length * 3 : content.length
 
-/** Writes one message, which is a header and frames, into a buffer. */
 export class MessageWriter {
   readonly buffer: Buffer
   #offset = 0
@@ -68,7 +64,6 @@ export class MessageWriter {
     return this.buffer.length - this.#offset
   }
 
-  /** True without frames. */
   get isEmpty(): boolean {
     return this.#frameStart === 0
   }
@@ -98,7 +93,6 @@ export class MessageWriter {
     return this.u8(kind)
   }
 
-  /** Writes the length of the frame. */
   endFrame(): void {
     this.buffer.writeUInt32BE(this.#offset - this.#frameStart - 4, this.#frameStart)
   }
@@ -118,7 +112,6 @@ export class MessageWriter {
     return this
   }
 
-  /** Writes a string and its length. */
   string(text: string): this {
     const bytes = this.buffer.write(text, this.#offset + 4)
     this.buffer.writeUInt32BE(bytes, this.#offset)
@@ -132,7 +125,6 @@ export class MessageWriter {
     return this
   }
 
-  /** Writes the text of a frame. */
   content(content: Content): this {
     if (typeof content !== "string") return this.bytes(content)
     this.#offset += this.buffer.write(content, this.#offset)
@@ -140,7 +132,6 @@ export class MessageWriter {
   }
 }
 
-/** Encodes the kind and the fields of one frame. */
 export const encodeFields = (
   maxBytes: number,
   kind: number,

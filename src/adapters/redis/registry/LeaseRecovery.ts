@@ -7,14 +7,12 @@ const lease = Duration.seconds(3)
 
 export const heartbeatInterval = Duration.millis(700)
 
-/** Maximum of offices read concurrently. */
 const maxConcurrentReads = 32
 
 /** Keeps a node in the cluster and restores its members after an outage. The caller repeats the heartbeat. */
 export interface LeaseRecovery {
   /** Renews the lease, or reconciles when out of sync. Never fails: the next heartbeat retries. */
   readonly heartbeat: Effect.Effect<void>
-  /** Nodes in the cluster at the last heartbeat. */
   readonly nodeCount: () => number
 }
 

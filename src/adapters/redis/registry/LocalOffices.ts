@@ -19,6 +19,8 @@ import {
   takeoverReason
 } from "../../../application/ports/OfficeRegistry.ts"
 
+type Left = Extract<MembershipChange, { readonly _tag: "Left" }>
+
 /** A session of this node. Its membership may change at any time during a join. */
 interface LocalSession {
   session: Session
@@ -221,10 +223,7 @@ export class LocalOffices {
     local?.joining?.onEntered()
   }
 
-  #removeMember(
-    change: Extract<MembershipChange, { readonly _tag: "Left" }>,
-    id = change.membership.office
-  ): void {
+  #removeMember(change: Left, id = change.membership.office): void {
     const replica = this.#replicas.get(id)
     const member = replica === undefined ? undefined : this.#findMember(replica.office, change)
     if (replica === undefined || member === undefined) return
@@ -243,10 +242,7 @@ export class LocalOffices {
     if (change.replaced) this.#evictSession(sid, takeoverReason)
   }
 
-  #findMember(
-    office: Office,
-    { membership, sid }: Extract<MembershipChange, { readonly _tag: "Left" }>
-  ): Member | undefined {
+  #findMember(office: Office, { membership, sid }: Left): Member | undefined {
     return Option.getOrUndefined(Option.filter(memberAt(office, membership), (member) => member.sid === sid))
   }
 }

@@ -2,12 +2,11 @@ import { Clock, Effect } from "effect"
 
 const nanosPerMilli = 1_000_000n
 
-/** Local monotonic time in milliseconds. */
 const monotonicMillis = Effect.map(Clock.monotonicTimeNanos, (nanos) => Number(nanos / nanosPerMilli))
 
 /**
- * Estimates the clock of Redis. The estimate is never early, and late by at most the round trip of the last sync. Before
- * the first sync it is meaningless.
+ * Estimates the clock of Redis. The estimate is never less than the true time, and exceeds it by at most the round trip
+ * of the last sync. Before the first sync it is meaningless.
  */
 export class RedisClock {
   #offsetMillis = 0

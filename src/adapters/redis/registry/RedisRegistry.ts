@@ -17,7 +17,6 @@ import type { RegistryContext } from "./RegistryContext.ts"
 import { makeScriptRunner, scriptTimeout } from "./ScriptRunner.ts"
 import { SyncState } from "./SyncState.ts"
 
-/** Options of a registry. */
 export interface RedisRegistryOptions extends RedisNodeOptions {
   /**
    * How long joins wait after the registry has lost its data, or is new: a second unless given. The members of all

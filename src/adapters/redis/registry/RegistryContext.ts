@@ -12,7 +12,6 @@ export interface RegistryContext {
   readonly local: LocalOffices
   readonly sync: SyncState
   readonly scripts: RegistryScripts
-  /** True while Redis is connected. */
   readonly isReady: () => boolean
   readonly emit: (change: RegistryChange) => void
   readonly run: (effect: Effect.Effect<void>) => void

@@ -15,9 +15,6 @@ import { RedisClock } from "./RedisClock.ts"
 
 export type RegistryCallError = RedisUnavailable | Schema.SchemaError
 
-export const formatCallError = (error: RegistryCallError): string =>
-  error._tag === "RedisUnavailable" ? error.reason : error.message
-
 /** One script restores all members of a node: 10,000 take 0.2 seconds. */
 const reconcileTimeout = Duration.seconds(5)
 
@@ -29,7 +26,6 @@ const hashReconnectKey = (reconnectKey: string): string =>
 
 const formatMillis = (duration: Duration.Duration): string => String(Duration.toMillis(duration))
 
-/** Arguments of the script `reconcile`. */
 export interface ReconcileState {
   readonly lease: Duration.Duration
   readonly gracePeriod: Duration.Duration

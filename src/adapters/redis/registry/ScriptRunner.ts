@@ -6,7 +6,7 @@ import { parseRedisUrl, type RedisNodeOptions, type RedisUrlInvalid } from "../r
 import { type ScriptName, luaScripts } from "./luaScripts.ts"
 
 /** Redis is unreachable, timed out or returned an error. Whether the script ran is unknown. */
-export class RedisUnavailable extends Data.TaggedError("RedisUnavailable")<{ readonly reason: string }> {}
+export class RedisUnavailable extends Data.TaggedError("RedisUnavailable")<{ readonly message: string }> {}
 
 /** Two connections to Redis: one runs scripts, one is subscribed. Both reconnect. */
 export interface ScriptRunner {
@@ -69,10 +69,7 @@ export const makeScriptRunner = Effect.fnUntraced(function* (
   const openClient = (more: { readonly disableOfflineQueue?: boolean }) =>
     Effect.acquireRelease(
       Effect.sync(() => createClient({ ...shared, ...more })),
-      (one) =>
-        Effect.sync(() => {
-          if (one.isOpen) one.destroy()
-        })
+      (client) => Effect.sync(() => client.destroy())
     )
   // Without a connection scripts fail at once, so joins do not wait.
   const commands = yield* openClient({ disableOfflineQueue: true })
@@ -138,7 +135,7 @@ export const makeScriptRunner = Effect.fnUntraced(function* (
     if (silentChecks < maxSilentChecks) return
     silentChecks = 0
     onError("Redis script timeout")
-    if (commands.isOpen) commands.destroy()
+    commands.destroy()
     commands.connect().catch(onError)
   })
   yield* Effect.forkScoped(Effect.repeat(checkLiveness, Schedule.spaced(pingInterval)))
@@ -148,14 +145,14 @@ export const makeScriptRunner = Effect.fnUntraced(function* (
       isReady()
         ? Effect.tryPromise({
             try: () => evaluate(name, args),
-            catch: (cause) => new RedisUnavailable({ reason: errorMessage(cause) })
+            catch: (cause) => new RedisUnavailable({ message: errorMessage(cause) })
           })
-        : Effect.fail(new RedisUnavailable({ reason: outage ?? "not connected" }))
+        : Effect.fail(new RedisUnavailable({ message: outage ?? "not connected" }))
     ).pipe(
       Effect.timeoutOrElse({
         duration: timeout,
         orElse: () =>
-          Effect.fail(new RedisUnavailable({ reason: `timed out after ${Duration.toMillis(timeout)} ms` }))
+          Effect.fail(new RedisUnavailable({ message: `timed out after ${Duration.toMillis(timeout)} ms` }))
       })
     )
 

@@ -1,5 +1,5 @@
 import { Effect, Latch } from "effect"
-import { formatCallError, type RegistryCallError } from "./RegistryScripts.ts"
+import type { RegistryCallError } from "./RegistryScripts.ts"
 
 /** Tracks whether this node and Redis agree on all members. */
 export class SyncState {
@@ -45,7 +45,7 @@ export class SyncState {
   outOfSyncOnError<A>(effect: Effect.Effect<A, RegistryCallError>): Effect.Effect<A, RegistryCallError> {
     return Effect.tapError(effect, (error) =>
       Effect.andThen(
-        Effect.logDebug("office registry request failed", { reason: formatCallError(error) }),
+        Effect.logDebug("office registry request failed", { reason: error.message }),
         Effect.sync(() => this.markOutOfSync())
       )
     )

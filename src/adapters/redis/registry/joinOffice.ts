@@ -16,7 +16,6 @@ import { scriptTimeout } from "./ScriptRunner.ts"
 /** How long a join waits for its echo on the channel before it reads a snapshot. */
 const echoTimeout = Duration.millis(500)
 
-/** Maximum attempts while the registry recovers. */
 const maxJoinAttempts = 4
 
 const malformedName = new MembershipError({
@@ -63,21 +62,12 @@ export const makeJoinOffice = (
       if (Option.isNone(inSync)) return yield* registryUnavailable()
       const joined = sync.outOfSyncOnError(scripts.join(session, membership, capacity))
       const outcome = yield* Effect.mapError(joined, registryUnavailable)
-      switch (outcome) {
-        case "joined":
-          return yield* awaitJoinEcho(session.sid, membership.office, onEntered)
-        // An expired join that did not time out here: the clock of Redis was changed. Reconciling syncs it.
-        case "expired":
-        case "unknown_node":
-          sync.markOutOfSync()
-          break
-        case "taken":
-          return yield* membershipConflict(membership)
-        case "office_full":
-          return yield* officeFull(membership.office)
-        case "too_many_offices":
-          return yield* tooManyOffices()
-      }
+      if (outcome === "joined") return yield* awaitJoinEcho(session.sid, membership.office, onEntered)
+      if (outcome === "taken") return yield* membershipConflict(membership)
+      if (outcome === "office_full") return yield* officeFull(membership.office)
+      if (outcome === "too_many_offices") return yield* tooManyOffices()
+      // An expired join that did not time out here: the clock of Redis was changed. Reconciling syncs it.
+      sync.markOutOfSync()
     }
     return yield* registryUnavailable()
   })

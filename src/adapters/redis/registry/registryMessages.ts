@@ -32,7 +32,6 @@ const RegistryMessage = Schema.Union([
   Schema.Struct({ gone: Schema.String })
 ])
 
-/** Decodes a message of the channel of a node. */
 export const decodeMessage = Schema.decodeUnknownResult(Schema.fromJsonString(RegistryMessage))
 
 export const decodeReconciled = Schema.decodeUnknownEffect(
