@@ -5,7 +5,7 @@ import { assert, describe, it } from "@effect/vitest"
 
 const run = promisify(execFile)
 
-/** What every example prints; one that is missing here fails. */
+/** The output of each example; an unlisted example fails. */
 const expected: { readonly [example: string]: ReadonlyArray<string> } = {
   "aiSdk.ts": ["It is 21 °C in Vienna", "Leave your coat at home."],
   "anthropicTools.ts": ["It is 21 °C in Vienna", "Leave your coat at home."],
@@ -21,9 +21,9 @@ const expected: { readonly [example: string]: ReadonlyArray<string> } = {
 }
 
 describe("examples", () => {
-  // What several examples share stands in a folder beside them.
+  // Folders hold what several examples share.
   for (const example of readdirSync("examples").filter((name) => name.endsWith(".ts"))) {
-    it(`${example} does what it says`, { timeout: 60_000 }, async () => {
+    it(`prints the output of ${example}`, { timeout: 60_000 }, async () => {
       const { stdout } = await run(process.execPath, ["--conditions=a2c-source", `examples/${example}`])
       const words = expected[example]
       assert.isDefined(words)

@@ -9,11 +9,11 @@ import { assert, describe, it } from "@effect/vitest"
 const run = promisify(execFile)
 const readme = readFileSync("README.md", "utf8")
 
-/** What stands in the README's blocks of a language. */
+/** Blocks of a language in the README. */
 const blocks = (language: string): ReadonlyArray<string> =>
   [...readme.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, "gms"))].map(([, block = ""]) => block)
 
-/** Lines as they are compared: indentation says only how deep in a program something stands. */
+/** Trims lines, since their indentation depends on the surrounding program. */
 const flat = (text: string): string =>
   `\n${text
     .trim()
@@ -25,14 +25,14 @@ const examples = readdirSync("examples", { recursive: true, encoding: "utf8" })
   .filter((name) => name.endsWith(".ts"))
   .map((name) => flat(readFileSync(join("examples", name), "utf8")))
 
-/** Do these pieces stand in the text, each whole, one after the other? What is between them may be left out. */
+/** True when the text contains these pieces in order, each completely; other text may be in between. */
 const holds = (text: string, [piece, ...others]: ReadonlyArray<string>): boolean => {
   if (piece === undefined) return true
   const start = text.indexOf(piece)
   return start >= 0 && holds(text.slice(start + piece.length - 1), others)
 }
 
-/** Runs the command in a shell as far as it understands its arguments; rejects when it does not. */
+/** Runs the command in a shell up to the parsing of its arguments; rejects when that fails. */
 const parse = (line: string) =>
   run(
     "sh",
@@ -48,13 +48,13 @@ const rejection = (promise: Promise<unknown>): Promise<string> =>
     ({ stderr }: { readonly stderr: string }) => stderr
   )
 
-describe("the code of the README", () => {
+describe("code of the README", () => {
   const programs = blocks("ts")
 
-  it("is found", () => assert.isAbove(programs.length, 0))
+  it("contains blocks", () => assert.isAbove(programs.length, 0))
 
   for (const program of programs) {
-    it(`stands in an example: ${program.split("\n", 1)[0]}`, () => {
+    it(`is part of an example: ${program.split("\n", 1)[0]}`, () => {
       const pieces = program.split(/\n\s*\n/).map(flat)
       assert.isTrue(
         examples.some((example) => holds(example, pieces)),
@@ -64,33 +64,33 @@ describe("the code of the README", () => {
   }
 })
 
-describe("the commands of the README", () => {
+describe("commands of the README", () => {
   const typed = blocks("sh")
     .flatMap((block) => block.split("\n"))
     .filter((line) => line.startsWith("a2c "))
-    // What a command would write to a file is not wanted here.
+    // Redirections to files are removed.
     .map((line) => line.replace(/ > \S+/, " > /dev/null"))
-  /** What configurations have started: lists of plain words. */
+  /** Programs in configurations, as lists of plain words. */
   const started = [...readme.matchAll(/"command": "a2c", "args": \[([^\]]*)\]/g)].map(
     ([, words = ""]) => `a2c ${words.replaceAll(",", "")}`
   )
   const lines = [...typed, ...started]
 
-  it("are found", () => assert.isTrue(typed.length > 0 && started.length > 0))
+  it("contains commands", () => assert.isTrue(typed.length > 0 && started.length > 0))
 
   for (const line of lines)
-    it(`are understood: ${line.replace(/\s+#.*/, "")}`, { timeout: 60_000 }, () => parse(line))
+    it(`parses: ${line.replace(/\s+#.*/, "")}`, { timeout: 60_000 }, () => parse(line))
 
-  it("are not understood when they are wrong", { timeout: 60_000 }, async () => {
+  it("rejects invalid commands", { timeout: 60_000 }, async () => {
     assert.include(await rejection(parse("a2c agent --office team mcp --tools some")), "--tools")
     assert.include(await rejection(parse("a2c agent --office team mpc")), "mpc")
     assert.include(await rejection(parse("a2c server --prot 1")), "--prot")
   })
 })
 
-describe("the configurations of the README", () => {
+describe("configurations of the README", () => {
   for (const config of blocks("json")) {
-    it(`are read: ${config.split("\n", 2).join("")}`, { timeout: 60_000 }, async () => {
+    it(`parses: ${config.split("\n", 2).join("")}`, { timeout: 60_000 }, async () => {
       const folder = await mkdtemp(join(tmpdir(), "a2c-readme-"))
       try {
         const file = join(folder, "mcp.json")

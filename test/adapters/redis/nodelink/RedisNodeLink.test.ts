@@ -352,7 +352,7 @@ describe("RedisNodeLink", () => {
         )
       )
       assert.lengthOf(
-        lines.filter((line) => line.includes("none of a node") && line.includes('"two"')),
+        lines.filter((line) => line.includes("invalid node message") && line.includes('"two"')),
         1
       )
     })
