@@ -133,13 +133,13 @@ describe("cluster of three Servers on one Redis", () => {
     "notifies the members of an office once, on all Servers, and no other members",
     Effect.gen(function* () {
       const [a, b, c] = nodes
-      const agent = yield* joinOffice(a, "agent", "thinker", "told")
-      const desk = yield* joinOffice(b, "computer", "desk", "told")
-      const shelf = yield* joinOffice(c, "computer", "shelf", "told")
+      const agent = yield* joinOffice(a, "agent", "thinker", "team")
+      const desk = yield* joinOffice(b, "computer", "desk", "team")
+      const shelf = yield* joinOffice(c, "computer", "shelf", "team")
       const other = yield* joinOffice(b, "computer", "desk", "elsewhere")
       const parts = ["config", "tool_list", "desktop"]
       for (const part of parts) yield* desk.notify(`server:update_${part}`, { computer: "desk" })
-      yield* desk.request("server:leave_office", { office_id: "told" })
+      yield* desk.request("server:leave_office", { office_id: "team" })
       yield* agent.notify("server:tool_call_cancel", { agent: "thinker", req_id: "42" })
       yield* until(
         Effect.sync(() => [agent.received.length, shelf.received.length]),
@@ -147,20 +147,20 @@ describe("cluster of three Servers on one Redis", () => {
       )
       const names = (peer: Peer, what: string) =>
         peer.received.filter(({ event }) => event.includes(what)).map(({ body, event }) => [event, body])
-      const desks = { office_id: "told", computer: "desk" }
+      const desks = { office_id: "team", computer: "desk" }
       const updates = parts.map((part) => [`notify:update_${part}`, { computer: "desk" }])
       const cancelled = [["notify:tool_call_cancel", { agent: "thinker", req_id: "42" }]]
       const left = [["notify:leave_office", desks]]
       const entered = [
         ["notify:enter_office", desks],
-        ["notify:enter_office", { office_id: "told", computer: "shelf" }]
+        ["notify:enter_office", { office_id: "team", computer: "shelf" }]
       ]
       // Joins and leaves take another path than other notifications.
       const kinds = (peer: Peer) => ["enter", "update", "leave", "cancel"].map((what) => names(peer, what))
       assert.deepStrictEqual(kinds(agent), [entered, updates, left, []])
       assert.deepStrictEqual(kinds(shelf), [[], updates, left, cancelled])
       assert.deepStrictEqual(other.received, [])
-      assert.deepStrictEqual(yield* room(agent, "thinker", "told"), ["agent thinker", "computer shelf"])
+      assert.deepStrictEqual(yield* room(agent, "thinker", "team"), ["agent thinker", "computer shelf"])
     })
   )
 
@@ -351,10 +351,10 @@ describe("cluster of three Servers on one Redis", () => {
         Effect.sync(() => bodies(agent, "notify:leave_office").length),
         (count) => count === 2
       )
-      const told = agent.received.map(
+      const notifications = agent.received.map(
         ({ body, event }) => `${event} ${String((body as { computer?: string }).computer)}`
       )
-      assert.deepStrictEqual(tally(told), {
+      assert.deepStrictEqual(tally(notifications), {
         "notify:enter_office desk": 2,
         "notify:enter_office shelf": 1,
         "notify:leave_office desk": 1,

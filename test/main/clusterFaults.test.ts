@@ -175,11 +175,11 @@ describe("failing Redis of a cluster", () => {
         assertEnds(during.near(), new Set(["ok"]))
         assertEnds(during.far(), new Set(["ok", "503"]))
         assert.isBelow(slowest(during.far()), 2500)
-        const told = agent.received.map(
+        const notifications = agent.received.map(
           ({ body, event }) => `${event} ${String((body as { computer?: string }).computer)}`
         )
         // A stalled Redis may run the rejected join later: then it is reverted.
-        const visits = told.filter((one) => one.endsWith(" new"))
+        const visits = notifications.filter((one) => one.endsWith(" new"))
         const passing = Math.floor(visits.length / 2)
         const [enter, leave] = ["notify:enter_office new", "notify:leave_office new"]
         assert.deepStrictEqual(visits, [
@@ -187,7 +187,7 @@ describe("failing Redis of a cluster", () => {
           enter
         ])
         assert.deepStrictEqual(
-          told.filter((one) => !one.endsWith(" new")),
+          notifications.filter((one) => !one.endsWith(" new")),
           ["notify:enter_office near", "notify:enter_office far"]
         )
         assert.deepStrictEqual(yield* page(a, "/readyz"), { status: 200, text: "ready\n" })

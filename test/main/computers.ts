@@ -141,19 +141,19 @@ export const until = <T extends ServerState["_tag"]>(
 
 /** An Agent that only records the events of its office, in order. */
 export const listen = Effect.fnUntraced(function* (place: Place, office: string) {
-  const heard: Array<string> = []
+  const events: Array<string> = []
   const { connect } = yield* Effect.provide(TransportClient, place.client)
   const link = yield* connect({
     version: PROTOCOL_VERSION,
     auth: { role: "agent" },
-    onMessage: (event) => Effect.sync(() => (heard.push(event), []))
+    onMessage: (event) => Effect.sync(() => (events.push(event), []))
   })
   yield* link.request(
     "server:join_office",
     jsonBody({ role: "agent", name: "agent-1", office_id: office }),
     testTimeout
   )
-  return (event: string) => heard.filter((one) => one === event).length
+  return (event: string) => events.filter((one) => one === event).length
 })
 
 /** The lines in the journal of a fixture. */

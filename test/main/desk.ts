@@ -73,11 +73,11 @@ export const desk = (
 /** Output of commands on stdout and stderr, and whether they fail. */
 export const say = Effect.fnUntraced(function* (...lines: ReadonlyArray<string>) {
   const said = { stdout: "", stderr: "" }
-  const heard = {
+  const output = {
     ...globalThis.console,
     log: (text: string) => void (said.stdout += `${text}\n`),
     error: (text: string) => void (said.stderr += `${text}\n`)
   }
-  const outcome = yield* Effect.result(Effect.provideService(runCommands(lines), Console.Console, heard))
+  const outcome = yield* Effect.result(Effect.provideService(runCommands(lines), Console.Console, output))
   return { ...said, failure: Result.isFailure(outcome) ? outcome.failure.message : undefined }
 })

@@ -182,10 +182,10 @@ describe("device admission", () => {
     "rejects a wrong token with a reason, and accepts the right one with its name",
     Effect.gen(function* () {
       const { port, says } = yield* gateway("--tcp", "0", "--token", "s3cret")
-      const stranger = yield* device(port, "desk", "--token", "guess")
-      assert.strictEqual(yield* stranger.ended, 1)
+      const rejectedDevice = yield* device(port, "desk", "--token", "guess")
+      assert.strictEqual(yield* rejectedDevice.ended, 1)
       assert.include(
-        stranger.stderr(),
+        rejectedDevice.stderr(),
         "\na2c: the device server does not let us in: the token is not valid\n"
       )
       const friend = yield* device(port, "desk", "--token", "s3cret")

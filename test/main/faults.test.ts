@@ -221,7 +221,7 @@ describe("fault of an MCP server between calls", () => {
     ({ call, computer, journal, noted, place }) =>
       Effect.gen(function* () {
         const notice = "notify:update_tool_list"
-        const told = yield* listen(place, office)
+        const notices = yield* listen(place, office)
         yield* until(computer, "s", "Ready")
         const before = noted("list")
         assert.strictEqual(firstText(yield* call("t")), "flooded")
@@ -233,11 +233,11 @@ describe("fault of an MCP server between calls", () => {
         yield* until(computer, "s", "Ready", ({ tools }) =>
           tools.some(({ name }) => name === `listing${noted("list")}`)
         )
-        yield* becomes("a notice", () => told(notice) > 0)
+        yield* becomes("a notice", () => notices(notice) > 0)
         const listings = noted("list") - before
         // A thousand notifications. The number of listings depends on the load of the machine.
         assert.isAtMost(listings, 20)
-        assert.isAtMost(told(notice), listings)
+        assert.isAtMost(notices(notice), listings)
       }),
     { args: ["1000"], office }
   )

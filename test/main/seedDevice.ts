@@ -82,7 +82,7 @@ export const connectSeedDevice = (port: number): Effect.Effect<SeedDevice, never
   Effect.gen(function* () {
     const closed = yield* Deferred.make<void>()
     const calls: Array<Call> = []
-    let heard = ""
+    let buffer = ""
     const socket = yield* Effect.acquireRelease(
       Effect.callback<ReturnType<typeof connect>>((resume) => {
         const made = connect({ host: "127.0.0.1", port, noDelay: true })
@@ -96,9 +96,9 @@ export const connectSeedDevice = (port: number): Effect.Effect<SeedDevice, never
       for (const byte of Buffer.from(text)) socket.write(Uint8Array.of(byte))
     }
     socket.setEncoding("utf8").on("data", (chunk: string) => {
-      heard += chunk
-      for (let found = mcpFrame.exec(heard); found !== null; found = mcpFrame.exec(heard)) {
-        heard = heard.slice(found.index + found[0].length)
+      buffer += chunk
+      for (let found = mcpFrame.exec(buffer); found !== null; found = mcpFrame.exec(buffer)) {
+        buffer = buffer.slice(found.index + found[0].length)
         const call: Call = JSON.parse(found[1] ?? "")
         calls.push(call)
         const { call_id, params } = call.data

@@ -52,10 +52,10 @@ describe("killed MCP server", () => {
       const settings = { startupTimeout: testTimeout }
       const computer = yield* makeComputer(place, servers, { office, settings })
       const agent = yield* agentUnderTest(place, { office })
-      let told = 0
+      let notices = 0
       yield* agent.events.pipe(
         Stream.filter((event) => event._tag === "Updated" && event.part === "toolList"),
-        Stream.runForEach(() => Effect.sync(() => told++)),
+        Stream.runForEach(() => Effect.sync(() => notices++)),
         Effect.forkScoped({ startImmediately: true })
       )
       const echo = agent.callTool({ computer: "pc-1", tool: "read_graph" })
@@ -68,7 +68,7 @@ describe("killed MCP server", () => {
       yield* until(computer, "memory", "BackingOff")
       assert.deepStrictEqual(yield* agent.getTools("pc-1"), [])
       yield* until(computer, "memory", "Ready")
-      yield* becomes("the second notice", () => told === 2)
+      yield* becomes("the second notice", () => notices === 2)
       assert.deepStrictEqual(yield* agent.getTools("pc-1"), before)
       assert.deepStrictEqual(yield* echo, answer)
 
@@ -76,8 +76,8 @@ describe("killed MCP server", () => {
       assert.notStrictEqual(second, first)
       // Notifications are ordered: another one would arrive before that of the stop.
       yield* computer.stop("memory")
-      yield* becomes("the notice of the stop", () => told >= 3)
-      assert.strictEqual(told, 3)
+      yield* becomes("the notice of the stop", () => notices >= 3)
+      assert.strictEqual(notices, 3)
       yield* gone([first, second])
     })
   )
@@ -106,7 +106,7 @@ describe("restarted MCP server on HTTP", () => {
       const port = yield* freePort
       const { child, url } = yield* httpServer(port)
       const place = yield* makePlace
-      const told = yield* listen(place, office)
+      const notices = yield* listen(place, office)
       const servers = { web: { type: "streamable", server_parameters: { url } } }
       const computer = yield* makeComputer(place, servers, {
         office,
@@ -121,11 +121,11 @@ describe("restarted MCP server on HTTP", () => {
       yield* httpServer(port)
       yield* until(computer, "web", "Ready")
       assert.deepStrictEqual(yield* echo, answer)
-      yield* becomes("the second notice", () => told("notify:update_tool_list") === 2)
+      yield* becomes("the second notice", () => notices("notify:update_tool_list") === 2)
       // Notifications are ordered: another one would arrive before that of the stop.
       yield* computer.stop("web")
-      yield* becomes("the notice of the stop", () => told("notify:update_tool_list") >= 3)
-      assert.strictEqual(told("notify:update_tool_list"), 3)
+      yield* becomes("the notice of the stop", () => notices("notify:update_tool_list") >= 3)
+      assert.strictEqual(notices("notify:update_tool_list"), 3)
     })
   )
 })
@@ -150,18 +150,18 @@ describe("Computer with a new configuration", () => {
     Effect.gen(function* () {
       const [a, b, c, d] = yield* Effect.all([noting, noting, noting, noting])
       const place = yield* makePlace
-      const told = yield* listen(place, office)
+      const notices = yield* listen(place, office)
       const first = { a: a.config, b: b.config, c: c.config }
       const computer = yield* makeComputer(place, first, { office })
       yield* Effect.forEach(["a", "b", "c"], (name) => until(computer, name, "Ready"))
       const [oldA, oldB, oldC] = [a.pids(), b.pids(), c.pids()]
-      assert.strictEqual(told("notify:update_config"), 0)
+      assert.strictEqual(notices("notify:update_config"), 0)
 
       yield* reconfigure(computer, { ...first, d: d.config })
       yield* until(computer, "d", "Ready")
       assert.deepStrictEqual([a.pids(), b.pids(), c.pids()], [oldA, oldB, oldC])
       assert.isTrue([...oldA, ...oldB, ...oldC].every(alive))
-      yield* becomes("the notice", () => told("notify:update_config") === 1)
+      yield* becomes("the notice", () => notices("notify:update_config") === 1)
 
       const oldD = d.pids()
       const last = { b: b.changed, c: c.config, d: d.config }
@@ -171,12 +171,12 @@ describe("Computer with a new configuration", () => {
       assert.deepStrictEqual([a.pids(), c.pids(), d.pids()], [oldA, oldC, oldD])
       assert.isTrue([...oldC, ...oldD].every(alive))
       assert.strictEqual(b.pids().length, 2)
-      yield* becomes("the notice", () => told("notify:update_config") === 2)
+      yield* becomes("the notice", () => notices("notify:update_config") === 2)
 
       yield* reconfigure(computer, last)
       yield* computer.stop("b")
       assert.deepStrictEqual([...(yield* computer.servers).keys()], ["b", "c", "d"])
-      assert.strictEqual(told("notify:update_config"), 2)
+      assert.strictEqual(notices("notify:update_config"), 2)
     })
   )
 })

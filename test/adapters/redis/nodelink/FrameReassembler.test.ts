@@ -67,7 +67,7 @@ describe("FrameReassembler", () => {
     assert.isUndefined(begin(one, 1, 600))
     assert.isDefined(begin(other, 1, maxReassemblyBytes(mib) - 2))
     assert.deepStrictEqual([one.size, other.size], [1, 0])
-    assert.isUndefined(begin(other, 2, 300), "there is room for that")
+    assert.isUndefined(begin(other, 2, 300), "the budget allows it")
   })
 
   it("releases the budget of every frame that ends", () => {
@@ -90,7 +90,7 @@ describe("FrameReassembler", () => {
     assert.isUndefined(begin(reassembler, 1, max), "restarted")
     reassembler.close()
     free("closed")
-    assert.isDefined(begin(reassembler, 1, max + 1), "and no more than they took")
+    assert.isDefined(begin(reassembler, 1, max + 1), "the budget is restored exactly")
   })
 
   it("reserves nothing of the shared budget when the budget of the node is exceeded", () => {
