@@ -26,7 +26,7 @@ const approved = { default_tool_meta: { auto_apply: true } }
 const contract = { ...node("test/fixtures/contractServer.ts", "stdio"), ...approved }
 const notes = { ...node("src/main/demo/notesServer.ts"), ...approved }
 
-/** What a test needs of an office, and what was logged by everybody. */
+/** The Server of a test, its options, and the collected log. */
 interface Office {
   readonly server: RunningServer
   readonly logs: ReadonlyArray<LogLine>
@@ -37,7 +37,7 @@ interface Office {
   readonly agent: (more?: Partial<Parameters<typeof connectAgent>[0]>) => Promise<ConnectedAgent>
 }
 
-/** Runs a test in an office of its own; everything that was started is closed, last first. */
+/** Runs a test in a separate office, then closes everything in reverse order. */
 const inOffice =
   (test: (office: Office) => Promise<void>, options: ServerOptions = {}) =>
   async (): Promise<void> => {
@@ -55,7 +55,7 @@ const inOffice =
     })
   }
 
-/** What a promise was rejected with. */
+/** The error of a rejected promise. */
 const rejection = async (promise: Promise<unknown>): Promise<A2cError> => {
   try {
     await promise
@@ -63,16 +63,16 @@ const rejection = async (promise: Promise<unknown>): Promise<A2cError> => {
     assert.instanceOf(error, A2cError)
     return error as A2cError
   }
-  throw new Error("it was not rejected")
+  throw new Error("the promise was not rejected")
 }
 
-/** The first value that fits. */
+/** The first matching value. */
 const first = async <A>(values: AsyncIterable<A>, fits: (value: A) => boolean): Promise<A> => {
   for await (const value of values) if (fits(value)) return value
-  throw new Error("it ended without one that fits")
+  throw new Error("the stream ended without a match")
 }
 
-/** How often the tool that waits was called, and cancelled. */
+/** Number of calls and cancellations of the waiting tool. */
 const waits = async (computer: RunningComputer) => {
   const { content } = await computer.callTool({ tool: "waits" })
   return JSON.parse(String(content[0]?.["text"])) as { readonly started: number; readonly cancelled: number }
@@ -80,13 +80,13 @@ const waits = async (computer: RunningComputer) => {
 async function* poll<A>(ask: () => Promise<A>): AsyncGenerator<A> {
   while (true) {
     yield await ask()
-    await setImmediate() // what is asked may answer without any I/O, and must not keep I/O from happening
+    await setImmediate() // lets I/O proceed, since `ask` may settle without any
   }
 }
 
-describe("an Agent with promises", () => {
+describe("promise Agent", () => {
   it(
-    "the office is an MCP client by its shape, and what it does can be stopped",
+    "provides an MCP client by its shape, with cancellation",
     inOffice(async ({ agent, computer }) => {
       await computer({ notes })
       const client = await (await agent()).mcpClient()
@@ -103,7 +103,7 @@ describe("an Agent with promises", () => {
   )
 
   it(
-    "asks and calls, and needs no Computer's name where one has the tool",
+    "queries and calls tools, without a Computer name when the tool is unambiguous",
     inOffice(async ({ agent, computer }) => {
       await computer({ contract })
       const thinker = await agent()
@@ -144,7 +144,7 @@ describe("an Agent with promises", () => {
   )
 
   it(
-    "cancels a call where it runs when its signal is aborted",
+    "cancels a call at the Computer when its signal is aborted",
     inOffice(async ({ agent, computer }) => {
       const desk = await computer({ contract })
       const thinker = await agent()
@@ -178,7 +178,7 @@ describe("an Agent with promises", () => {
   )
 
   it(
-    "cancels what runs when it is closed, and says so",
+    "cancels pending calls when it is closed, and reports that",
     inOffice(async ({ agent, computer }) => {
       const desk = await computer({ contract })
       const thinker = await agent()
@@ -197,7 +197,7 @@ describe("an Agent with promises", () => {
   )
 
   it(
-    "is closed as often as anybody likes, and rejects what is asked afterwards",
+    "accepts repeated close, and rejects later calls",
     inOffice(async ({ agent }) => {
       const thinker = await agent()
       await Promise.all([thinker.close(), thinker.close()])
@@ -226,7 +226,7 @@ describe("an Agent with promises", () => {
   )
 
   it(
-    "rejects with the protocol's own code, and with what it says beside it",
+    "rejects with the code and the details of the protocol error",
     inOffice(async ({ agent, computer }) => {
       await computer({})
       const thinker = await agent()
@@ -237,7 +237,7 @@ describe("an Agent with promises", () => {
   )
 
   it(
-    "says which Computers have a tool when several do, and when none does",
+    "names the Computers of an ambiguous tool, and reports an unknown tool",
     inOffice(async ({ agent, computer }) => {
       await computer({ contract })
       await computer({ contract }, { name: "lab" })
@@ -250,7 +250,7 @@ describe("an Agent with promises", () => {
     })
   )
 
-  it.live("fetches a document from where its Computer keeps it", () =>
+  it.live("fetches a document from the document host of its Computer", () =>
     Effect.gen(function* () {
       const server = yield* Effect.acquireRelease(
         Effect.promise(() => runServer({ log: () => undefined })),
@@ -274,7 +274,7 @@ describe("an Agent with promises", () => {
     })
   )
 
-  it("says that nobody listens there", async () => {
+  it("reports that no Server listens", async () => {
     const server = await runServer()
     await server.close()
     const error = await rejection(connectAgent({ url: server.url, office: "team", name: "thinker" }))
@@ -282,7 +282,7 @@ describe("an Agent with promises", () => {
     assert.include(error.message, server.url)
   })
 
-  it("gives up to connect when it is told to", async () => {
+  it("stops connecting when its signal is aborted", async () => {
     const server = await runServer()
     await server.close()
     const controller = new AbortController()
@@ -302,7 +302,7 @@ describe("an Agent with promises", () => {
   })
 
   it(
-    "rejects with `disconnected` while its Server is gone",
+    "rejects with `disconnected` while its Server is down",
     inOffice(async ({ agent, computer, server }) => {
       await computer({})
       const thinker = await agent()
@@ -314,7 +314,7 @@ describe("an Agent with promises", () => {
   )
 
   it(
-    "is refused by a Server that does not know it",
+    "is rejected by a Server with unknown credentials",
     inOffice(
       async ({ agent }) => {
         const error = await rejection(agent({ auth: { key: "wrong" } }))
@@ -331,7 +331,7 @@ describe("an Agent with promises", () => {
   )
 
   it(
-    "may do what its Server grants, by a token that is asked for anew each time",
+    "has the grants of its Server, with a new token for each connection",
     inOffice(
       async ({ agent }) => {
         const tokens = ["thinker", "nobody"]
@@ -362,11 +362,11 @@ describe("an Agent with promises", () => {
   )
 })
 
-describe("events", () => {
+describe("event stream", () => {
   const entered = (event: AgentEvent) => event._tag === "Entered"
 
   it(
-    "come as they happen, until the loop is left",
+    "yields events until the loop ends",
     inOffice(async ({ agent, computer }) => {
       const thinker = await agent()
       const coming = first(thinker.events(), entered)
@@ -379,7 +379,7 @@ describe("events", () => {
   )
 
   it(
-    "end with return(), even while one is waited for",
+    "ends with return(), even during a pending next()",
     inOffice(async ({ agent }) => {
       const events = (await agent()).events()[Symbol.asyncIterator]()
       const next = events.next()
@@ -390,7 +390,7 @@ describe("events", () => {
   )
 
   it(
-    "end when the Agent is closed",
+    "ends when the Agent is closed",
     inOffice(async ({ agent }) => {
       const thinker = await agent()
       const ends = [thinker.events(), thinker.changesOf("desk"), thinker.status(), thinker.changes()].map(
@@ -407,7 +407,7 @@ describe("events", () => {
   )
 
   it(
-    "are rejected when their signal is aborted",
+    "rejects when its signal is aborted",
     inOffice(async ({ agent }) => {
       const controller = new AbortController()
       const coming = rejection(first((await agent()).events(controller), () => true))
@@ -417,9 +417,9 @@ describe("events", () => {
   )
 })
 
-describe("a Computer with promises", () => {
+describe("promise Computer", () => {
   it(
-    "is operated while it runs",
+    "accepts operations while it runs",
     inOffice(async ({ agent, computer }) => {
       const desk = await computer({ contract })
       const standing = (await desk.servers()).get("contract")
@@ -453,7 +453,7 @@ describe("a Computer with promises", () => {
   )
 
   it(
-    "asks its hooks, and takes a hook that throws for a no",
+    "calls its hooks, and treats an exception of a hook as no",
     inOffice(async ({ agent, computer, logs }) => {
       const asked: Array<string> = []
       await computer(
@@ -477,7 +477,7 @@ describe("a Computer with promises", () => {
   )
 
   it(
-    "fills in what it is given, and what it asks for",
+    "resolves inputs from given values and from its prompt",
     inOffice(async ({ computer }) => {
       const desk = await computer(
         {},
@@ -497,7 +497,7 @@ describe("a Computer with promises", () => {
   )
 
   it(
-    "says what is wrong with a configuration, first and later",
+    "reports errors of the first configuration and of later ones",
     inOffice(async ({ computer }) => {
       const wrong = { servers: { a: { type: "pigeon" } } }
       const atOnce = await rejection(computer({}, { config: wrong }))

@@ -92,7 +92,7 @@ export const layer = (network: MemoryNetwork, node: string): Layer.Layer<NodeLin
           Effect.sync(() => {
             if (nodes.get(node) === self) nodes.delete(node)
             for (const { caller, callee } of new Set([...self.outboundRequests, ...self.inboundRequests])) {
-              disconnectNodes(self, caller === self ? callee : caller, "it has ended")
+              disconnectNodes(self, caller === self ? callee : caller, "the node has shut down")
             }
           })
       )
@@ -108,7 +108,7 @@ export const layer = (network: MemoryNetwork, node: string): Layer.Layer<NodeLin
               Exit.fail(
                 text._tag === "Failure"
                   ? new SendFailed({ error: text.failure })
-                  : new NodeUnreachable({ node: name, reason: "it does not listen" })
+                  : new NodeUnreachable({ node: name, reason: "the node is not subscribed" })
               )
             )
           })
@@ -174,7 +174,7 @@ export const layer = (network: MemoryNetwork, node: string): Layer.Layer<NodeLin
         },
         onNodeLost: (name) => {
           const to = nodes.get(name)
-          if (to !== undefined) disconnectNodes(self, to, "the cluster has lost it")
+          if (to !== undefined) disconnectNodes(self, to, "the node left the cluster")
         },
         outboundCount: () => self.outboundRequests.size,
         load: () => ({
