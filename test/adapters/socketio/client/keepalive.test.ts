@@ -10,7 +10,7 @@ import { openProxy } from "../../../chaos/Proxy.ts"
 
 const mebibyte = 1024 * 1024
 const minute = Duration.minutes(1)
-const pem = (name: string) => readFileSync(new URL(`../../fixtures/tls/${name}.pem`, import.meta.url), "utf8")
+const pem = (name: string) => readFileSync(new URL(`../../../fixtures/tls/${name}.pem`, import.meta.url), "utf8")
 const cert = pem("first.cert")
 const key = pem("first.key")
 
