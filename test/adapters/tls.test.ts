@@ -5,7 +5,7 @@ import { Context, Effect, Exit, Layer, Logger, Queue, Schedule, Scope, Stream } 
 import * as MemoryCluster from "../../src/adapters/memory/MemoryCluster.ts"
 import * as SocketIoClient from "../../src/adapters/socketio/client/SocketIoClient.ts"
 import * as SocketIoServer from "../../src/adapters/socketio/SocketIoServer.ts"
-import type { TlsIdentity } from "../../src/adapters/socketio/httpServer.ts"
+import type { TlsIdentity } from "../../src/adapters/http/httpServer.ts"
 import { jsonBody } from "../../src/application/ports/Body.ts"
 import { TransportClient } from "../../src/application/ports/Transport.ts"
 import { Server } from "../../src/application/server/lifecycle/Server.ts"

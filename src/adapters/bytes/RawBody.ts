@@ -2,9 +2,7 @@ import { Result } from "effect"
 import type { Body } from "../../application/ports/Body.ts"
 import { checkJsonBody, isJsonObject, type JsonObject } from "../../domain/json.ts"
 import { badRequest, type ProtocolError } from "../../domain/model/ProtocolError.ts"
-
-const openBrace = 0x7b
-const closeBrace = 0x7d
+import { closeBrace, openBrace } from "./jsonScanner.ts"
 
 /**
  * A body that a peer sent and that is passed on as the bytes it came in. `tail` is its JSON text and the bracket that

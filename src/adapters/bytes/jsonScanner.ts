@@ -1,19 +1,19 @@
 import { type JsonObject, maxJsonDepth } from "../../domain/json.ts"
 
 /** The outermost members of a JSON object and the place after its closing brace. */
-export interface ScannedObject {
+interface ScannedObject {
   readonly head: JsonObject
   readonly end: number
 }
 
-const quote = 0x22
-const comma = 0x2c
+export const quote = 0x22
+export const comma = 0x2c
 const colon = 0x3a
-const openBracket = 0x5b
+export const openBracket = 0x5b
 const backslash = 0x5c
-const closeBracket = 0x5d
-const openBrace = 0x7b
-const closeBrace = 0x7d
+export const closeBracket = 0x5d
+export const openBrace = 0x7b
+export const closeBrace = 0x7d
 
 /** Is this white space of JSON? */
 export const isJsonWhitespace = (byte: number | undefined): boolean =>

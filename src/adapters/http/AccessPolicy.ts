@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http"
-import { isIP } from "node:net"
 import { Redacted } from "effect"
 import { isSameSecret } from "../auth/isSameSecret.ts"
+import { crossOriginOf, isRebindingSafe, requestedHostname } from "./hostAccess.ts"
 
 /** Who may come in. */
 export interface AccessPolicy {
@@ -21,15 +21,6 @@ export interface AccessDenied {
   readonly message: string
 }
 
-const hostnameOf = (authority: string): string | undefined =>
-  URL.parse(`http://${authority}`)?.hostname.toLowerCase()
-
-const isIpAddress = (hostname: string) => isIP(hostname.replace(/^\[(.*)\]$/, "$1")) !== 0
-
-/** The origin of a page that is not the server's own, or undefined when there is none. */
-export const crossOriginOf = ({ host, origin }: IncomingHttpHeaders): string | undefined =>
-  origin === undefined || origin === `http://${host}` ? undefined : origin
-
 /**
  * Turns away requests that a page may have tricked a browser into. A page whose name was made to point here (DNS
  * rebinding) sends its own name as host, which is why names must be known, while plain addresses cannot be faked so;
@@ -39,9 +30,9 @@ const checkHostAndOrigin = (
   { allowedHosts, allowedOrigins }: AccessPolicy,
   headers: IncomingHttpHeaders
 ): string | undefined => {
-  const hostname = hostnameOf(headers.host ?? "")
+  const hostname = requestedHostname(headers)
   if (hostname === undefined) return "the request has no host"
-  if (hostname !== "localhost" && !isIpAddress(hostname) && !allowedHosts.includes(hostname)) {
+  if (!isRebindingSafe(hostname) && !allowedHosts.includes(hostname)) {
     return "this server is not known by that host name"
   }
   const origin = crossOriginOf(headers)

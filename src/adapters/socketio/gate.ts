@@ -1,8 +1,10 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Duplex } from "node:stream"
 import { Result } from "effect"
-import { versionGate, type Version, versionQueryParameter } from "../../domain/wire/version.ts"
-import { hasRebindingSafeHost } from "../http/hostAccess.ts"
+import type { Socket as EngineSocket } from "engine.io"
+import type { Handshake } from "../../application/ports/Transport.ts"
+import { parseVersion, type Version, versionGate, versionQueryParameter } from "../../domain/wire/version.ts"
+import { crossOriginOf, isRebindingSafe, requestedHostname } from "../http/hostAccess.ts"
 
 /** An answer that turns a request away before Socket.IO sees it. */
 export interface Rejection {
@@ -26,22 +28,25 @@ export const isSocketIoRequest = (path: string, request: IncomingMessage): boole
   return pathname === path || pathname === `${path}/`
 }
 
+const isAllowed = (origin: string, allowed: ReadonlyArray<string>) =>
+  allowed.includes(origin) || allowed.includes("*")
+
 /**
- * Pages of other origins may not connect unless they are on the list; programs that are no browser send no origin. That a
- * page has the name by which we are addressed says nothing: it may have made its own name point here (DNS rebinding).
+ * Accepts clients that are no browser, pages of allowed origins, and pages of this server. The Server's own origin counts
+ * only with a rebinding-safe host.
  */
-const checkOrigin = (request: IncomingMessage, allowed: ReadonlyArray<string>): Rejection | undefined => {
-  const { host, origin } = request.headers
-  if (origin === undefined || allowed.includes(origin) || allowed.includes("*")) return undefined
-  const isOwn = origin === `http://${host}` || origin === `https://${host}`
-  if (isOwn && hasRebindingSafeHost(request)) return undefined
+const checkOrigin = ({ headers }: IncomingMessage, allowed: ReadonlyArray<string>): Rejection | undefined => {
+  const { origin } = headers
+  if (origin === undefined || isAllowed(origin, allowed)) return undefined
+  const isOwn = crossOriginOf(headers, ["http", "https"]) === undefined
+  if (isOwn && isRebindingSafe(requestedHostname(headers))) return undefined
   return { status: 403, headers: {}, body: { code: 403, message: "Origin not allowed" } }
 }
 
 /** The headers that let a page read our answer. */
 const corsHeaders = (request: IncomingMessage, allowed: ReadonlyArray<string>) => {
   const { origin } = request.headers
-  return origin !== undefined && (allowed.includes(origin) || allowed.includes("*"))
+  return origin !== undefined && isAllowed(origin, allowed)
     ? { "Access-Control-Allow-Origin": origin, Vary: "Origin" }
     : {}
 }
@@ -107,4 +112,15 @@ export const rejectUpgrade = (socket: Duplex, rejection: Rejection): void => {
   // Its other half is open as long as the far end likes, and no timeout of HTTP holds for it any more.
   socket.once("finish", () => socket.destroy())
   socket.end(`${lines.join("\r\n")}\r\n\r\n${text}`)
+}
+
+/** The handshake of a connection whose first request passed the version gate. */
+export const makeHandshake = ({ remoteAddress, request }: EngineSocket, auth: unknown): Handshake => {
+  const version = requestUrl(request)?.searchParams.get(versionQueryParameter) ?? ""
+  return {
+    version: Result.getOrThrow(parseVersion(version)),
+    auth,
+    headers: request.headers,
+    remoteAddress
+  }
 }

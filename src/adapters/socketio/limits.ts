@@ -30,3 +30,9 @@ export const maxUnauthenticatedBytes = 64 * 1024
 
 /** Characters of a namespace that is not ours and that is answered all the same. */
 export const maxForeignNamespaceLength = 256
+
+/** Milliseconds that a peer has to agree to a close and to read what was sent before. */
+export const closeTimeout = 1000
+
+/** The longest delay of a timer, in milliseconds. */
+export const maxTimerMillis = 2 ** 31 - 1

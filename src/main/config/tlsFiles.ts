@@ -1,6 +1,6 @@
 import { resolve } from "node:path"
 import { Effect, Equal, FileSystem, Result, Stream } from "effect"
-import type { TlsIdentity, TlsOptions } from "../../adapters/socketio/httpServer.ts"
+import type { TlsIdentity, TlsOptions } from "../../adapters/http/httpServer.ts"
 import { CommandFailed } from "../cli/CommandFailed.ts"
 import { readTextFile } from "./configFiles.ts"
 import { fileChanges, initialCheck, hangupSignals } from "./fileChanges.ts"

@@ -1,16 +1,9 @@
 import { Result } from "effect"
 import type { Body } from "../../../application/ports/Body.ts"
 import type { ProtocolError } from "../../../domain/model/ProtocolError.ts"
-import { namespace } from "../limits.ts"
 import { RawBody } from "../../bytes/RawBody.ts"
-
-/** A text frame of a WebSocket as the bytes it came in, the digit of Engine.IO left out. */
-export class TextFrame {
-  readonly bytes: Buffer
-  constructor(bytes: Buffer) {
-    this.bytes = bytes
-  }
-}
+import type { EnginePacket } from "../internals.ts"
+import { namespace } from "../limits.ts"
 
 /** Bodies up to this size are copied behind their head: one write costs less than two. */
 const maxInlineBytes = 16 * 1024
@@ -71,6 +64,21 @@ export class OutboundMessage {
     const frame = bytes.subarray(writeFrameHeader(bytes, maxFrameHeaderBytes, length))
     return tail === undefined || isInlined ? [frame] : [frame, tail]
   }
+}
+
+/** The message of a packet, which Engine.IO carries as its data. */
+export const outboundMessageOf = ({ data }: { readonly data?: unknown }): OutboundMessage | undefined =>
+  data instanceof OutboundMessage ? data : undefined
+
+/** A packet with its message in the form that a transport takes. Other packets are returned as they are. */
+export const encodeForTransport = (
+  packet: EnginePacket,
+  encode: (message: OutboundMessage) => Partial<EnginePacket>
+): EnginePacket => {
+  const message = outboundMessageOf(packet)
+  if (message === undefined) return packet
+  message.onDequeued(message.size)
+  return { ...packet, ...encode(message) }
 }
 
 /** Why a body cannot go out, or `undefined` when it can. */

@@ -1,5 +1,5 @@
 import { randomBytes, randomInt } from "node:crypto"
-import { Duration, Effect, Exit, Fiber } from "effect"
+import { Duration, Effect, Exit, Fiber, Scope } from "effect"
 import type { Socket as EngineSocket } from "engine.io"
 import type { Body } from "../../../application/ports/Body.ts"
 import {
@@ -8,10 +8,12 @@ import {
   type Link,
   LinkClosed,
   RequestTimeout,
+  requestUsing,
   SendFailed,
   type MessageHandler
 } from "../../../application/ports/Transport.ts"
-import { pauseReading, sendMessage, bufferedBytes } from "./RelayEngine.ts"
+import { asMessageData, isWriteBufferEmpty } from "../internals.ts"
+import { maxTimerMillis } from "../limits.ts"
 import {
   makeAckPacket,
   makeEventPacket,
@@ -19,12 +21,10 @@ import {
   serializationError
 } from "./OutboundMessage.ts"
 import type { InboundPacket } from "./parsePacket.ts"
+import { relayTransportOf } from "./RelayTransport.ts"
 
 /** Starts what is to run for a member. */
 export type RunFork = <A>(effect: Effect.Effect<A>) => Fiber.Fiber<A>
-
-/** Longest time a timer of the platform can wait. */
-const maxTimerMillis = 2 ** 31 - 1
 
 /** Largest id of a request of ours: some clients keep it in 32 bits, one of them for the sign. */
 const maxRequestId = 2 ** 31 - 1
@@ -41,6 +41,8 @@ interface PendingRequest {
  */
 export class RelayLink implements Link {
   readonly id = randomBytes(15).toString("base64url")
+  /** The scope of the session; it closes after the link. */
+  readonly scope = Scope.makeUnsafe()
   readonly #engineSocket: EngineSocket
   readonly #runFork: RunFork
   readonly #pendingRequests = new Map<number, PendingRequest>()
@@ -71,11 +73,11 @@ export class RelayLink implements Link {
   }
 
   backlog(): number {
-    return this.#queuedBytes + bufferedBytes(this.#engineSocket.transport)
+    return this.#queuedBytes + relayTransportOf(this.#engineSocket).bufferedBytes()
   }
 
   pauseReading(millis: number): void {
-    pauseReading(this.#engineSocket.transport, millis)
+    relayTransportOf(this.#engineSocket).pauseFor(millis)
   }
 
   get closed(): Effect.Effect<string> {
@@ -87,6 +89,10 @@ export class RelayLink implements Link {
         this.#closeListeners = this.#closeListeners.filter((other) => other !== listener)
       })
     })
+  }
+
+  get closeScope(): Effect.Effect<void> {
+    return Scope.close(this.scope, Exit.void)
   }
 
   close(reason: string): Effect.Effect<void> {
@@ -108,15 +114,8 @@ export class RelayLink implements Link {
     })
   }
 
-  request(
-    event: string,
-    body: Body,
-    timeout: Duration.Duration
-  ): Effect.Effect<Reply, LinkClosed | RequestTimeout | SendFailed> {
-    return Effect.callback((resume) => {
-      const cancel = this.startRequest(event, body, timeout, resume)
-      return Effect.sync(cancel)
-    })
+  get request(): Link["request"] {
+    return requestUsing((...call) => this.startRequest(...call))
   }
 
   startRequest(
@@ -151,32 +150,32 @@ export class RelayLink implements Link {
   /** Takes what the member sends, and says what it was: more answers than questions are not asked for. */
   onPacket(
     packet: Extract<InboundPacket, { readonly type: "event" | "ack" }>
-  ): "taken" | "unasked" | "too early" {
+  ): "accepted" | "unsolicited_ack" | "not_admitted" {
     if (packet.type === "ack") {
       this.#ackCount += 1
       const pending = this.#pendingRequests.get(packet.id)
       // Late answers are nobody's fault: an Agent may ask and cancel as often as it likes.
-      if (pending === undefined) return this.#ackCount > this.#requestCount ? "unasked" : "taken"
+      if (pending === undefined) return this.#ackCount > this.#requestCount ? "unsolicited_ack" : "accepted"
       this.#pendingRequests.delete(packet.id)
       clearTimeout(pending.timer)
       pending.onReply(Exit.succeed(packet.values))
-      return "taken"
+      return "accepted"
     }
-    if (this.#closeReason !== undefined) return "taken"
-    if (this.#onMessage === undefined) return "too early"
+    if (this.#closeReason !== undefined) return "accepted"
+    if (this.#onMessage === undefined) return "not_admitted"
     const { body, event, id } = packet
     const fiber = this.#runFork(this.#onMessage(event, body))
     const exit = fiber.pollUnsafe()
     if (exit !== undefined) {
       this.#reply(id, event, exit)
-      return "taken"
+      return "accepted"
     }
     this.#handlerFibers.add(fiber)
     fiber.addObserver((ended) => {
       this.#handlerFibers.delete(fiber)
       this.#reply(id, event, ended)
     })
-    return "taken"
+    return "accepted"
   }
 
   /** The member is gone: everything that waits ends, handlers are interrupted. */
@@ -199,17 +198,13 @@ export class RelayLink implements Link {
   #reply(id: number | undefined, event: string, exit: Exit.Exit<Reply>): void {
     if (id === undefined || this.#closeReason !== undefined) return
     if (Exit.isFailure(exit)) {
-      this.#runFork(Effect.logError("handler failed", { event }, exit.cause))
+      this.#runFork(Effect.logError("request handler failed", { sid: this.id, event }, exit.cause))
       this.#send(makeAckPacket(id, [], this.#onDequeued))
       return
     }
-    const values = exit.value
-    if (values.every((body) => serializationError(body) === undefined)) {
-      this.#send(makeAckPacket(id, values, this.#onDequeued))
-      return
-    }
-    this.#runFork(Effect.logError("answer cannot be written as JSON", { event }))
-    this.#send(makeAckPacket(id, [], this.#onDequeued))
+    const isSerializable = exit.value.every((body) => serializationError(body) === undefined)
+    if (!isSerializable) this.#runFork(Effect.logError("reply not serializable", { sid: this.id, event }))
+    this.#send(makeAckPacket(id, isSerializable ? exit.value : [], this.#onDequeued))
   }
 
   #nextRequestId(): number {
@@ -225,9 +220,13 @@ export class RelayLink implements Link {
     return error === undefined ? undefined : new SendFailed({ error })
   }
 
+  /** Sends a message at once when no other one waits, else through Engine.IO's queue. */
   #send(message: OutboundMessage): void {
     this.#queuedBytes += message.size
-    sendMessage(this.#engineSocket, message)
+    const socket = this.#engineSocket
+    const canSendNow = socket.readyState === "open" && isWriteBufferEmpty(socket)
+    if (canSendNow && relayTransportOf(socket).trySend(message)) this.#onDequeued(message.size)
+    else socket.send(asMessageData(message))
   }
 
   readonly #onDequeued = (size: number): void => {

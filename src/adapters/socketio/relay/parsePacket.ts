@@ -1,9 +1,20 @@
 import { type Body, invalidBody, receivedBody } from "../../../application/ports/Body.ts"
-import { checkJsonBody } from "../../../domain/json.ts"
+import { checkJsonBody, parseJson } from "../../../domain/json.ts"
 import { badRequest, payloadTooLarge } from "../../../domain/model/ProtocolError.ts"
 import { maxEnvelopeBytes, namespace, maxUnauthenticatedBytes } from "../limits.ts"
 import { RawBody } from "../../bytes/RawBody.ts"
-import { isJsonWhitespace, scanJsonObject, skipWhitespace, findStringEnd } from "../../bytes/jsonScanner.ts"
+import {
+  closeBrace,
+  closeBracket,
+  comma,
+  findStringEnd,
+  isJsonWhitespace,
+  openBrace,
+  openBracket,
+  quote,
+  scanJsonObject,
+  skipWhitespace
+} from "../../bytes/jsonScanner.ts"
 
 /** What a packet reader must know. */
 export interface PacketLimits {
@@ -34,14 +45,8 @@ export type InboundPacket =
     }
 
 const slash = 0x2f
-const comma = 0x2c
 const dash = 0x2d
-const quote = 0x22
 const zero = 0x30
-const openBracket = 0x5b
-const closeBracket = 0x5d
-const openBrace = 0x7b
-const closeBrace = 0x7d
 const recordSeparator = 0x1e
 
 /** Binary parts that one packet may announce: more than any honest peer sends by mistake. */
@@ -76,14 +81,6 @@ const maxFullParseBytes = 64 * 1024
 const unparsedBody = invalidBody(
   badRequest("Bad message: a large body must be one text or JSON object, of not too many members and levels")
 )
-
-const parseJson = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
 
 /** The place before the bracket that ends a packet, white space after it left out; -1 when there is none. */
 const closingBracketIndex = (bytes: Buffer): number => {

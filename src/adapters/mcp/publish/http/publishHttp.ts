@@ -1,8 +1,9 @@
 import { createServer, type IncomingMessage } from "node:http"
 import { Data, Duration, Effect, FiberSet, type Redacted, type Scope } from "effect"
 import type { McpSessionError, McpSession } from "../../../../application/ports/McpSession.ts"
-import { isLoopbackAddress, listen } from "../../../http/hostAccess.ts"
-import { corsHeaders, type AccessPolicy, crossOriginOf, checkAccess } from "../../../http/AccessPolicy.ts"
+import { crossOriginOf, isLoopbackAddress } from "../../../http/hostAccess.ts"
+import { listen } from "../../../http/listen.ts"
+import { corsHeaders, type AccessPolicy, checkAccess } from "../../../http/AccessPolicy.ts"
 import { jsonRpcErrorResponse } from "./webHandler.ts"
 import { makeMcpHttpHandler } from "./McpHttpHandler.ts"
 

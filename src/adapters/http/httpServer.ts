@@ -1,5 +1,6 @@
 import { createServer as createHttpServer, type Server } from "node:http"
 import { createServer as createHttpsServer } from "node:https"
+import type { AddressInfo, Socket } from "node:net"
 import { Effect, type Scope, Stream } from "effect"
 import { ListenError } from "../../application/ports/Transport.ts"
 import { formatNetworkError } from "../bytes/formatNetworkError.ts"
@@ -60,3 +61,33 @@ export const makeHttpServer = Effect.fnUntraced(function* (
   yield* Effect.forkScoped(Stream.runForEach(updates, renew), { startImmediately: true })
   return server
 })
+
+/** The URL of a server, with brackets around IPv6 addresses. */
+export const serverUrl = (scheme: "http" | "https", { address, family, port }: AddressInfo): string =>
+  `${scheme}://${family === "IPv6" ? `[${address}]` : address}:${port}`
+
+/** The open connections of a server, with those that have sent no request. */
+export const trackSockets = (server: Server): ReadonlySet<Socket> => {
+  const sockets = new Set<Socket>()
+  server.on("connection", (socket: Socket) => {
+    sockets.add(socket)
+    socket.once("close", () => sockets.delete(socket))
+  })
+  return sockets
+}
+
+/** Closes a server. Connections that are still open after `graceMillis` are destroyed. */
+export const closeHttpServer = (
+  server: Server,
+  sockets: ReadonlySet<Socket>,
+  graceMillis: number
+): Effect.Effect<void> =>
+  Effect.callback((resume) => {
+    const timer = setTimeout(() => {
+      for (const socket of sockets) socket.destroy()
+    }, graceMillis)
+    server.close(() => {
+      clearTimeout(timer)
+      resume(Effect.void)
+    })
+  })
