@@ -5,31 +5,31 @@ import { Effect, type Scope, Stream } from "effect"
 import { ListenError } from "../../application/ports/Transport.ts"
 import { formatNetworkError } from "../bytes/formatNetworkError.ts"
 
-/** What a Server proves with that it is who it is: a certificate, with those above it, and its private key, as PEM. */
+/** A certificate with its chain, and its private key, as PEM. */
 export interface TlsIdentity {
   readonly cert: string
   readonly key: string
 }
 
-/** The same, and what comes after it: connections that are open keep what they were opened with. */
+/** An identity and its renewals. Open connections keep the certificate of their handshake. */
 export interface TlsOptions extends TlsIdentity {
   readonly updates?: Stream.Stream<TlsIdentity>
 }
 
 /**
- * How long a request may take to arrive, its head and all of it, and how often that is looked at, in milliseconds: who
- * sends byte by byte holds a connection, and the largest message needs its time on a slow line.
+ * Milliseconds for the headers and for the whole request, and the interval of the check. Slow senders hold a connection;
+ * the largest message needs its time on a slow network.
  */
 const httpTimeouts = { headersTimeout: 15_000, requestTimeout: 120_000, connectionsCheckingInterval: 5000 }
 
-/** How long a connection may take until it is encrypted, in milliseconds: before that it is no request to Node. */
+/** Milliseconds for the TLS handshake, which the timeouts of HTTP do not cover. */
 const handshakeTimeout = 15_000
 
-/** What OpenSSL means by its codes, where its own words say nothing. */
+/** Messages for OpenSSL's error codes. */
 const opensslMessages: { readonly [code: string]: string } = {
-  ERR_OSSL_PEM_NO_START_LINE: "it is no PEM",
-  ERR_OSSL_UNSUPPORTED: "the key is no PEM, or of a kind that is not known",
-  ERR_OSSL_X509_KEY_VALUES_MISMATCH: "the key is not that of the certificate"
+  ERR_OSSL_PEM_NO_START_LINE: "not a PEM file",
+  ERR_OSSL_UNSUPPORTED: "the key is not PEM or has an unsupported type",
+  ERR_OSSL_X509_KEY_VALUES_MISMATCH: "the key does not match the certificate"
 }
 
 const formatTlsError = (error: unknown): string => {
@@ -37,7 +37,7 @@ const formatTlsError = (error: unknown): string => {
   return opensslMessages[code] ?? formatNetworkError(error)
 }
 
-/** An HTTP server that speaks TLS when it is given what that takes, and takes a new certificate while it runs. */
+/** Makes an HTTP server, with TLS when `tls` is given. New certificates apply to new connections. */
 export const makeHttpServer = Effect.fnUntraced(function* (
   tls: TlsOptions | undefined
 ): Effect.fn.Return<Server, ListenError, Scope.Scope> {
@@ -45,20 +45,20 @@ export const makeHttpServer = Effect.fnUntraced(function* (
   const { cert, key, updates = Stream.never } = tls
   const server = yield* Effect.try({
     try: () => createHttpsServer({ cert, key, handshakeTimeout, ...httpTimeouts }),
-    catch: (error) => new ListenError({ message: `The certificate cannot be used: ${formatTlsError(error)}` })
+    catch: (error) => new ListenError({ message: `Invalid certificate: ${formatTlsError(error)}` })
   })
-  const renew = (next: TlsIdentity) =>
+  const reload = (next: TlsIdentity) =>
     Effect.try({
       try: () => server.setSecureContext({ cert: next.cert, key: next.key }),
       catch: formatTlsError
     }).pipe(
       Effect.matchEffect({
         onFailure: (reason) =>
-          Effect.logError("the new certificate cannot be used, the old one stays", { reason }),
-        onSuccess: () => Effect.logInfo("certificate renewed")
+          Effect.logError("certificate reload failed, keeping the current certificate", { reason }),
+        onSuccess: () => Effect.logInfo("certificate reloaded")
       })
     )
-  yield* Effect.forkScoped(Stream.runForEach(updates, renew), { startImmediately: true })
+  yield* Effect.forkScoped(Stream.runForEach(updates, reload), { startImmediately: true })
   return server
 })
 
@@ -66,7 +66,7 @@ export const makeHttpServer = Effect.fnUntraced(function* (
 export const serverUrl = (scheme: "http" | "https", { address, family, port }: AddressInfo): string =>
   `${scheme}://${family === "IPv6" ? `[${address}]` : address}:${port}`
 
-/** The open connections of a server, with those that have sent no request. */
+/** The open connections of a server, including those without a request. */
 export const trackSockets = (server: Server): ReadonlySet<Socket> => {
   const sockets = new Set<Socket>()
   server.on("connection", (socket: Socket) => {

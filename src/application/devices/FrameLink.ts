@@ -123,7 +123,7 @@ export const makeFrameLink = Effect.fnUntraced(function* (
       // Why a link is gone is known when its bytes have ended, unless it is only the far end that has closed.
       return yield* Effect.raceFirst(
         link.closed,
-        Effect.as(Effect.yieldNow, "the far end closed the connection")
+        Effect.as(Effect.yieldNow, "closed by peer")
       )
     })
   }

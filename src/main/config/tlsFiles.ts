@@ -15,7 +15,7 @@ const readPem = Effect.fnUntraced(function* (file: string) {
   const text = yield* readTextFile(file)
   return Result.isSuccess(text)
     ? text.success
-    : yield* new CommandFailed({ message: `The certificate cannot be used: ${file}: ${text.failure}` })
+    : yield* new CommandFailed({ message: `Invalid certificate: ${file}: ${text.failure}` })
 })
 
 const readTlsIdentity = ({
