@@ -25,34 +25,33 @@ import {
 import { closeLink, RelayConnection, type RelayContext } from "./relay/RelayConnection.ts"
 import { RelayEngine } from "./relay/RelayEngine.ts"
 
-/** What an operator may set about the Socket.IO server. */
+/** Settings of the Socket.IO server. */
 export interface SocketIoServerOptions {
   readonly host?: string
-  /** 0 picks a free port. */
+  /** The port; 0, the default, picks a free one. */
   readonly port?: number
   /** HTTP path of Socket.IO. */
   readonly path?: string
-  /** A larger message is answered with 413; one of more than twice the size costs its sender the connection. */
+  /** A larger message gets error 413; a message of more than twice the size closes the connection. */
   readonly maxMessageBytes?: number
   /**
-   * Bodies up to this size are read in full before they are passed on. Of larger ones no more is read than routing
-   * needs, unless `validate` says so: whatever else they hold reaches the other members of the office as it came.
+   * Bodies up to this many bytes are validated in full. Larger ones are forwarded with only the head parsed, unless
+   * `validate` is set.
    */
   readonly validateBytes?: number
   readonly validate?: boolean
-  /** Origins whose pages may connect; `*` is any. Programs that are no browser need no entry. */
+  /** Origins of pages that may connect; `*` allows all. Other clients need no entry. */
   readonly allowedOrigins?: ReadonlyArray<string>
-  /** Speak TLS, and only that; plain HTTP without it. */
+  /** Serves TLS only; plain HTTP by default. */
   readonly tls?: TlsOptions
-  /** The protocol version this Server speaks. */
+  /** The protocol version of the Server. */
   readonly version?: string
   /**
-   * How often a member is asked for a sign of life, and how long it has to give one, in milliseconds. A member takes the
-   * Server for gone when it has heard nothing for as long as both together.
+   * Keepalive interval and timeout in milliseconds. A member closes a connection without data for as long as both together.
    */
   readonly pingInterval?: number
   readonly pingTimeout?: number
-  /** Answers requests that are not for Socket.IO, and says whether it does; what it leaves is not found. */
+  /** Handles requests outside the path of Socket.IO; the Server answers 404 when it returns false. */
   readonly fallback?: (request: IncomingMessage, response: ServerResponse) => boolean
 }
 

@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from "node:http"
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http"
 import type { Duplex } from "node:stream"
 import { Result } from "effect"
 import type { Socket as EngineSocket } from "engine.io"
@@ -6,23 +6,16 @@ import type { Handshake } from "../../application/ports/Transport.ts"
 import { parseVersion, type Version, versionGate, versionQueryParameter } from "../../domain/wire/version.ts"
 import { crossOriginOf, isRebindingSafe, requestedHostname } from "../http/hostAccess.ts"
 
-/** An answer that turns a request away before Socket.IO sees it. */
+/** A response that rejects a request before Socket.IO sees it. */
 export interface Rejection {
   readonly status: number
   readonly headers: { readonly [name: string]: string }
   readonly body: unknown
 }
 
-/** The URL of a request; the host is of no account. */
-export const requestUrl = (request: IncomingMessage): URL | undefined => {
-  try {
-    return new URL(request.url ?? "/", "http://localhost")
-  } catch {
-    return undefined
-  }
-}
+const requestUrl = ({ url = "/" }: IncomingMessage): URL | null => URL.parse(url, "http://localhost")
 
-/** Is this request for Socket.IO? The path answers with and without its trailing slash (case 023). */
+/** True for requests to the path of Socket.IO, with or without a trailing slash (case 023). */
 export const isSocketIoRequest = (path: string, request: IncomingMessage): boolean => {
   const pathname = requestUrl(request)?.pathname
   return pathname === path || pathname === `${path}/`
@@ -43,7 +36,7 @@ const checkOrigin = ({ headers }: IncomingMessage, allowed: ReadonlyArray<string
   return { status: 403, headers: {}, body: { code: 403, message: "Origin not allowed" } }
 }
 
-/** The headers that let a page read our answer. */
+/** The headers that let a page read the response. */
 const corsHeaders = (request: IncomingMessage, allowed: ReadonlyArray<string>) => {
   const { origin } = request.headers
   return origin !== undefined && isAllowed(origin, allowed)
@@ -52,8 +45,8 @@ const corsHeaders = (request: IncomingMessage, allowed: ReadonlyArray<string>) =
 }
 
 /**
- * Why a request must not reach Socket.IO, or `undefined` when it may: the version gate (spec §2.1) and the list of
- * origins. Requests of an open session that say nothing of the version pass: the session was gated when it opened.
+ * Checks origin and protocol version (spec §2.1) of a request; `undefined` when it may pass. Requests of an open session
+ * need no version: its first request passed the gate.
  */
 export const checkRequest = (
   request: IncomingMessage,
@@ -64,7 +57,7 @@ export const checkRequest = (
   if (rejection !== undefined || request.method === "OPTIONS") return rejection
   const query = requestUrl(request)?.searchParams
   const versions = query?.getAll(versionQueryParameter) ?? []
-  // Engine.IO goes by the last one, and opens a session when that is empty.
+  // Engine.IO uses the last one, and opens a session when it is empty.
   const session = query?.getAll("sid").at(-1) ?? ""
   if (versions.length === 0 && session !== "") return undefined
   return Result.match(versionGate(versions, server), {
@@ -89,27 +82,20 @@ const encodeRejection = ({ body, headers }: Rejection) => {
   }
 }
 
-/** Answers a plain request. */
 export const rejectRequest = (response: ServerResponse, rejection: Rejection): void => {
   const { headers, text } = encodeRejection(rejection)
   response.writeHead(rejection.status, headers).end(text)
 }
 
-const reasonPhrases: { readonly [status: number]: string } = {
-  400: "Bad Request",
-  403: "Forbidden",
-  404: "Not Found"
-}
-
-/** Answers a request to upgrade, for which Node gives no response object, and ends it. */
+/** Rejects an upgrade request, for which Node gives no response object, and ends its socket. */
 export const rejectUpgrade = (socket: Duplex, rejection: Rejection): void => {
   const { headers, text } = encodeRejection(rejection)
   const lines = [
-    `HTTP/1.1 ${rejection.status} ${reasonPhrases[rejection.status] ?? "Error"}`,
+    `HTTP/1.1 ${rejection.status} ${STATUS_CODES[rejection.status] ?? "Error"}`,
     ...Object.entries({ ...headers, Connection: "close" }).map(([name, value]) => `${name}: ${value}`)
   ]
   socket.on("error", () => socket.destroy())
-  // Its other half is open as long as the far end likes, and no timeout of HTTP holds for it any more.
+  // The peer may keep its half open, and no HTTP timeout applies after an upgrade.
   socket.once("finish", () => socket.destroy())
   socket.end(`${lines.join("\r\n")}\r\n\r\n${text}`)
 }

@@ -114,10 +114,11 @@ describe("private fields of Engine.IO's server", () => {
   )
 
   it("exist on a polling transport", () => {
-    const request = { _query: { j: "1" }, headers: {}, method: "GET" } as unknown as internals.EngineRequest
-    const polling = internals.makeEnginePolling(transports.polling, request, 123)
-    assert.strictEqual((polling as unknown as { readonly name: string }).name, "polling")
-    assert.strictEqual(polling.closeTimeout, 123)
+    const request = { _query: {}, headers: {}, method: "GET" } as unknown as internals.EngineRequest
+    const polling = transports.polling(request)
+    assert.strictEqual(polling.name, "polling")
+    internals.setCloseTimeout(polling, 123)
+    assert.strictEqual(polling["closeTimeout"], 123)
     assert.deepStrictEqual(typesOf(polling, ["send", "onRequest", "onData", "onError"]), {
       send: "function",
       onRequest: "function",

@@ -23,21 +23,19 @@ import {
 import type { InboundPacket } from "./parsePacket.ts"
 import { relayTransportOf } from "./RelayTransport.ts"
 
-/** Starts what is to run for a member. */
 export type RunFork = <A>(effect: Effect.Effect<A>) => Fiber.Fiber<A>
 
-/** Largest id of a request of ours: some clients keep it in 32 bits, one of them for the sign. */
+/** The largest request id: some clients store ids as signed 32-bit integers. */
 const maxRequestId = 2 ** 31 - 1
 
-/** A request of ours that waits for its acknowledgement. */
 interface PendingRequest {
   readonly onReply: (exit: ReplyExit) => void
   readonly timer: ReturnType<typeof setTimeout>
 }
 
 /**
- * The Server's end of a link to a member, on a connection of Engine.IO. Everything that every connection has its own
- * of is a field, and what they do is shared: thousands of them are idle.
+ * The Server's end of a link to a member. Methods instead of closures keep the memory of thousands of idle connections
+ * small.
  */
 export class RelayLink implements Link {
   readonly id = randomBytes(15).toString("base64url")
@@ -49,8 +47,8 @@ export class RelayLink implements Link {
   readonly #handlerFibers = new Set<Fiber.Fiber<Reply>>()
   #requestCount = 0
   /**
-   * Begins anywhere: a client answers when it is done, on whatever connection it has by then, and what it was asked on an
-   * earlier one must not be taken for an answer to something else.
+   * Starts at a random id: a client may acknowledge a request of its previous connection on this one. Such an id must not
+   * match a pending request.
    */
   #lastRequestId = randomInt(maxRequestId)
   #ackCount = 0
@@ -99,7 +97,7 @@ export class RelayLink implements Link {
     return Effect.andThen(
       this.markClosed(reason),
       Effect.sync(() => {
-        // Whoever takes nothing must not keep the connection open by it.
+        // A peer that reads nothing must not delay the close.
         this.#engineSocket.close(this.backlog() > 0)
       })
     )
@@ -142,19 +140,19 @@ export class RelayLink implements Link {
     }
   }
 
-  /** From now on messages reach `receive`. */
+  /** Passes messages to `handler` from now on. */
   startReceiving(handler: MessageHandler): void {
     this.#onMessage = handler
   }
 
-  /** Takes what the member sends, and says what it was: more answers than questions are not asked for. */
+  /** Handles an event or an acknowledgement. Acknowledgements beyond the number of requests are unsolicited. */
   onPacket(
     packet: Extract<InboundPacket, { readonly type: "event" | "ack" }>
   ): "accepted" | "unsolicited_ack" | "not_admitted" {
     if (packet.type === "ack") {
       this.#ackCount += 1
       const pending = this.#pendingRequests.get(packet.id)
-      // Late answers are nobody's fault: an Agent may ask and cancel as often as it likes.
+      // A late acknowledgement of a cancelled request is legal.
       if (pending === undefined) return this.#ackCount > this.#requestCount ? "unsolicited_ack" : "accepted"
       this.#pendingRequests.delete(packet.id)
       clearTimeout(pending.timer)
@@ -178,7 +176,7 @@ export class RelayLink implements Link {
     return "accepted"
   }
 
-  /** The member is gone: everything that waits ends, handlers are interrupted. */
+  /** Ends pending requests and interrupts handlers: the member is gone. */
   markClosed(reason: string): Effect.Effect<void> {
     return Effect.suspend(() => {
       if (this.#closeReason !== undefined) return Effect.void
@@ -213,7 +211,6 @@ export class RelayLink implements Link {
     return this.#lastRequestId
   }
 
-  /** Why a message cannot be sent, or `undefined` when it can. */
   #sendError(body: Body): LinkClosed | SendFailed | undefined {
     if (this.#closeReason !== undefined) return new LinkClosed({ reason: this.#closeReason })
     const error = serializationError(body)

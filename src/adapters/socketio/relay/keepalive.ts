@@ -6,14 +6,7 @@ import { relayTransportOf } from "./RelayTransport.ts"
 /** Bytes per second that a connection must receive to count as alive. Slower senders would hold memory for ever. */
 const minBytesPerSecond = 1024
 
-interface SocketProgress {
-  readonly socket: Socket
-  readonly bytesRead: number
-  readonly bytesSent: number
-  readonly bytesQueued: number
-}
-
-const measureProgress = (socket: Socket): SocketProgress => ({
+const measureProgress = (socket: Socket) => ({
   socket,
   bytesRead: socket.bytesRead,
   ...writeProgressOf(socket)
@@ -23,7 +16,7 @@ const measureProgress = (socket: Socket): SocketProgress => ({
  * Tells whether the peer sent bytes in these milliseconds, or took bytes that had been queued. Bytes that were never
  * queued prove nothing: they may lie in a network buffer.
  */
-const hasProgressed = (before: SocketProgress, millis: number): boolean => {
+const hasProgressed = (before: ReturnType<typeof measureProgress>, millis: number): boolean => {
   const now = measureProgress(before.socket)
   return (
     now.bytesRead - before.bytesRead >= (minBytesPerSecond * millis) / 1000 ||

@@ -4,9 +4,9 @@ import {
   dataSocketOf,
   type EnginePackets,
   type EngineRequest,
-  makeEnginePolling,
-  pollResponseOf,
-  requeue
+  failTransport,
+  requeue,
+  setCloseTimeout
 } from "../internals.ts"
 import { closeTimeout, maxUnauthenticatedBytes } from "../limits.ts"
 import { encodeForTransport, outboundMessageOf } from "./OutboundMessage.ts"
@@ -43,7 +43,10 @@ const responseBatchSize = (packets: EnginePackets): number => {
 
 /** Makes a polling transport that sends messages as text, in responses of limited size. */
 export const makePollingTransport = (request: EngineRequest, maxPayloadBytes: number): RelayTransport => {
-  const transport = makeEnginePolling(transports.polling, request, closeTimeout)
+  // JSONP would hide how many packets a payload has; no current client uses it.
+  delete request._query["j"]
+  const transport = transports.polling(request)
+  setCloseTimeout(transport, closeTimeout)
   const onData = transport.onData.bind(transport)
   const onRequest = transport.onRequest.bind(transport)
   const send = transport.send.bind(transport)
@@ -62,11 +65,11 @@ export const makePollingTransport = (request: EngineRequest, maxPayloadBytes: nu
     )
   }
   transport.onData = (payload) => {
-    if (countPackets(payload) > maxPacketsPerPayload) transport.onError("too_many_packets")
+    if (countPackets(payload) > maxPacketsPerPayload) failTransport(transport, "too_many_packets")
     else onData(payload)
   }
   transport.onRequest = (next) => {
-    response = pollResponseOf(next) ?? response
+    if (next.method === "GET" && next.res !== undefined) response = next.res
     onRequest(next)
   }
   transport.once("close", () => {
@@ -91,5 +94,5 @@ export const makePollingTransport = (request: EngineRequest, maxPayloadBytes: nu
     },
     netSockets: () => [dataSocketOf(transport), response?.socket].filter((socket) => socket != null)
   }
-  return Object.assign(transport, extension) as unknown as RelayTransport
+  return Object.assign(transport, extension)
 }
