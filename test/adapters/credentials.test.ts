@@ -174,7 +174,11 @@ describe("the credentials file", () => {
     ["no version", '{"servers":{"github":"s3cret"}}', "version is not 1"],
     ["a later version", '{"version":2,"servers":{"github":"s3cret"}}', "version is not 1"],
     ["no servers", '{"version":1,"github":"s3cret"}', "must be an object"],
-    ["credentials that are no text", '{"version":1,"servers":{"github":{"token":"s3cret"}}}', "must be a string"],
+    [
+      "credentials that are no text",
+      '{"version":1,"servers":{"github":{"token":"s3cret"}}}',
+      "must be a string"
+    ],
     ["too much", `{"version":1,"servers":{"github":"s3cret${"x".repeat(1024 * 1024)}"}}`, "larger than"]
   ] as const)("with %s is refused and left alone", ([, text, why]) =>
     Effect.gen(function* () {

@@ -76,7 +76,7 @@ const restingGauges = [
   "offices",
   "calls_pending",
   "backlog_bytes",
-  "strangers"
+  "unauthenticated_connections"
 ] as const
 
 type RestingGauges = { readonly [name in (typeof restingGauges)[number]]?: number | undefined }

@@ -227,7 +227,7 @@ describe("a2c server", () => {
         /^a2c: Cannot reach https:\/\/[^ ]+: self-signed certificate/
       )
       put("second")
-      yield* process.says("certificate renewed", "stderr")
+      yield* process.says("certificate reloaded", "stderr")
       assert.strictEqual((yield* members(url, trusting("second"))).code, 0)
     })
   )
@@ -241,8 +241,8 @@ describe("a2c server", () => {
       for (const [args, said] of [
         [["--tls-cert", file], /--tls-cert and --tls-key together/],
         [["--tls-cert", file, "--tls-key", join(folder, "none")], /none: there is no such file/],
-        [["--tls-cert", file, "--tls-key", file], /The certificate cannot be used: it is no PEM/],
-        [["--tls-cert", fixture("first.cert"), "--tls-key", file], /cannot be used: the key is no PEM/]
+        [["--tls-cert", file, "--tls-key", file], /Invalid certificate: not a PEM file/],
+        [["--tls-cert", fixture("first.cert"), "--tls-key", file], /Invalid certificate: the key is not PEM/]
       ] as const) {
         const rejected = yield* run({}, "server", "--port", "0", ...args)
         assert.strictEqual(rejected.code, 1)

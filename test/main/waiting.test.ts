@@ -40,7 +40,7 @@ describe("command without a Server", () => {
           assert.strictEqual(yield* process.ended, 1)
           assert.strictEqual(
             process.stderr(),
-            "a2c: Cannot reach desk.local:7070: that is no http or https URL\n"
+            "a2c: Cannot reach desk.local:7070: not an http or https URL\n"
           )
         }
       }).pipe(Effect.scoped),

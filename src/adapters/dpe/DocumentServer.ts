@@ -2,8 +2,9 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import type { AddressInfo, Socket } from "node:net"
 import { Clock, Data, Duration, Effect, FiberSet, Result, Schedule, type Scope } from "effect"
 import type { ResolveDpe } from "../../application/computer/ComputerSettings.ts"
-import { isLoopbackAddress, listen } from "../http/hostAccess.ts"
-import { formatServerUrl, makeHttpServer } from "../http/httpServer.ts"
+import { isLoopbackAddress } from "../http/hostAccess.ts"
+import { listen } from "../http/listen.ts"
+import { serverUrl, makeHttpServer } from "../http/httpServer.ts"
 import { type DpeDocument, expiryOf, makeResolver } from "./resolver.ts"
 import { makeDocumentStore } from "./DocumentStore.ts"
 import { makeUrlSigner } from "./UrlSigner.ts"
@@ -76,7 +77,7 @@ const serverUrlOf = Effect.fnUntraced(function* (bound: AddressInfo, publicUrl: 
   if (!isLoopbackAddress(address) && publicUrl?.startsWith("https:") !== true) {
     yield* Effect.logWarning("documents are served unencrypted to other machines", { address })
   }
-  return publicUrl ?? formatServerUrl(bound)
+  return publicUrl ?? serverUrl("http", bound)
 })
 
 const contentTypeOf = ({ isText, mimeType }: DpeDocument): string =>

@@ -28,5 +28,6 @@ export const makeHttpServer = ({
       })
   )
 
-export const formatServerUrl = ({ address, family, port }: AddressInfo): string =>
-  `http://${family === "IPv6" ? `[${address}]` : address}:${port}`
+/** The URL of a server, with brackets around IPv6 addresses. */
+export const serverUrl = (scheme: "http" | "https", { address, family, port }: AddressInfo): string =>
+  `${scheme}://${family === "IPv6" ? `[${address}]` : address}:${port}`

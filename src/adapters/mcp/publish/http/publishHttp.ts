@@ -1,9 +1,10 @@
 import type { IncomingMessage } from "node:http"
 import { Data, Effect, FiberSet, type Redacted, type Scope } from "effect"
 import type { McpSessionError, McpSession } from "../../../../application/ports/McpSession.ts"
-import { isLoopbackAddress, listen } from "../../../http/hostAccess.ts"
-import { formatServerUrl, makeHttpServer } from "../../../http/httpServer.ts"
-import { corsHeaders, type AccessPolicy, crossOriginOf, checkAccess } from "../../../http/AccessPolicy.ts"
+import { crossOriginOf, isLoopbackAddress } from "../../../http/hostAccess.ts"
+import { listen } from "../../../http/listen.ts"
+import { serverUrl, makeHttpServer } from "../../../http/httpServer.ts"
+import { corsHeaders, type AccessPolicy, checkAccess } from "../../../http/AccessPolicy.ts"
 import { jsonRpcCodes } from "../../jsonRpcCodes.ts"
 import { jsonRpcErrorResponse } from "./webHandler.ts"
 import { makeMcpHttpHandler, type McpHttpLimits } from "./McpHttpHandler.ts"
@@ -93,5 +94,5 @@ export const publishHttp = Effect.fn("publishHttp")(function* (
       { address: bound.address }
     )
   }
-  return { url: `${formatServerUrl(bound)}${mcpPath}` }
+  return { url: `${serverUrl("http", bound)}${mcpPath}` }
 })
