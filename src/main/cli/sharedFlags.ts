@@ -110,16 +110,15 @@ export const listenHost = Flag.String("host").pipe(
   Flag.withDefault("127.0.0.1")
 )
 
+/** Accepts the number of a port; comes after the fallback to a variable, so that this is checked as well. */
+export const requirePort = Flag.filter(
+  (port: number) => port >= 0 && port <= 65535,
+  () => "a port from 0 to 65535"
+)
+
 /** A port a service of ours listens on. */
 export const portFlag = (name: string, description: string) =>
-  Flag.Int(name).pipe(
-    Flag.withMetavar("PORT"),
-    Flag.withDescription(description),
-    Flag.filter(
-      (port) => port >= 0 && port <= 65535,
-      () => "a port from 0 to 65535"
-    )
-  )
+  Flag.Int(name).pipe(Flag.withMetavar("PORT"), Flag.withDescription(description))
 
 /** What clients of a published MCP server must show. */
 export const mcpTokenFlag = (name: string) =>

@@ -2,7 +2,7 @@ import { Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { lowestMaxNameLength, defaultMaxNameLength } from "../../../domain/tools/exposedNames.ts"
 import { agentBaseCommand } from "./baseCommand.ts"
-import { listenHost, portFlag, mcpTokenFlag } from "../sharedFlags.ts"
+import { listenHost, portFlag, mcpTokenFlag, requirePort } from "../sharedFlags.ts"
 
 const hostConfigCommand = Command.make(
   "config",
@@ -38,8 +38,9 @@ const hostConfigCommand = Command.make(
 export const mcpCommand = Command.make(
   "mcp",
   {
-    http: Flag.optional(
-      portFlag("http", "serve Streamable HTTP on this port, 0 for a free one; stdio without it")
+    http: portFlag("http", "serve Streamable HTTP on this port, 0 for a free one; stdio without it").pipe(
+      requirePort,
+      Flag.optional
     ),
     host: listenHost,
     token: mcpTokenFlag("token"),

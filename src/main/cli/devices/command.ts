@@ -10,6 +10,7 @@ import {
   listenHost,
   portFlag,
   mcpTokenFlag,
+  requirePort,
   secondsFlag,
   watch
 } from "../sharedFlags.ts"
@@ -29,7 +30,11 @@ const gatewayCommand = Command.make(
     tcp: portFlag(
       "tcp",
       `port on which devices connect, 0 for a free one [env A2C_DEVICES_TCP; default: ${defaultPort}]`
-    ).pipe(Flag.withFallbackConfig(Config.Int("A2C_DEVICES_TCP")), Flag.withDefault(defaultPort)),
+    ).pipe(
+      Flag.withFallbackConfig(Config.Int("A2C_DEVICES_TCP")),
+      requirePort,
+      Flag.withDefault(defaultPort)
+    ),
     host: listenHost,
     token: deviceTokenFlag,
     tokens: Flag.String("tokens").pipe(
@@ -41,9 +46,10 @@ const gatewayCommand = Command.make(
       Flag.withDescription("publish the devices as an MCP server over stdio"),
       Flag.withDefault(false)
     ),
-    http: Flag.optional(
-      portFlag("http", "publish the devices as an MCP server over Streamable HTTP, 0 for a free port")
-    ),
+    http: portFlag(
+      "http",
+      "publish the devices as an MCP server over Streamable HTTP, 0 for a free port"
+    ).pipe(requirePort, Flag.optional),
     mcpToken: mcpTokenFlag("mcp-token"),
     acknowledge: Flag.Boolean("acknowledge").pipe(
       Flag.withDescription("tell devices what became of their registration; they must know such a message"),

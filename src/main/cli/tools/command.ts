@@ -1,6 +1,6 @@
 import { Config, Duration, Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { positiveIntFlag, portFlag, secondsFlag } from "../sharedFlags.ts"
+import { positiveIntFlag, portFlag, requirePort, secondsFlag } from "../sharedFlags.ts"
 
 /** Where packs are. */
 const folders = Argument.String("dir").pipe(
@@ -47,6 +47,7 @@ const serveCommand = Command.make(
     ),
     port: portFlag("port", "port to listen on, 0 for a free one [env PORT; default: 8000]").pipe(
       Flag.withFallbackConfig(Config.Int("PORT")),
+      requirePort,
       Flag.withDefault(8000)
     ),
     key: Flag.Redacted("key").pipe(
