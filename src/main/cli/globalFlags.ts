@@ -2,20 +2,20 @@ import { Config, ConfigProvider, Effect, Layer, Option, References } from "effec
 import { Command, Flag, GlobalFlag } from "effect/cli"
 import { LogFormat } from "../../adapters/terminal/TerminalLog.ts"
 import { CommandFailed } from "./CommandFailed.ts"
+import { setting } from "./setting.ts"
 
 const logFormatFlag = GlobalFlag.Setting("log-format")({
-  flag: Flag.Literals("log-format", ["human", "json"]).pipe(
-    Flag.withDescription("write the log for people, or as a JSON object per line [env A2C_LOG_FORMAT]"),
-    Flag.withFallbackConfig(Config.Literals(["human", "json"], "A2C_LOG_FORMAT")),
-    Flag.withDefault("human")
-  )
+  flag: setting.choice("log-format", ["human", "json"], {
+    help: "format of the log: text for people, or one JSON object per line",
+    default: "human"
+  })
 })
 
 const otlpFlag = GlobalFlag.Setting("otlp")({
   flag: Flag.String("otlp").pipe(
     Flag.withMetavar("URL"),
     Flag.withDescription(
-      "send traces and metrics to this OpenTelemetry collector, as http://127.0.0.1:4318 " +
+      "export traces and metrics to this OpenTelemetry collector, as http://127.0.0.1:4318 " +
         "[env OTEL_EXPORTER_OTLP_ENDPOINT]"
     ),
     Flag.filter(
@@ -56,10 +56,7 @@ const logLevelLayer = Layer.unwrap(
   })
 )
 
-const logFormatLayer = Layer.effect(
-  LogFormat,
-  Effect.map(logFormatFlag, (wanted) => wanted)
-)
+const logFormatLayer = Layer.effect(LogFormat, logFormatFlag)
 
 /** The same commands with a log as `--log-format`, `--log-level` and the environment want it. */
 export const withLogging = <Name extends string, Input, E, R, Context>(

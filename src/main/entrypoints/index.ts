@@ -164,11 +164,8 @@ export type { Tool } from "../../domain/model/Tool.ts"
 export type { ToolResult } from "../../domain/model/ToolResult.ts"
 export { PROTOCOL_VERSION } from "../../domain/wire/version.ts"
 export { errorCodes, ProtocolError } from "../../domain/model/ProtocolError.ts"
-export {
-  agentLayer,
-  computerLayer,
-  gatewayLayer,
-  packHostLayer,
-  type PackHostLayerOptions
-} from "../layers/computerLayer.ts"
+export { agentLayer } from "../layers/agentLayer.ts"
+export { computerLayer } from "../layers/computerLayer.ts"
+export { gatewayLayer } from "../layers/gatewayLayer.ts"
+export { packHostLayer, type PackHostLayerOptions } from "../layers/packHostLayer.ts"
 export { type ServerStartFailed, serverLayer, type ServerLayerOptions } from "../layers/serverLayer.ts"

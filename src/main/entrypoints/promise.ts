@@ -3,7 +3,7 @@
  * `AbortSignal` and plain errors. Methods have the names of the services at `a2c-smcp`. In browsers the Agent alone is
  * at `a2c-smcp/agent`.
  */
-import { agentLayer } from "../layers/computerLayer.ts"
+import { agentLayer } from "../layers/agentLayer.ts"
 import {
   type AgentConnectOptions,
   connectWithLayer,

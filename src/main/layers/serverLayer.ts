@@ -12,6 +12,7 @@ import { Limits } from "../../application/server/connections/Limits.ts"
 import { Server } from "../../application/server/lifecycle/Server.ts"
 import { ServerSettings } from "../../application/server/lifecycle/ServerSettings.ts"
 import { Observability } from "../../application/server/observability/Observability.ts"
+import { layerOverride } from "./layerOverride.ts"
 
 /** What a host decides about its Server; what is left out is as usual. */
 export interface ServerLayerOptions extends SocketIoServer.SocketIoServerOptions {
@@ -75,19 +76,9 @@ export const serverLayer = ({
     Layer.provide(listenerLayer(socketIo, isLocal)),
     Layer.provide(clusterLayer(redis)),
     Layer.provide(Layer.succeed(Authenticator, authenticator)),
-    Layer.provide(
-      Layer.effect(
-        ServerSettings,
-        Effect.map(ServerSettings, (defaults) => ({ ...defaults, ...settings }))
-      )
-    ),
-    Layer.provide(
-      Layer.effect(
-        Limits,
-        Effect.map(Limits, (defaults) => ({ ...defaults, ...limits }))
-      )
-    ),
-    // Every Server is seen by itself, whoever else runs in this process.
+    Layer.provide(layerOverride(ServerSettings, settings)),
+    Layer.provide(layerOverride(Limits, limits)),
+    // Every Server of a process has metrics of its own.
     Layer.provide(Layer.provideMerge(ProcessGauges.layer, Layer.fresh(Observability.layer)))
   )
 }

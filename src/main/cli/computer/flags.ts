@@ -1,0 +1,66 @@
+import { Argument, type Command, Flag } from "effect/cli"
+import { flag, setting } from "../setting.ts"
+import {
+  approve,
+  computerName,
+  configFiles,
+  inputValues,
+  jsonFlag,
+  office,
+  serverUrl,
+  tokenFile,
+  watch
+} from "../sharedFlags.ts"
+
+/** The flags of `a2c computer`. */
+export const computerFlags = {
+  server: serverUrl,
+  tokenFile,
+  office: Flag.withDefault(office, undefined),
+  name: computerName,
+  configFiles,
+  inputs: inputValues,
+  watch,
+  interactive: Flag.withAlias(
+    flag.toggle("interactive", {
+      help: "start a shell with commands: status, tools, call, desktop, servers, inputs, …",
+      default: false
+    }),
+    "i"
+  ),
+  run: flag.texts("run", {
+    metavar: "COMMAND",
+    help: "run a command of the interactive shell, print its result, and exit"
+  }),
+  allWindows: flag.toggle("all-windows", {
+    help: "show windows and documents of servers without change notifications, too",
+    default: false
+  }),
+  dpe: setting.text("dpe", {
+    metavar: "HOW",
+    help:
+      "serve documents to Agents: cache[:FOLDER] as file:// URIs, " +
+      "http[:PORT] as signed URLs of a document server on loopback",
+    default: undefined
+  }),
+  dpeUrl: setting.text("dpe-url", {
+    metavar: "URL",
+    help: "public URL of the document server behind a proxy",
+    default: undefined
+  }),
+  approve
+}
+
+export type ComputerCommandOptions = Command.Command.Config.Infer<typeof computerFlags>
+
+/** The arguments and flags of `a2c computer check`. */
+export const checkFlags = {
+  files: Argument.String("file").pipe(
+    Argument.withDescription("configuration, in any of the dialects"),
+    Argument.variadic({ min: 1 })
+  ),
+  inputs: inputValues,
+  json: jsonFlag
+}
+
+export type CheckCommandOptions = Command.Command.Config.Infer<typeof checkFlags>
