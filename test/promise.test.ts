@@ -205,7 +205,7 @@ describe("an Agent with promises", () => {
       const error = await rejection(thinker.members())
       assert.deepStrictEqual(
         [error.code, error.message],
-        ["closed", "It was closed: nothing can be asked of it any more"]
+        ["closed", "The instance is closed"]
       )
       assert.strictEqual((await rejection(first(thinker.events(), () => true))).code, "closed")
     })
@@ -243,7 +243,7 @@ describe("an Agent with promises", () => {
       await computer({ contract }, { name: "lab" })
       const thinker = await agent()
       const several = await rejection(thinker.callTool({ tool: "echo" }))
-      assert.strictEqual(several.code, "owner_unclear")
+      assert.strictEqual(several.code, "ambiguous_tool")
       assert.strictEqual(several.message, 'Several Computers have a tool "echo": name one of desk, lab')
       const none = await rejection(thinker.callTool({ tool: "fly" }))
       assert.strictEqual(none.message, 'No Computer of this office has a tool "fly"')
@@ -341,7 +341,7 @@ describe("an Agent with promises", () => {
         assert.strictEqual((await rejection(agent({ token }))).code, 401)
         const elsewhere = await rejection(agent({ token: "thinker", office: "other" }))
         assert.deepInclude(elsewhere, {
-          code: "join_refused",
+          code: "join_rejected",
           message: "'thinker' may not join room 'other'"
         })
         const failing = await rejection(agent({ token: () => Promise.reject(new Error("it is locked")) }))
@@ -447,7 +447,7 @@ describe("a Computer with promises", () => {
       const back = first(thinker.events(), ({ _tag }) => _tag === "Entered")
       await desk.join({ office: "team" })
       await back
-      assert.strictEqual((await rejection(desk.join({ office: "team" }))).code, "already_seated")
+      assert.strictEqual((await rejection(desk.join({ office: "team" }))).code, "already_joined")
       assert.strictEqual((await rejection(desk.start("nothing"))).code, "unknown_server")
     })
   )
