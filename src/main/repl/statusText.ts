@@ -5,7 +5,7 @@ import { isWindowUri } from "../../domain/desktop/WindowUri.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import type { Catalogue } from "../../domain/tools/catalogue.ts"
 
-/** The state of a server in a word or two. */
+/** A short label for the state of a server. */
 export const stateLabel = (state: ServerState): string => {
   switch (state._tag) {
     case "Stopped":
@@ -23,7 +23,7 @@ export const stateLabel = (state: ServerState): string => {
   }
 }
 
-/** Why a server is in its state, and what comes next; `now` in milliseconds since 1970. */
+/** The reason for a state and the next attempt; `now` in milliseconds since the epoch. */
 export const stateReason = (state: ServerState, now: number): string => {
   switch (state._tag) {
     case "Ready":
@@ -45,14 +45,14 @@ const formatCount = (count: number, what: string): string => `${count} ${what}${
 
 const isWindow = ({ uri }: JsonObject): boolean => typeof uri === "string" && isWindowUri(uri)
 
-/** How much of a running server the office can use; nothing for others. */
+/** The number of tools and windows of a running server; empty for others. */
 export const formatServerOffer = (name: string, state: ServerState, { entries }: Catalogue): string => {
   if (!isRunning(state)) return ""
   const tools = [...entries.values()].filter(({ server }) => server === name).length
   return `${formatCount(tools, "tool")}, ${formatCount(state.resources.filter(isWindow).length, "window")}`
 }
 
-/** A server that does not run, in one line: why, and what comes next. */
+/** The state and reason of a server that does not run, in one line. */
 export const notRunningReason = (state: ServerState | undefined): Effect.Effect<string | undefined> =>
   Effect.map(Clock.currentTimeMillis, (now) =>
     state === undefined || isRunning(state)
@@ -60,7 +60,7 @@ export const notRunningReason = (state: ServerState | undefined): Effect.Effect<
       : [stateLabel(state), stateReason(state, now)].filter(Boolean).join(": ")
   )
 
-/** Where the Computer sits, in one line. */
+/** The status of the membership, in one line. */
 export const officeStatusLine = Effect.gen(function* () {
   const computer = yield* Computer
   const office = yield* computer.office
@@ -72,8 +72,8 @@ export const officeStatusLine = Effect.gen(function* () {
     case "Joined":
       return `in office ${office}`
     case "Lost":
-      return `lost office ${office}, coming back: ${status.reason}`
+      return `disconnected from office ${office}, reconnecting: ${status.reason}`
     case "Ended":
-      return `out of office ${office} for good: ${status.error.message}`
+      return `membership of office ${office} ended: ${status.error.message}`
   }
 })
