@@ -5,7 +5,7 @@ import { assert, describe, it } from "@effect/vitest"
 
 const run = promisify(execFile)
 
-/** What every example prints; one that is missing here fails. */
+/** The expected output of every example. An example without an entry fails. */
 const expected: { readonly [example: string]: ReadonlyArray<string> } = {
   "aiSdk.ts": ["It is 21 °C in Vienna", "Leave your coat at home."],
   "anthropicTools.ts": ["It is 21 °C in Vienna", "Leave your coat at home."],
@@ -20,10 +20,10 @@ const expected: { readonly [example: string]: ReadonlyArray<string> } = {
   "virtualTime.ts": ["after 29 minutes: asleep", "after 30 minutes: rested"]
 }
 
-describe("examples", () => {
-  // What several examples share stands in a folder beside them.
+describe("example", () => {
+  // Shared modules of the examples are in a subfolder.
   for (const example of readdirSync("examples").filter((name) => name.endsWith(".ts"))) {
-    it(`${example} does what it says`, { timeout: 60_000 }, async () => {
+    it(`runs ${example}`, { timeout: 60_000 }, async () => {
       const { stdout } = await run(process.execPath, ["--conditions=a2c-source", `examples/${example}`])
       const words = expected[example]
       assert.isDefined(words)

@@ -9,12 +9,12 @@ import { assert, describe, it } from "@effect/vitest"
 const run = promisify(execFile)
 const readme = readFileSync("README.md", "utf8")
 
-/** What stands in the README's blocks of a language. */
+/** The code blocks of a language in the README. */
 const blocks = (language: string): ReadonlyArray<string> =>
   [...readme.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, "gms"))].map(([, block = ""]) => block)
 
-/** Lines as they are compared: indentation says only how deep in a program something stands. */
-const flat = (text: string): string =>
+/** Removes the indentation, which depends on the position in a program. */
+const unindented = (text: string): string =>
   `\n${text
     .trim()
     .split("\n")
@@ -23,16 +23,16 @@ const flat = (text: string): string =>
 
 const examples = readdirSync("examples", { recursive: true, encoding: "utf8" })
   .filter((name) => name.endsWith(".ts"))
-  .map((name) => flat(readFileSync(join("examples", name), "utf8")))
+  .map((name) => unindented(readFileSync(join("examples", name), "utf8")))
 
-/** Do these pieces stand in the text, each whole, one after the other? What is between them may be left out. */
+/** Returns whether a text contains all pieces in this order; it may contain more in between. */
 const holds = (text: string, [piece, ...others]: ReadonlyArray<string>): boolean => {
   if (piece === undefined) return true
   const start = text.indexOf(piece)
   return start >= 0 && holds(text.slice(start + piece.length - 1), others)
 }
 
-/** Runs the command in a shell as far as it understands its arguments; rejects when it does not. */
+/** Runs a command line in a shell up to its parsed arguments; rejects when they are invalid. */
 const parse = (line: string) =>
   run(
     "sh",
@@ -44,18 +44,18 @@ const parse = (line: string) =>
 
 const rejection = (promise: Promise<unknown>): Promise<string> =>
   promise.then(
-    () => "it was understood",
+    () => "the arguments are valid",
     ({ stderr }: { readonly stderr: string }) => stderr
   )
 
-describe("the code of the README", () => {
+describe("README code", () => {
   const programs = blocks("ts")
 
-  it("is found", () => assert.isAbove(programs.length, 0))
+  it("contains code blocks", () => assert.isAbove(programs.length, 0))
 
   for (const program of programs) {
-    it(`stands in an example: ${program.split("\n", 1)[0]}`, () => {
-      const pieces = program.split(/\n\s*\n/).map(flat)
+    it(`matches an example: ${program.split("\n", 1)[0]}`, () => {
+      const pieces = program.split(/\n\s*\n/).map(unindented)
       assert.isTrue(
         examples.some((example) => holds(example, pieces)),
         `no example has\n${program}`
@@ -64,33 +64,33 @@ describe("the code of the README", () => {
   }
 })
 
-describe("the commands of the README", () => {
+describe("README command", () => {
   const typed = blocks("sh")
     .flatMap((block) => block.split("\n"))
     .filter((line) => line.startsWith("a2c "))
-    // What a command would write to a file is not wanted here.
+    // No test writes the output files.
     .map((line) => line.replace(/ > \S+/, " > /dev/null"))
-  /** What configurations have started: lists of plain words. */
-  const started = [...readme.matchAll(/"command": "a2c", "args": \[([^\]]*)\]/g)].map(
+  /** The commands of MCP configurations: lists of plain words. */
+  const configured = [...readme.matchAll(/"command": "a2c", "args": \[([^\]]*)\]/g)].map(
     ([, words = ""]) => `a2c ${words.replaceAll(",", "")}`
   )
-  const lines = [...typed, ...started]
+  const lines = [...typed, ...configured]
 
-  it("are found", () => assert.isTrue(typed.length > 0 && started.length > 0))
+  it("occurs in blocks and configurations", () => assert.isTrue(typed.length > 0 && configured.length > 0))
 
   for (const line of lines)
-    it(`are understood: ${line.replace(/\s+#.*/, "")}`, { timeout: 60_000 }, () => parse(line))
+    it(`parses: ${line.replace(/\s+#.*/, "")}`, { timeout: 60_000 }, () => parse(line))
 
-  it("are not understood when they are wrong", { timeout: 60_000 }, async () => {
+  it("fails to parse with a wrong argument", { timeout: 60_000 }, async () => {
     assert.include(await rejection(parse("a2c agent --office team mcp --tools some")), "--tools")
     assert.include(await rejection(parse("a2c agent --office team mpc")), "mpc")
     assert.include(await rejection(parse("a2c server --prot 1")), "--prot")
   })
 })
 
-describe("the configurations of the README", () => {
+describe("README configuration", () => {
   for (const config of blocks("json")) {
-    it(`are read: ${config.split("\n", 2).join("")}`, { timeout: 60_000 }, async () => {
+    it(`passes the check: ${config.split("\n", 2).join("")}`, { timeout: 60_000 }, async () => {
       const folder = await mkdtemp(join(tmpdir(), "a2c-readme-"))
       try {
         const file = join(folder, "mcp.json")

@@ -26,7 +26,7 @@ const otlpFlag = GlobalFlag.Setting("otlp")({
   )
 })
 
-/** Levels as the flag `--log-level` spells them. */
+/** Log levels by their names on the command line. */
 const logLevels = {
   all: "All",
   trace: "Trace",
@@ -41,7 +41,7 @@ const logLevels = {
 
 const isLogLevel = (text: string): text is keyof typeof logLevels => Object.hasOwn(logLevels, text)
 
-/** The level of the environment counts where the command line names none. */
+/** Sets the log level of `A2C_LOG_LEVEL`, unless `--log-level` is given. */
 const logLevelLayer = Layer.unwrap(
   Effect.gen(function* () {
     const given = yield* GlobalFlag.LogLevel
@@ -58,7 +58,7 @@ const logLevelLayer = Layer.unwrap(
 
 const logFormatLayer = Layer.effect(LogFormat, logFormatFlag)
 
-/** The same commands with a log as `--log-format`, `--log-level` and the environment want it. */
+/** Adds `--log-format` and `--log-level` to a command and its subcommands. */
 export const withLogging = <Name extends string, Input, E, R, Context>(
   command: Command.Command<Name, Input, Context, E, R>
 ) =>
@@ -67,14 +67,14 @@ export const withLogging = <Name extends string, Input, E, R, Context>(
     Command.withGlobalFlags([logFormatFlag, GlobalFlag.LogLevel])
   )
 
-/** Where a collector is, by the flag or by what the OpenTelemetry specification calls the variables. */
+/** Variables of the OpenTelemetry specification; any of them enables the export. */
 const otlpEndpointVariables = [
   "OTEL_EXPORTER_OTLP_ENDPOINT",
   "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
   "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"
 ]
 
-/** Traces and metrics of a program of this name, if anybody wants them. Its modules are loaded only then. */
+/** Exports traces and metrics when a collector is configured; loads the exporter only then. */
 const telemetryLayer = (service: string) =>
   Layer.unwrap(
     Effect.gen(function* () {
@@ -99,7 +99,7 @@ const telemetryLayer = (service: string) =>
     })
   )
 
-/** The same command with `--otlp`: it exports traces and metrics as a program of this name. */
+/** Adds `--otlp` to a command; `service` is the service name of its traces and metrics. */
 export const withTelemetry =
   (service: string) =>
   <Name extends string, Input, E, R, Context>(command: Command.Command<Name, Input, Context, E, R>) =>

@@ -1,6 +1,6 @@
 /**
- * A2C-SMCP for host programs: Server, Agent, Computer and the gateway of devices as Effect layers, the ports they stand
- * on, and the adapters for Socket.IO, MCP and TCP. The pure part alone is at `a2c-smcp/domain`, the peers in memory are at `a2c-smcp/testing`.
+ * A2C-SMCP for host programs: Server, Agent, Computer and device gateway as Effect layers, with their ports and the
+ * adapters for Socket.IO, MCP and TCP. The pure part is at `a2c-smcp/domain`, in-memory peers are at `a2c-smcp/testing`.
  */
 export * as AjvValidator from "../../adapters/ajv/AjvValidator.ts"
 export * as ApiKeys from "../../adapters/auth/ApiKeys.ts"

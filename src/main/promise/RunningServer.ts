@@ -24,8 +24,7 @@ export interface ServerOptions extends SocketIoServerOptions {
     /** Rejects connections that do not state their role. */
     readonly requireRole?: boolean
     /**
-     * Decides who may connect: an identity may do what it is granted, `true` is somebody who may do everything;
-     * `false`, and a rejection, is answered with 401.
+     * Authenticates a connection: an identity with its grants, `true` for all grants, `false` or a rejection for 401.
      */
     readonly authenticate?: (
       handshake: Handshake,

@@ -316,7 +316,7 @@ describe("repl command", () => {
 
   it.effect("runs the commands after a failed one and fails at the end", () =>
     Effect.gen(function* () {
-      const { failure, stdout } = yield* say("tools nobody", "tools notes")
+      const { failure, stdout } = yield* say("tools unknown", "tools notes")
       assert.strictEqual(stdout, "write  notes  does write\n")
       assert.strictEqual(failure, "1 of 2 commands failed")
     }).pipe(Effect.provide(desk()))

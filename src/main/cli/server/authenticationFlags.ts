@@ -2,7 +2,7 @@ import type { Command } from "effect/cli"
 import { Right } from "../../../domain/model/Identity.ts"
 import { setting } from "../setting.ts"
 
-/** Who may connect to a Server. Secrets have no flags: other processes can read the arguments of a process. */
+/** Authentication of a Server. Secrets have no flags: other processes can read the arguments of a process. */
 export const authenticationFlags = {
   apiKeys: setting.text("api-keys", {
     env: "A2C_API_KEYS_FILE",
