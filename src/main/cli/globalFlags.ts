@@ -5,10 +5,12 @@ import { CommandFailed } from "./CommandFailed.ts"
 import { setting } from "./setting.ts"
 
 const logFormatFlag = GlobalFlag.Setting("log-format")({
-  flag: setting.choice("log-format", ["human", "json"], {
-    help: "format of the log: text for people, or one JSON object per line",
-    default: "human"
-  })
+  flag: setting.choice(
+    "log-format",
+    "format of the log: text for people, or one JSON object per line",
+    ["human", "json"],
+    { default: "human" }
+  )
 })
 
 const otlpFlag = GlobalFlag.Setting("otlp")({

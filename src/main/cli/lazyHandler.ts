@@ -2,6 +2,6 @@ import { Effect } from "effect"
 
 /** Handles a command by an implementation that is loaded when the command runs, not for its help. */
 export const lazyHandler =
-  <M, A, E, R>(load: () => Promise<M>, pick: (module: M) => (options: A) => Effect.Effect<void, E, R>) =>
+  <A, E, R>(load: () => Promise<(options: A) => Effect.Effect<void, E, R>>) =>
   (options: A): Effect.Effect<void, E, R> =>
-    Effect.flatMap(Effect.promise(load), (module) => pick(module)(options))
+    Effect.flatMap(Effect.promise(load), (run) => run(options))

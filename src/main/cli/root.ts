@@ -10,11 +10,12 @@ import { toolsCommand } from "./tools/command.ts"
 const demoCommand = Command.make(
   "demo",
   {},
-  lazyHandler(
-    () => import("../demo/runDemo.ts"),
-    ({ runDemo }) =>
-      () =>
-        runDemo
+  lazyHandler(() =>
+    import("../demo/runDemo.ts").then(
+      ({ runDemo }) =>
+        () =>
+          runDemo
+    )
   )
 ).pipe(Command.withDescription("Run a demo: a Server, two Computers with real MCP servers, and an Agent"))
 

@@ -9,42 +9,34 @@ const check = [Schema.is(Identifier), "a text that is not empty, of at most 256 
 
 export const defaultServerUrl = "http://127.0.0.1:7070"
 
-export const serverUrl = setting.text("server", {
+export const serverUrl = setting.text("server", "URL of the Server, with its path unless that is /smcp", {
   metavar: "URL",
-  help: "URL of the Server, with its path unless that is /smcp",
   default: defaultServerUrl
 })
 
-export const tokenFile = setting.text("token-file", {
-  metavar: "FILE",
-  help: "file with the key or token for the Server, read before every connection",
-  envNote: "or the token itself in A2C_TOKEN",
-  default: undefined
-})
+export const tokenFile = setting.text(
+  "token-file",
+  "file with the key or token for the Server, read before every connection",
+  { metavar: "FILE", envNote: "or the token itself in A2C_TOKEN" }
+)
 
-export const office = setting.text("office", { metavar: "ID", help: "office to join", check })
+export const office = setting.text("office", "office to join", { metavar: "ID", check, required: true })
 
-export const agentName = setting.text("name", {
+export const agentName = setting.text("name", "name of this Agent", {
   metavar: "NAME",
-  help: "name of this Agent",
   default: "a2c-agent",
   check
 })
 
-export const computerName = setting.text("name", {
+export const computerName = setting.text("name", "name of this Computer, unique in its office", {
   metavar: "NAME",
-  help: "name of this Computer, unique in its office",
   default: hostname(),
   shown: "the host name",
   check
 })
 
 /** The Computer that a command of an Agent addresses. */
-export const computerFlag = flag.text("computer", {
-  metavar: "NAME",
-  help: "Computer to address",
-  default: undefined
-})
+export const computerFlag = flag.text("computer", "Computer to address", { metavar: "NAME" })
 
 /** Values of inputs; they take precedence over every other source. */
 export const inputValues = Flag.KeyValuePair("input").pipe(
@@ -56,39 +48,38 @@ export const inputValues = Flag.KeyValuePair("input").pipe(
   Flag.withDefault({})
 )
 
-export const configFiles = flag.texts("config", {
-  metavar: "FILE",
-  help: "configuration: {inputs, servers} of A2C or VS Code, {mcpServers} of Claude or Cursor; files are merged"
-})
+export const configFiles = flag.texts(
+  "config",
+  "configuration: {inputs, servers} of A2C or VS Code, {mcpServers} of Claude or Cursor; files are merged",
+  { metavar: "FILE" }
+)
 
-export const watch = flag.toggle("watch", {
-  help: "apply changes of the configuration while running; with --no-watch only on SIGHUP",
-  default: true,
-  shown: "on"
-})
+export const watch = flag.toggle(
+  "watch",
+  "apply changes of the configuration while running; with --no-watch only on SIGHUP",
+  { default: true }
+)
 
-export const approve = flag.texts("approve", {
-  metavar: "PATTERN",
-  help: "run tools of these names without consent even if they lack auto_apply: 'search*', 'github/*', '*'"
-})
+export const approve = flag.texts(
+  "approve",
+  "run tools of these names without consent even if they lack auto_apply: 'search*', 'github/*', '*'",
+  { metavar: "PATTERN" }
+)
 
-export const listenHost = flag.text("host", { help: "address to listen on", default: "127.0.0.1" })
+export const listenHost = flag.text("host", "address to listen on", { default: "127.0.0.1" })
 
 /** The bearer token of a published MCP server. */
 export const mcpTokenFlag = (name: string) =>
-  flag.secret(name, {
-    help: "bearer token that MCP clients must send over HTTP",
+  flag.secret(name, "bearer token that MCP clients must send over HTTP", {
     env: "A2C_MCP_TOKEN",
-    envNote: "preferred",
-    default: undefined
+    envNote: "preferred"
   })
 
-export const jsonFlag = flag.toggle("json", { help: "print JSON", default: false })
+export const jsonFlag = flag.toggle("json", "print JSON")
 
 /** The arguments of a tool call, as JSON. */
-export const argsFlag = flag.text("args", {
+export const argsFlag = flag.text("args", "arguments of the tool, a JSON object", {
   metavar: "JSON",
-  help: "arguments of the tool, a JSON object",
   default: "{}",
   shown: ""
 })

@@ -1,4 +1,4 @@
-import { Effect, Option } from "effect"
+import { Effect, type Option } from "effect"
 import type { Computer } from "../../application/computer/Computer.ts"
 import type { Inputs } from "../../application/computer/inputs/Inputs.ts"
 import type { CommandFailed } from "../cli/CommandFailed.ts"

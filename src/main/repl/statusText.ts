@@ -5,40 +5,16 @@ import { isWindowUri } from "../../domain/desktop/WindowUri.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import type { Catalogue } from "../../domain/tools/catalogue.ts"
 
-/** A short label for the state of a server. */
-export const stateLabel = (state: ServerState): string => {
-  switch (state._tag) {
-    case "Stopped":
-      return "stopped"
-    case "Starting":
-      return "starting"
-    case "Ready":
-      return "ready"
-    case "Degraded":
-      return "degraded"
-    case "BackingOff":
-      return "backing off"
-    case "Failed":
-      return "failed"
-  }
-}
+/** A short label for the state of a server: "backing off" for `BackingOff`. */
+export const stateLabel = ({ _tag }: ServerState): string => _tag.replaceAll(/\B[A-Z]/g, " $&").toLowerCase()
 
 /** The reason for a state and the next attempt; `now` in milliseconds since the epoch. */
 export const stateReason = (state: ServerState, now: number): string => {
-  switch (state._tag) {
-    case "Ready":
-      return ""
-    case "Starting":
-      return `attempt ${state.attempt}`
-    case "BackingOff": {
-      const seconds = Math.max(0, Math.ceil((state.retryAt - now) / 1000))
-      return `${state.reason}; attempt ${state.attempt} in ${seconds} s`
-    }
-    case "Stopped":
-    case "Degraded":
-    case "Failed":
-      return state.reason
-  }
+  if (state._tag === "Ready") return ""
+  if (state._tag === "Starting") return `attempt ${state.attempt}`
+  if (state._tag !== "BackingOff") return state.reason
+  const seconds = Math.max(0, Math.ceil((state.retryAt - now) / 1000))
+  return `${state.reason}; attempt ${state.attempt} in ${seconds} s`
 }
 
 const formatCount = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`

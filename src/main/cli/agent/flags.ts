@@ -25,9 +25,8 @@ export const computerFlags = { computer: computerFlag }
 export type ComputerOption = Infer<typeof computerFlags>
 
 const callTimeout = (defaultSeconds: number, max: number) =>
-  flag.int("timeout", {
+  flag.int("timeout", "timeout of a call", {
     metavar: "SECONDS",
-    help: "timeout of a call",
     default: defaultSeconds,
     check: between(1, max)
   })
@@ -42,22 +41,14 @@ export type CallOptions = Infer<typeof callFlags>
 
 export const desktopFlags = {
   ...computerFlags,
-  size: flag.int("size", { help: "maximum number of windows", default: undefined, check: between(1) }),
-  window: flag.text("window", {
-    metavar: "URI",
-    help: "only the window of this exact URI",
-    default: undefined
-  })
+  size: flag.int("size", "maximum number of windows", { check: between(1) }),
+  window: flag.text("window", "only the window of this exact URI", { metavar: "URI" })
 }
 export type DesktopOptions = Infer<typeof desktopFlags>
 
 export const resourcesFlags = {
   ...computerFlags,
-  mcpServer: flag.text("mcp-server", {
-    metavar: "NAME",
-    help: "only the resources of this MCP server",
-    default: undefined
-  })
+  mcpServer: flag.text("mcp-server", "only the resources of this MCP server", { metavar: "NAME" })
 }
 export type ResourcesOptions = Infer<typeof resourcesFlags>
 
@@ -73,30 +64,27 @@ export const findFlags = {
     Argument.withDescription("words; a document matches when it contains any of them"),
     Argument.variadic()
   ),
-  fileType: flag.text("file-type", { help: "only files of this type", default: undefined }),
-  limit: flag.int("limit", { help: "maximum number of documents", default: 20 }),
-  offset: flag.int("offset", { help: "number of documents to skip", default: 0, shown: "" })
+  fileType: flag.text("file-type", "only files of this type"),
+  limit: flag.int("limit", "maximum number of documents", { default: 20 }),
+  offset: flag.int("offset", "number of documents to skip", { default: 0, shown: "" })
 }
 export type FindOptions = Infer<typeof findFlags>
 
 export const publishFlags = {
-  http: flag.port("http", {
-    help: "serve Streamable HTTP on this port, 0 for a free one; stdio without it",
-    default: undefined
-  }),
+  http: flag.port("http", "serve Streamable HTTP on this port, 0 for a free one; stdio without it"),
   host: listenHost,
   token: mcpTokenFlag("token"),
-  tools: flag.choice("tools", ["auto", "all", "search"], {
-    help: "list all tools, or three tools that find and call them; auto searches above 60 tools",
-    default: "auto"
+  tools: flag.choice(
+    "tools",
+    "list all tools, or three tools that find and call them; auto searches above 60 tools",
+    ["auto", "all", "search"],
+    { default: "auto" }
+  ),
+  pinnedTools: flag.texts("pin", "list these tools even when the others are searched: 'desk/read*'", {
+    metavar: "PATTERN"
   }),
-  pinnedTools: flag.texts("pin", {
-    metavar: "PATTERN",
-    help: "list these tools even when the others are searched: 'desk/read*'"
-  }),
-  maxNameLength: flag.int("name-budget", {
+  maxNameLength: flag.int("name-budget", "maximum length of a tool name", {
     metavar: "CHARACTERS",
-    help: "maximum length of a tool name",
     default: defaultMaxNameLength,
     check: between(lowestMaxNameLength, 128)
   }),
@@ -108,10 +96,10 @@ export const hostConfigFlags = {
   host: Argument.String("host").pipe(
     Argument.withDescription("claude, claude-code, cursor, vscode, codex, gemini, goose, windsurf, …")
   ),
-  url: flag.text("url", {
-    metavar: "URL",
-    help: "URL where 'a2c agent mcp --http' publishes the office; without it the host starts a process",
-    default: undefined
-  })
+  url: flag.text(
+    "url",
+    "URL where 'a2c agent mcp --http' publishes the office; without it the host starts a process",
+    { metavar: "URL" }
+  )
 }
 export type HostConfigOptions = Infer<typeof hostConfigFlags> & AgentSharedOptions

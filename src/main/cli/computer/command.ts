@@ -6,10 +6,7 @@ import { checkFlags, computerFlags } from "./flags.ts"
 const checkCommand = Command.make(
   "check",
   checkFlags,
-  lazyHandler(
-    () => import("./runCheck.ts"),
-    ({ runCheck }) => runCheck
-  )
+  lazyHandler(() => import("./runCheck.ts").then(({ runCheck }) => runCheck))
 ).pipe(
   Command.withDescription("Validate a configuration and explain it; exits with 1 when it has errors"),
   Command.withExamples([
@@ -21,10 +18,7 @@ const checkCommand = Command.make(
 export const computerCommand = Command.make(
   "computer",
   computerFlags,
-  lazyHandler(
-    () => import("./runComputer.ts"),
-    ({ runComputer }) => runComputer
-  )
+  lazyHandler(() => import("./runComputer.ts").then(({ runComputer }) => runComputer))
 ).pipe(
   Command.withDescription("Run a Computer: start MCP servers and offer their tools to an office"),
   Command.withExamples([

@@ -22,32 +22,26 @@ export const computerFlags = {
   inputs: inputValues,
   watch,
   interactive: Flag.withAlias(
-    flag.toggle("interactive", {
-      help: "start a shell with commands: status, tools, call, desktop, servers, inputs, …",
-      default: false
-    }),
+    flag.toggle(
+      "interactive",
+      "start a shell with commands: status, tools, call, desktop, servers, inputs, …"
+    ),
     "i"
   ),
-  run: flag.texts("run", {
-    metavar: "COMMAND",
-    help: "run a command of the interactive shell, print its result, and exit"
+  run: flag.texts("run", "run a command of the interactive shell, print its result, and exit", {
+    metavar: "COMMAND"
   }),
-  allWindows: flag.toggle("all-windows", {
-    help: "show windows and documents of servers without change notifications, too",
-    default: false
-  }),
-  dpe: setting.text("dpe", {
-    metavar: "HOW",
-    help:
-      "serve documents to Agents: cache[:FOLDER] as file:// URIs, " +
+  allWindows: flag.toggle(
+    "all-windows",
+    "show windows and documents of servers without change notifications, too"
+  ),
+  dpe: setting.text(
+    "dpe",
+    "serve documents to Agents: cache[:FOLDER] as file:// URIs, " +
       "http[:PORT] as signed URLs of a document server on loopback",
-    default: undefined
-  }),
-  dpeUrl: setting.text("dpe-url", {
-    metavar: "URL",
-    help: "public URL of the document server behind a proxy",
-    default: undefined
-  }),
+    { metavar: "HOW" }
+  ),
+  dpeUrl: setting.text("dpe-url", "public URL of the document server behind a proxy", { metavar: "URL" }),
   approve
 }
 

@@ -5,10 +5,7 @@ import { connectFlags, gatewayFlags } from "./flags.ts"
 const gatewayCommand = Command.make(
   "gateway",
   gatewayFlags,
-  lazyHandler(
-    () => import("./runGateway.ts"),
-    ({ runGateway }) => runGateway
-  )
+  lazyHandler(() => import("./runGateway.ts").then(({ runGateway }) => runGateway))
 ).pipe(
   Command.withDescription("Accept devices over TCP and publish their services as MCP tools"),
   Command.withExamples([
@@ -26,10 +23,7 @@ const gatewayCommand = Command.make(
 const connectCommand = Command.make(
   "connect",
   connectFlags,
-  lazyHandler(
-    () => import("./runDevice.ts"),
-    ({ runDevice }) => runDevice
-  )
+  lazyHandler(() => import("./runDevice.ts").then(({ runDevice }) => runDevice))
 ).pipe(
   Command.withDescription("Run a device: register the tools of MCP servers as services of a device server"),
   Command.withExamples([

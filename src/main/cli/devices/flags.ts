@@ -12,11 +12,9 @@ import {
   watch
 } from "../sharedFlags.ts"
 
-const deviceToken = setting.secret("token", {
-  help: "token that a device must send",
+const deviceToken = setting.secret("token", "token that a device must send", {
   env: "A2C_DEVICES_TOKEN",
-  envNote: "preferred",
-  default: undefined
+  envNote: "preferred"
 })
 
 const limitFlag = (
@@ -24,32 +22,25 @@ const limitFlag = (
   limit: "maxDevices" | "maxServices" | "maxCalls" | "maxPayloadBytes",
   max: number,
   help: string
-) => flag.int(name, { metavar: "NUMBER", help, default: defaultGatewayLimits[limit], check: between(1, max) })
+) => flag.int(name, help, { metavar: "NUMBER", default: defaultGatewayLimits[limit], check: between(1, max) })
 
 /** The flags of `a2c devices gateway`. */
 export const gatewayFlags = {
-  tcp: setting.port("tcp", {
-    env: "A2C_DEVICES_TCP",
-    help: "port for devices, 0 for a free one",
-    default: 7071
-  }),
+  tcp: setting.port("tcp", "port for devices, 0 for a free one", { env: "A2C_DEVICES_TCP", default: 7071 }),
   host: listenHost,
   token: deviceToken,
-  tokens: flag.text("tokens", {
-    metavar: "FILE",
-    help: 'file with one token per device, {"lamp": "…"}; rejects devices that it does not name',
-    default: undefined
-  }),
-  stdio: flag.toggle("stdio", { help: "publish the devices as an MCP server over stdio", default: false }),
-  http: flag.port("http", {
-    help: "publish the devices as an MCP server over Streamable HTTP, 0 for a free port",
-    default: undefined
-  }),
+  tokens: flag.text(
+    "tokens",
+    'file with one token per device, {"lamp": "…"}; rejects devices that it does not name',
+    { metavar: "FILE" }
+  ),
+  stdio: flag.toggle("stdio", "publish the devices as an MCP server over stdio"),
+  http: flag.port("http", "publish the devices as an MCP server over Streamable HTTP, 0 for a free port"),
   mcpToken: mcpTokenFlag("mcp-token"),
-  acknowledge: flag.toggle("acknowledge", {
-    help: "send devices the outcome of their registration; they must support that message",
-    default: false
-  }),
+  acknowledge: flag.toggle(
+    "acknowledge",
+    "send devices the outcome of their registration; they must support that message"
+  ),
   maxDevices: limitFlag("max-devices", "maxDevices", 65_535, "maximum number of connections"),
   maxServices: limitFlag("max-services", "maxServices", 10_000, "maximum number of services of a device"),
   maxCalls: limitFlag("max-calls", "maxCalls", 10_000, "maximum number of in-flight calls to a device"),
@@ -59,14 +50,12 @@ export const gatewayFlags = {
     64 * 1024 * 1024,
     "maximum size of a message in bytes"
   ),
-  callTimeout: flag.seconds("timeout", {
-    help: "timeout of a call",
-    default: defaultGatewayLimits.callTimeout
-  }),
-  idleTimeout: flag.seconds("idle", {
-    help: "idle timeout: closes the connection of a silent device; `a2c devices connect` sends once a minute",
-    default: defaultGatewayLimits.idleTimeout
-  })
+  callTimeout: flag.seconds("timeout", "timeout of a call", { default: defaultGatewayLimits.callTimeout }),
+  idleTimeout: flag.seconds(
+    "idle",
+    "idle timeout: closes the connection of a silent device; `a2c devices connect` sends once a minute",
+    { default: defaultGatewayLimits.idleTimeout }
+  )
 }
 
 export type GatewayCommandOptions = Command.Command.Config.Infer<typeof gatewayFlags>
@@ -82,7 +71,11 @@ const parseHostPort = (text: string): Option.Option<{ readonly host: string; rea
 /** The flags of `a2c devices connect`. */
 export const connectFlags = {
   address: setting
-    .text("to", { env: "A2C_DEVICES_TO", metavar: "HOST:PORT", help: "address of the device server" })
+    .text("to", "address of the device server", {
+      env: "A2C_DEVICES_TO",
+      metavar: "HOST:PORT",
+      required: true
+    })
     .pipe(Flag.filterMap(parseHostPort, () => "an address like 127.0.0.1:7071")),
   name: computerName.pipe(
     Flag.withDescription("name of the device at the device server [env A2C_NAME; default: the host name]")

@@ -6,10 +6,7 @@ import { keyFlags, serverFlags, statusFlags } from "./flags.ts"
 const keyCommand = Command.make(
   "key",
   keyFlags,
-  lazyHandler(
-    () => import("./printKey.ts"),
-    ({ printKey }) => printKey
-  )
+  lazyHandler(() => import("./printKey.ts").then(({ printKey }) => printKey))
 ).pipe(
   Command.withDescription(
     "Generate an API key: prints the key to stdout, its entry for --api-keys to stderr"
@@ -25,10 +22,7 @@ const keyCommand = Command.make(
 const statusCommand = Command.make(
   "status",
   statusFlags,
-  lazyHandler(
-    () => import("./showStatus.ts"),
-    ({ showStatus }) => showStatus
-  )
+  lazyHandler(() => import("./showStatus.ts").then(({ showStatus }) => showStatus))
 ).pipe(
   Command.withDescription(
     "Show the status of a Server; exits with 2 when it is not ready, with 1 when the request fails"
@@ -46,10 +40,7 @@ const statusCommand = Command.make(
 export const serverCommand = Command.make(
   "server",
   serverFlags,
-  lazyHandler(
-    () => import("./runServer.ts"),
-    ({ runServer }) => runServer
-  )
+  lazyHandler(() => import("./runServer.ts").then(({ runServer }) => runServer))
 ).pipe(
   Command.withDescription("Run a Server: it connects Agents and Computers by offices"),
   Command.withExamples([

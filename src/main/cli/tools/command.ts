@@ -5,10 +5,7 @@ import { callFlags, listFlags, newFlags, serveFlags } from "./flags.ts"
 const serveCommand = Command.make(
   "serve",
   serveFlags,
-  lazyHandler(
-    () => import("./serveTools.ts"),
-    ({ serveTools }) => serveTools
-  )
+  lazyHandler(() => import("./serveTools.ts").then(({ serveTools }) => serveTools))
 ).pipe(
   Command.withDescription("Serve folders of tools over HTTP and MCP"),
   Command.withExamples([
@@ -20,19 +17,13 @@ const serveCommand = Command.make(
 const listCommand = Command.make(
   "list",
   listFlags,
-  lazyHandler(
-    () => import("./listTools.ts"),
-    ({ listTools }) => listTools
-  )
+  lazyHandler(() => import("./listTools.ts").then(({ listTools }) => listTools))
 ).pipe(Command.withDescription("List packs, their tools and their problems"))
 
 const callCommand = Command.make(
   "call",
   callFlags,
-  lazyHandler(
-    () => import("./callTool.ts"),
-    ({ callTool }) => callTool
-  )
+  lazyHandler(() => import("./callTool.ts").then(({ callTool }) => callTool))
 ).pipe(
   Command.withDescription("Call a tool of a pack; exits with 2 when the tool fails"),
   Command.withExamples([
@@ -46,10 +37,7 @@ const callCommand = Command.make(
 const newCommand = Command.make(
   "new",
   newFlags,
-  lazyHandler(
-    () => import("./newPack.ts"),
-    ({ newPack }) => newPack
-  )
+  lazyHandler(() => import("./newPack.ts").then(({ newPack }) => newPack))
 ).pipe(
   Command.withDescription("Create a working pack with a test"),
   Command.withExamples([{ command: "a2c tools new text_counter", description: "In the folder src" }])

@@ -14,74 +14,50 @@ const folders = Argument.String("dir").pipe(
   Argument.variadic()
 )
 
-const dir = setting.text("dir", {
+const dir = setting.text("dir", "folder with packs of tools", {
   env: "TOOLS_DIR",
   metavar: "DIR",
-  help: "folder with packs of tools",
   default: defaultFolder
 })
 
 const sizeFlag = (name: string, max: number, defaultSize: number, help: string) =>
-  flag.int(name, { metavar: "NUMBER", help, default: defaultSize, check: between(1, max) })
+  flag.int(name, help, { metavar: "NUMBER", default: defaultSize, check: between(1, max) })
 
 const runtimeFlags = {
-  install: flag.toggle("install", {
-    help: "install the packages that packs declare; --no-install fails instead",
-    default: true,
-    shown: "on"
+  install: flag.toggle("install", "install the packages that packs declare; --no-install fails instead", {
+    default: true
   }),
-  allowScripts: flag.toggle("allow-scripts", {
-    help: "let packages run their install scripts, which may do anything",
-    default: false
-  }),
-  isolate: flag.toggle("isolate", {
-    help: "run every pack in a separate process, so a runaway pack is killed alone",
-    default: false
-  }),
+  allowScripts: flag.toggle("allow-scripts", "let packages run their install scripts, which may do anything"),
+  isolate: flag.toggle("isolate", "run every pack in a separate process, so a runaway pack is killed alone"),
   memory: sizeFlag("memory", 65_536, 256, "memory limit of an isolated pack in MiB")
 }
 
 export type PackRuntimeOptions = Command.Command.Config.Infer<typeof runtimeFlags>
 
-const timeout = flag.seconds("timeout", { help: "timeout of a call", default: Duration.seconds(120) })
+const timeout = flag.seconds("timeout", "timeout of a call", { default: Duration.seconds(120) })
 
 /** The arguments and flags of `a2c tools serve`. */
 export const serveFlags = {
   folders,
-  host: setting.text("host", { env: "HOST", help: "address to listen on", default: "127.0.0.1" }),
-  port: setting.port("port", {
-    env: "PORT",
-    help: "port to listen on, 0 for a free one",
-    default: 8000
-  }),
-  key: setting.secret("key", {
+  host: setting.text("host", "address to listen on", { env: "HOST", default: "127.0.0.1" }),
+  port: setting.port("port", "port to listen on, 0 for a free one", { env: "PORT", default: 8000 }),
+  key: setting.secret("key", "key that clients must send as X-API-Key", {
     env: "AUTOMATA_API_KEY",
-    envNote: "preferred",
-    help: "key that clients must send as X-API-Key",
-    default: undefined
+    envNote: "preferred"
   }),
-  force: flag.toggle("force", {
-    help: "allow an address that other machines reach without a key",
-    default: false
-  }),
-  mcp: flag.choice("mcp", ["http", "stdio"], {
-    help: "serve MCP at /mcp beside the endpoints, or over stdio and nothing else",
-    default: "http"
-  }),
-  watch: flag.toggle("watch", {
-    help: "reload packs that are added, edited or removed",
-    default: true,
-    shown: "on"
-  }),
+  force: flag.toggle("force", "allow an address that other machines reach without a key"),
+  mcp: flag.choice(
+    "mcp",
+    "serve MCP at /mcp beside the endpoints, or over stdio and nothing else",
+    ["http", "stdio"],
+    { default: "http" }
+  ),
+  watch: flag.toggle("watch", "reload packs that are added, edited or removed", { default: true }),
   ...runtimeFlags,
   timeout,
-  allowedOrigins: flag.texts("allow-origin", {
-    metavar: "ORIGIN",
-    help: "origin whose pages may call tools"
-  }),
-  allowedHosts: flag.texts("allow-host", {
-    metavar: "NAME",
-    help: "host name by which clients may address this server"
+  allowedOrigins: flag.texts("allow-origin", "origin whose pages may call tools", { metavar: "ORIGIN" }),
+  allowedHosts: flag.texts("allow-host", "host name by which clients may address this server", {
+    metavar: "NAME"
   }),
   maxBodyBytes: sizeFlag("max-body", 1024 ** 3, 1024 ** 2, "maximum size of the JSON of a call in bytes"),
   maxFileBytes: sizeFlag(
