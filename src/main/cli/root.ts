@@ -19,7 +19,6 @@ const demoCommand = Command.make(
   )
 ).pipe(Command.withDescription("Run a demo: a Server, two Computers with real MCP servers, and an Agent"))
 
-/** `a2c`. */
 export const rootCommand = Command.make("a2c").pipe(
   Command.withDescription("A2C-SMCP: an Agent uses the tools of many Computers through a Server"),
   Command.withSubcommands([

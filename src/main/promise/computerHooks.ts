@@ -88,27 +88,17 @@ const toInputSources = ({ ask, run, values }: NonNullable<ComputerHooks["inputs"
   })
 }
 
-const toComputerSettings = ({
-  changeThrottle,
-  confirm,
-  connectTimeout,
-  keepaliveInterval,
-  onProgress,
-  readTimeout,
-  resolveDpe,
-  showUnsubscribable,
-  startupTimeout
-}: NonNullable<ComputerHooks["settings"]>): Partial<ComputerSettings> => {
-  const reportProgress = hookEffect("onProgress", onProgress)
+const toComputerSettings = (settings: NonNullable<ComputerHooks["settings"]>): Partial<ComputerSettings> => {
+  const reportProgress = hookEffect("onProgress", settings.onProgress)
   return definedOnly({
-    connectTimeout: millis(connectTimeout),
-    startupTimeout: millis(startupTimeout),
-    readTimeout: millis(readTimeout),
-    keepaliveInterval: millis(keepaliveInterval),
-    changeThrottle: millis(changeThrottle),
-    showUnsubscribable,
-    confirm: hookEffect("confirm", confirm),
-    resolveDpe: hookEffect("resolveDpe", resolveDpe),
+    connectTimeout: millis(settings.connectTimeout),
+    startupTimeout: millis(settings.startupTimeout),
+    readTimeout: millis(settings.readTimeout),
+    keepaliveInterval: millis(settings.keepaliveInterval),
+    changeThrottle: millis(settings.changeThrottle),
+    showUnsubscribable: settings.showUnsubscribable,
+    confirm: hookEffect("confirm", settings.confirm),
+    resolveDpe: hookEffect("resolveDpe", settings.resolveDpe),
     onProgress: reportProgress && flow(reportProgress, Effect.ignore)
   })
 }

@@ -23,14 +23,13 @@ import type {
 type AgentAction<R = never> = Effect.Effect<void, AgentError | AmbiguousTool | CommandFailed, Agent | R>
 
 const explainAgentError = (error: AgentError | AmbiguousTool | CommandFailed): CommandFailed => {
-  if (error._tag === "CommandFailed") return error
   if (error._tag === "OwnerUnclear" && error.owners.length > 0) {
     const choice = `choose one by --computer ${error.owners.join("|")}`
     return new CommandFailed({ message: `Several Computers have a tool '${error.tool}': ${choice}` })
   }
-  return new CommandFailed({
-    message: error._tag === "Refusal" ? `${error.message} (${error.code})` : error.message
-  })
+  return error._tag === "Refusal"
+    ? new CommandFailed({ message: `${error.message} (${error.code})` })
+    : toCommandFailed(error)
 }
 
 /**
@@ -59,16 +58,11 @@ const agentLayerFor = (
 const print = (shared: AgentSharedOptions, value: unknown, text: string) =>
   Console.log(shared.json ? formatJson(value) : text)
 
-/** The view, once it is complete for all present Computers. */
-const settledView = Effect.gen(function* () {
-  const agent = yield* Agent
-  yield* agent.settled
-  return yield* agent.view
-})
-
-/** The Computers of the office, or the requested one. */
+/** The Computers of the office, or the requested one, once the view of the office is complete. */
 const targetComputers = Effect.fnUntraced(function* ({ computer }: ComputerOption) {
-  const names = [...(yield* settledView).computers.keys()]
+  const { settled, view } = yield* Agent
+  yield* settled
+  const names = [...(yield* view).computers.keys()]
   if (computer === undefined)
     return names.length === 0 ? yield* failCommand("No Computer is in this office") : names
   if (names.includes(computer)) return [computer]

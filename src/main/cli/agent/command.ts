@@ -93,7 +93,6 @@ const subcommands = [
   mcpCommand
 ] as const
 
-/** `a2c agent`. */
 export const agentCommand = agentBaseCommand.pipe(
   Command.withSubcommands(subcommands),
   withTelemetry("a2c-agent")

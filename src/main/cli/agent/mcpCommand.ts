@@ -22,7 +22,6 @@ const hostConfigCommand = Command.make(
   ])
 )
 
-/** `a2c agent mcp`. */
 export const mcpCommand = Command.make(
   "mcp",
   publishFlags,

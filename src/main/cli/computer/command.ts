@@ -14,7 +14,6 @@ const checkCommand = Command.make(
   ])
 )
 
-/** `a2c computer`. */
 export const computerCommand = Command.make(
   "computer",
   computerFlags,

@@ -12,7 +12,6 @@ import {
   watch
 } from "../sharedFlags.ts"
 
-/** The flags of `a2c computer`. */
 export const computerFlags = {
   server: serverUrl,
   tokenFile,
@@ -47,7 +46,6 @@ export const computerFlags = {
 
 export type ComputerCommandOptions = Command.Command.Config.Infer<typeof computerFlags>
 
-/** The arguments and flags of `a2c computer check`. */
 export const checkFlags = {
   files: Argument.String("file").pipe(
     Argument.withDescription("configuration, in any of the dialects"),

@@ -34,7 +34,6 @@ const connectCommand = Command.make(
   ])
 )
 
-/** `a2c devices`. */
 export const devicesCommand = Command.make("devices").pipe(
   Command.withDescription("Devices of the AI降临派 TCP protocol: run a gateway for them, or a device"),
   Command.withSubcommands([gatewayCommand, connectCommand])

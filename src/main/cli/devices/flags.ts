@@ -24,7 +24,6 @@ const limitFlag = (
   help: string
 ) => flag.int(name, help, { metavar: "NUMBER", default: defaultGatewayLimits[limit], check: between(1, max) })
 
-/** The flags of `a2c devices gateway`. */
 export const gatewayFlags = {
   tcp: setting.port("tcp", "port for devices, 0 for a free one", { env: "A2C_DEVICES_TCP", default: 7071 }),
   host: listenHost,
@@ -68,7 +67,6 @@ const parseHostPort = (text: string): Option.Option<{ readonly host: string; rea
   return host === undefined || port < 1 || port > 65_535 ? Option.none() : Option.some({ host, port })
 }
 
-/** The flags of `a2c devices connect`. */
 export const connectFlags = {
   address: setting
     .text("to", "address of the device server", {

@@ -36,7 +36,6 @@ const statusCommand = Command.make(
   ])
 )
 
-/** `a2c server`. */
 export const serverCommand = Command.make(
   "server",
   serverFlags,

@@ -26,7 +26,6 @@ const pingFlag = (name: "ping-interval" | "ping-timeout", defaultMillis: number,
     (seconds) => seconds * 1000
   )
 
-/** The flags of `a2c server`. */
 export const serverFlags = {
   host: setting.text("host", "address to listen on", { default: "127.0.0.1" }),
   port: setting.port("port", "port to listen on; 0 picks a free port", { default: 7070 }),
@@ -93,7 +92,6 @@ export const serverFlags = {
 
 export type ServerCommandOptions = Command.Command.Config.Infer<typeof serverFlags>
 
-/** The flags of `a2c server key`. */
 export const keyFlags = {
   subject: flag.text("subject", "subject of the key, for the log", { metavar: "NAME", default: "member" }),
   rights: flag.choices("right", "right that the key grants", Right.literals, {
@@ -117,7 +115,6 @@ export const keyFlags = {
 
 export type KeyCommandOptions = Command.Command.Config.Infer<typeof keyFlags>
 
-/** The arguments and flags of `a2c server status`. */
 export const statusFlags = {
   url: Argument.String("url").pipe(
     Argument.withDescription(`URL of the Server [env A2C_SERVER; default: ${defaultServerUrl}]`),

@@ -43,7 +43,6 @@ const newCommand = Command.make(
   Command.withExamples([{ command: "a2c tools new text_counter", description: "In the folder src" }])
 )
 
-/** `a2c tools`. */
 export const toolsCommand = Command.make("tools").pipe(
   Command.withDescription("Packs of tools: folders that become HTTP endpoints and MCP tools"),
   Command.withSubcommands([serveCommand, listCommand, callCommand, newCommand])

@@ -36,7 +36,6 @@ export type PackRuntimeOptions = Command.Command.Config.Infer<typeof runtimeFlag
 
 const timeout = flag.seconds("timeout", "timeout of a call", { default: Duration.seconds(120) })
 
-/** The arguments and flags of `a2c tools serve`. */
 export const serveFlags = {
   folders,
   host: setting.text("host", "address to listen on", { env: "HOST", default: "127.0.0.1" }),
@@ -70,12 +69,10 @@ export const serveFlags = {
 
 export type ServeToolsCommandOptions = Command.Command.Config.Infer<typeof serveFlags>
 
-/** The arguments and flags of `a2c tools list`. */
 export const listFlags = { folders, ...runtimeFlags, json: jsonFlag }
 
 export type ListToolsOptions = Command.Command.Config.Infer<typeof listFlags>
 
-/** The arguments and flags of `a2c tools call`. */
 export const callFlags = {
   tool: Argument.String("tool").pipe(Argument.withDescription("name of the tool")),
   dir,
@@ -87,7 +84,6 @@ export const callFlags = {
 
 export type CallToolOptions = Command.Command.Config.Infer<typeof callFlags>
 
-/** The arguments and flags of `a2c tools new`. */
 export const newFlags = {
   name: Argument.String("name").pipe(Argument.withDescription("name of the pack, as text_counter")),
   dir
