@@ -6,7 +6,8 @@ import {
 } from "../../src/adapters/memory/MemoryMcp.ts"
 import { Agent } from "../../src/application/agent/Agent.ts"
 import { parseComputerConfig } from "../../src/domain/config/parseConfig.ts"
-import { agentLayer, computerLayer } from "../../src/main/layers/computerLayer.ts"
+import { agentLayer } from "../../src/main/layers/agentLayer.ts"
+import { computerLayer } from "../../src/main/layers/computerLayer.ts"
 import { type Outcome, outcomeOf } from "./orders.ts"
 import { openProxy } from "./Proxy.ts"
 

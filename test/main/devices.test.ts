@@ -2,7 +2,7 @@ import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, type Scope, Stream } from "effect"
 import { Agent } from "../../src/application/agent/Agent.ts"
-import { agentLayer } from "../../src/main/layers/computerLayer.ts"
+import { agentLayer } from "../../src/main/layers/agentLayer.ts"
 import { freePort } from "../freePort.ts"
 import { descendants, gone } from "../processes.ts"
 import { a2c, type Cli, temporaryFile } from "./processes.ts"
@@ -230,7 +230,8 @@ describe("gateway that cannot start", () => {
       assert.deepStrictEqual(
         yield* rejection("--tcp", "0", "--host", "0.0.0.0"),
         rejected(
-          "Whatever reaches 0.0.0.0 could register services: set A2C_DEVICES_TOKEN, give --tokens FILE, " +
+          "0.0.0.0 is reachable from other machines, and the device gateway has no authentication: " +
+            "set A2C_DEVICES_TOKEN, give --tokens FILE, " +
             "or listen on 127.0.0.1"
         )
       )
@@ -242,7 +243,7 @@ describe("gateway that cannot start", () => {
     Effect.gen(function* () {
       assert.deepStrictEqual(
         yield* rejection("--tcp", "0", "--host", "0.0.0.0", "--token", ""),
-        rejected("The token of the devices may not be empty, hold '##', or have spaces around it")
+        rejected("The token of the devices must not be empty, contain '##', or start or end with a space")
       )
     })
   )

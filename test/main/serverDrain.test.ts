@@ -64,8 +64,8 @@ const underWay = Effect.fnUntraced(function* (url: string) {
 
 /** Lines about the shutdown of a process on stderr, in order. */
 const steps = (process: Cli) =>
-  ["told to stop", "refused", "no call", "cut off", "closing connections", "nobody listens"].filter((words) =>
-    process.stderr().includes(words)
+  ["shutdown requested", "refused", "no call", "cut off", "closing connections", "server stopped"].filter(
+    (words) => process.stderr().includes(words)
   )
 
 describe("a2c server shutdown", () => {
@@ -90,11 +90,11 @@ describe("a2c server shutdown", () => {
         yield* pc.closed
         assert.strictEqual(yield* process.ended, 0)
         assert.deepStrictEqual(steps(process), [
-          "told to stop",
+          "shutdown requested",
           "refused",
           "no call",
           "closing connections",
-          "nobody listens"
+          "server stopped"
         ])
       })
     )

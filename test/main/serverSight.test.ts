@@ -7,7 +7,7 @@ import { json as jsonOf } from "node:stream/consumers"
 import { assert, describe } from "@effect/vitest"
 import { Context, Effect, Layer, Schedule, type Scope } from "effect"
 import { Agent } from "../../src/application/agent/Agent.ts"
-import { agentLayer } from "../../src/main/layers/computerLayer.ts"
+import { agentLayer } from "../../src/main/layers/agentLayer.ts"
 import { parsePrometheus } from "../prometheus.ts"
 import { live } from "./offices.ts"
 import { cli, node, temporaryFile, temporaryFolder } from "./processes.ts"
@@ -212,10 +212,10 @@ describe("a2c server observability", () => {
       )
       const expected = [
         /^a2c: The Server at http:\/\/127\.0\.0\.1:9 cannot be reached: \w/,
-        /^a2c: What answers at .* is no A2C Server/,
-        /^a2c: "nonsense" is no URL of a Server/,
+        /^a2c: The response of .* is not from an A2C Server/,
+        /^a2c: "nonsense" is not the URL of a Server/,
         /^a2c: .*token must hold a token and nothing else/,
-        /^a2c: The token cannot be read: there is no file \/nowhere\/token/
+        /^a2c: the token file \/nowhere\/token does not exist/
       ]
       for (const [at, [code, words]] of asked.entries()) {
         assert.strictEqual(code, 1)
@@ -347,7 +347,7 @@ describe("OpenTelemetry", () => {
       yield* act(url, ["members"])
       yield* act(url, ["tools"], variables)
       assert.strictEqual((yield* act(url, ["members"])).code, 0)
-      const complaints = () => serving.stderr().split("traces and metrics cannot be exported").length - 1
+      const complaints = () => serving.stderr().split("telemetry export failed").length - 1
       yield* act(url, ["call", "nothing", "--computer", "nobody"])
       yield* until(Effect.sync(complaints), (count) => count === 1)
     })

@@ -2,7 +2,7 @@
 import { Context, Effect, FiberSet, Layer, Logger, Stream } from "effect"
 import { Agent } from "../../../src/application/agent/Agent.ts"
 import type { MemberStatus } from "../../../src/application/member/OfficeMember.ts"
-import { agentLayer } from "../../../src/main/layers/computerLayer.ts"
+import { agentLayer } from "../../../src/main/layers/agentLayer.ts"
 import { type AgentOrders, type AgentReport, outcomeOf } from "../orders.ts"
 
 const orders = JSON.parse(process.argv[2] ?? "{}") as AgentOrders
