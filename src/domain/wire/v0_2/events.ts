@@ -20,7 +20,6 @@ interface RoutingInfo {
 /** The Server's side of a request to a Computer: where it goes, how long it may take, can it be cancelled. */
 export interface RoutedDefinition {
   readonly kind: "call"
-  readonly constant: string
   readonly event: string
   /** Names by which other texts of the protocol know the same event. */
   readonly aliases: ReadonlyArray<string>
@@ -39,7 +38,6 @@ export interface CallDefinition<Request, Reply> extends RoutedDefinition {
 type TargetedRequest = { readonly agent: string; readonly reqId: string; readonly computer: string }
 
 const defineCall = <Request extends TargetedRequest, RequestWire, Reply, ReplyWire>(definition: {
-  readonly constant: string
   readonly event: string
   readonly aliases?: ReadonlyArray<string>
   readonly request: Schema.Codec<Request, RequestWire>
@@ -52,7 +50,6 @@ const defineCall = <Request extends TargetedRequest, RequestWire, Reply, ReplyWi
   const request = makeCodec(definition.request)
   return {
     kind: "call",
-    constant: definition.constant,
     event: definition.event,
     aliases: definition.aliases ?? [],
     from: "agent",
@@ -100,7 +97,6 @@ const decodeToolCallRoutingFast = (head: unknown): RoutingInfo | undefined => {
 /** Requests to a Computer (spec §5.1). The Server routes them; Agent and Computer take their codecs from here. */
 export const calls = {
   toolCall: defineCall({
-    constant: "TOOL_CALL_EVENT",
     event: "client:tool_call",
     request: C.ToolCallReq,
     reply: ToolResult,
@@ -109,38 +105,32 @@ export const calls = {
     cancellable: true
   }),
   getTools: defineCall({
-    constant: "GET_TOOLS_EVENT",
     event: "client:get_tools",
     request: C.TargetReq,
     reply: C.GetToolsRet
   }),
   getConfig: defineCall({
-    constant: "GET_CONFIG_EVENT",
     event: "client:get_config",
     request: C.TargetReq,
     reply: ComputerConfig
   }),
   getDesktop: defineCall({
-    constant: "GET_DESKTOP_EVENT",
     event: "client:get_desktop",
     request: C.GetDesktopReq,
     reply: C.GetDesktopRet
   }),
   getDpe: defineCall({
-    constant: "GET_DPE_EVENT",
     event: "client:get_dpe",
     request: C.GetDpeReq,
     reply: C.GetDpeRet,
     timeoutSeconds: ({ timeout }) => timeout ?? defaultDpeTimeoutSeconds
   }),
   getResources: defineCall({
-    constant: "GET_RESOURCES_EVENT",
     event: "client:get_resources",
     request: C.GetResourcesReq,
     reply: C.GetResourcesRet
   }),
   getFinder: defineCall({
-    constant: "GET_FINDER_EVENT",
     event: "client:get_finder",
     aliases: ["client:list_finder"],
     request: C.GetFinderReq,
@@ -150,7 +140,6 @@ export const calls = {
 
 /** How `client:*` events of newer peers are routed: by the Computer they name, nothing else is known (spec §4.1). */
 const fallbackCall: RoutedDefinition = defineCall({
-  constant: "",
   event: "client:*",
   request: C.TargetReq,
   reply: Schema.Unknown
@@ -160,21 +149,18 @@ const fallbackCall: RoutedDefinition = defineCall({
 export const serverRequests = {
   join: {
     kind: "join",
-    constant: "JOIN_OFFICE_EVENT",
     event: "server:join_office",
     from: "member",
     request: makeCodec(O.EnterOfficeReq)
   },
   leave: {
     kind: "leave",
-    constant: "LEAVE_OFFICE_EVENT",
     event: "server:leave_office",
     from: "member",
     request: makeCodec(O.LeaveOfficeReq)
   },
   list: {
     kind: "list",
-    constant: "LIST_ROOM_EVENT",
     event: "server:list_room",
     from: "agent",
     request: makeCodec(O.ListRoomReq),
@@ -185,16 +171,14 @@ export const serverRequests = {
 /** A Computer's word that a part of it changed; the Server passes it on to the office. */
 export interface UpdateDefinition {
   readonly kind: "report"
-  readonly constant: string
   readonly event: string
   readonly from: "computer"
   readonly part: ComputerPart
   readonly request: Codec<typeof O.ComputerRef.Type>
 }
 
-const defineUpdate = (part: ComputerPart, constant: string, event: string): UpdateDefinition => ({
+const defineUpdate = (part: ComputerPart, event: string): UpdateDefinition => ({
   kind: "report",
-  constant,
   event,
   from: "computer",
   part,
@@ -203,16 +187,15 @@ const defineUpdate = (part: ComputerPart, constant: string, event: string): Upda
 
 /** Reports without an answer (spec §5.2); each becomes the notification of the same part. */
 export const updates: { readonly [P in ComputerPart]: UpdateDefinition } = {
-  config: defineUpdate("config", "UPDATE_CONFIG_EVENT", "server:update_config"),
-  toolList: defineUpdate("toolList", "UPDATE_TOOL_LIST_EVENT", "server:update_tool_list"),
-  desktop: defineUpdate("desktop", "UPDATE_DESKTOP_EVENT", "server:update_desktop"),
-  finder: defineUpdate("finder", "UPDATE_FINDER_EVENT", "server:update_finder")
+  config: defineUpdate("config", "server:update_config"),
+  toolList: defineUpdate("toolList", "server:update_tool_list"),
+  desktop: defineUpdate("desktop", "server:update_desktop"),
+  finder: defineUpdate("finder", "server:update_finder")
 }
 
 /** The Agent gives up a call (spec §6.3). */
 export const cancel = {
   kind: "cancel",
-  constant: "CANCEL_TOOL_CALL_EVENT",
   event: "server:tool_call_cancel",
   from: "agent",
   request: makeCodec(O.AgentCallData)
