@@ -56,6 +56,20 @@ export const formatSpacedJson = (value: unknown): string => {
   return escapeNonAscii(JSON.stringify(value) ?? "null")
 }
 
+/**
+ * Formats a value as canonical JSON (RFC 8785): members sorted by the UTF-16 units of their names, no white space. Equal
+ * values have equal texts. The depth of messages bounds the recursion.
+ */
+export const canonicalJson = (value: unknown): string => {
+  if (Array.isArray(value)) return `[${value.map((item: unknown) => canonicalJson(item)).join(",")}]`
+  if (!isJsonObject(value)) return (JSON.stringify(value) as string | undefined) ?? "null"
+  const members = Object.keys(value)
+    .filter((name) => value[name] !== undefined)
+    .sort()
+    .map((name) => `${JSON.stringify(name)}:${canonicalJson(value[name])}`)
+  return `{${members.join(",")}}`
+}
+
 /** Parses JSON text; `undefined` when it is not JSON. */
 export const parseJson = (text: string): unknown => {
   try {
@@ -74,3 +88,13 @@ export const stringOrEmpty = (value: unknown): string => (typeof value === "stri
 
 /** The value when it is a JSON object, else an empty one. */
 export const asObject = (value: unknown): JsonObject => (isJsonObject(value) ? value : {})
+
+/** The value when it is an array of strings. */
+export const asStrings = (value: unknown): ReadonlyArray<string> | undefined =>
+  Array.isArray(value) && value.every((item): item is string => typeof item === "string") ? value : undefined
+
+/** Parses the JSON text of an object; `undefined` for every other value. */
+export const parseJsonObject = (text: unknown): JsonObject | undefined => {
+  const value = typeof text === "string" ? parseJson(text) : undefined
+  return isJsonObject(value) ? value : undefined
+}

@@ -1,6 +1,7 @@
+import { isDeepStrictEqual } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { checkJsonBody, maxJsonDepth, formatSpacedJson } from "../../src/domain/json.ts"
+import { canonicalJson, checkJsonBody, maxJsonDepth, formatSpacedJson } from "../../src/domain/json.ts"
 
 const nested = (depth: number): unknown => {
   let value: unknown = 1
@@ -8,7 +9,11 @@ const nested = (depth: number): unknown => {
   return value
 }
 
-describe("bodyFault", () => {
+/** The same value with the members of its outermost object in the opposite order. */
+const turned = (value: { readonly [name: string]: unknown }) =>
+  Object.fromEntries(Object.entries(value).reverse())
+
+describe("checkJsonBody", () => {
   it.prop("accepts whatever JSON can say, but for one name", [Schema.Json], ([value]) => {
     const text = JSON.stringify(value)
     assert.strictEqual(checkJsonBody(JSON.parse(text)) === undefined, !text.includes('"__proto__":'))
@@ -36,7 +41,7 @@ describe("bodyFault", () => {
   })
 })
 
-describe("spacedJson", () => {
+describe("formatSpacedJson", () => {
   it.prop("says the same as JSON.stringify", [Schema.Json], ([value]) => {
     assert.deepStrictEqual(JSON.parse(formatSpacedJson(value)), JSON.parse(JSON.stringify(value)))
   })
@@ -47,4 +52,31 @@ describe("spacedJson", () => {
       String.raw`{"a": [1, true, null], "\u00fc": "\u96fb\n\u007f"}`
     )
   })
+})
+
+describe("canonical JSON", () => {
+  it("sorts members at every depth and leaves out white space", () => {
+    assert.strictEqual(
+      canonicalJson({ b: [{ y: 1, x: "ü" }], a: null, "": true }),
+      '{"":true,"a":null,"b":[{"x":"ü","y":1}]}'
+    )
+  })
+
+  it("writes numbers as ECMAScript does", () => {
+    assert.strictEqual(canonicalJson([1.0, 1e21, 0.000001, -0]), "[1,1e+21,0.000001,0]")
+  })
+
+  it("leaves out what JSON cannot hold, as JSON does", () => {
+    assert.strictEqual(canonicalJson({ a: undefined, b: [undefined] }), '{"b":[null]}')
+  })
+
+  it.prop(
+    "is the same for equal values and says the same as their JSON",
+    [Schema.Record(Schema.String, Schema.Json)],
+    ([value]) => {
+      const text = canonicalJson(value)
+      assert.strictEqual(canonicalJson(turned(value)), text)
+      assert.isTrue(isDeepStrictEqual(JSON.parse(text), JSON.parse(JSON.stringify(value))))
+    }
+  )
 })

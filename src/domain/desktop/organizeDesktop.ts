@@ -127,3 +127,11 @@ export const organizeDesktop = (
     .map(({ entry }) => entry)
   return { entries: size === undefined ? entries : entries.slice(0, size), warnings }
 }
+
+/** What a desktop says of a window: its URI on the first line, below it, after an empty line, what it shows. */
+export const parseRenderedWindow = (entry: string): { readonly uri: string; readonly text: string } => {
+  const end = entry.indexOf("\n")
+  return end < 0
+    ? { uri: entry, text: "" }
+    : { uri: entry.slice(0, end).trimEnd(), text: entry.slice(end + 1).replace(/^\r?\n/, "") }
+}

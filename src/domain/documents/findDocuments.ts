@@ -1,5 +1,6 @@
 import { Option, Order, Result } from "effect"
-import { isJsonObject, type JsonObject } from "../json.ts"
+import { definedOnly } from "../definedOnly.ts"
+import { asObject, asString, asStrings, type JsonObject, parseJsonObject } from "../json.ts"
 import { orderServers } from "../desktop/orderServers.ts"
 import { type DocumentSummary, finderPageSizes } from "../model/DocumentSummary.ts"
 import { type DpeUri, parseDpeUri } from "./DpeUri.ts"
@@ -32,16 +33,12 @@ export const parseDocumentUri = (uri: string): DpeUri | undefined => {
   return isPart ? undefined : parsed
 }
 
-const asString = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
-const asStrings = (value: unknown): ReadonlyArray<string> | undefined =>
-  Array.isArray(value) && value.every((item): item is string => typeof item === "string") ? value : undefined
 const asPageCount = (value: unknown): number | undefined =>
   typeof value === "number" && Number.isInteger(value) && value >= 1 ? value : undefined
-const objectOrEmpty = (value: unknown): JsonObject => (isJsonObject(value) ? value : {})
 
 /** The page count a listed resource states; without one its body has to be read (spec §11.3). */
 export const listedPageCount = (resource: JsonObject): number | undefined =>
-  asPageCount(objectOrEmpty(resource["_meta"])["page_count"])
+  asPageCount(asObject(resource["_meta"])["page_count"])
 
 /**
  * The summary of a document: from the listed resource, and from its body where the resource is silent. `undefined`
@@ -53,25 +50,22 @@ export const summarizeDocument = (
   resource: JsonObject,
   body: JsonObject = {}
 ): DocumentSummary | undefined => {
-  const meta = objectOrEmpty(resource["_meta"])
+  const meta = asObject(resource["_meta"])
   const pageCount = listedPageCount(resource) ?? asPageCount(body["page_count"])
   if (pageCount === undefined) return undefined
-  const keywords = asStrings(meta["keywords"]) ?? asStrings(body["keywords"])
-  const summary = asString(resource["description"]) ?? asString(body["summary"])
-  const lastModified =
-    asString(objectOrEmpty(resource["annotations"])["lastModified"]) ?? asString(body["last_modified"])
-  return {
+  return definedOnly({
     docRef,
     uri,
     fileUri: asString(meta["file_uri"]) ?? asString(body["file_uri"]) ?? "",
     fileType: asString(meta["file_type"]) ?? asString(body["file_type"]) ?? "",
     title: asString(resource["name"]) ?? asString(body["title"]) ?? docRef,
     pageCount,
-    ...(keywords !== undefined && { keywords }),
-    ...(summary !== undefined && { summary }),
+    keywords: asStrings(meta["keywords"]) ?? asStrings(body["keywords"]),
+    summary: asString(resource["description"]) ?? asString(body["summary"]),
     server,
-    ...(lastModified !== undefined && { lastModified })
-  }
+    lastModified:
+      asString(asObject(resource["annotations"])["lastModified"]) ?? asString(body["last_modified"])
+  })
 }
 
 const makeDocumentFilter = ({ fileType, keywords = [] }: FinderQuery) => {
@@ -111,13 +105,6 @@ export const findDocuments = (
   return { documents: ordered.slice(query.offset, query.offset + limit), totalCount: found.length }
 }
 
-/** The JSON object a document resource's text holds, if it holds one. */
+/** The JSON object in the text of a document resource, if there is one. */
 export const parseDocumentBody = (contents: ReadonlyArray<JsonObject>): Option.Option<JsonObject> =>
-  Option.firstSomeOf(
-    contents.map((content) => {
-      const parsed = Result.try((): unknown => JSON.parse(asString(content["text"]) ?? "null"))
-      return Result.isSuccess(parsed) && isJsonObject(parsed.success)
-        ? Option.some(parsed.success)
-        : Option.none()
-    })
-  )
+  Option.firstSomeOf(contents.map(({ text }) => Option.fromUndefinedOr(parseJsonObject(text))))

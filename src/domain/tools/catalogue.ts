@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "../json.ts"
+import { asObject, isJsonObject, type JsonObject, stringOrEmpty } from "../json.ts"
 import type { ServerConfig } from "../config/computerConfig.ts"
 import type { Tool } from "../model/Tool.ts"
 import { mergeToolMeta, formatToolMeta } from "./toolMeta.ts"
@@ -37,11 +37,9 @@ export interface Catalogue {
   readonly hidden: ReadonlyArray<HiddenTool>
 }
 
-const stringOrEmpty = (value: unknown): string => (typeof value === "string" ? value : "")
-const asObject = (value: unknown): JsonObject | undefined => (isJsonObject(value) ? value : undefined)
-
-const toCatalogueEntry = (config: ServerConfig, tool: JsonObject): CatalogueEntry => {
-  const originalName = stringOrEmpty(tool["name"])
+const toCatalogueEntry = (config: ServerConfig, listed: JsonObject): CatalogueEntry => {
+  const { _meta, annotations, inputSchema, outputSchema } = listed
+  const originalName = stringOrEmpty(listed["name"])
   const meta = mergeToolMeta(
     config.defaultToolMeta,
     Object.hasOwn(config.toolMeta, originalName) ? config.toolMeta[originalName] : undefined
@@ -49,10 +47,10 @@ const toCatalogueEntry = (config: ServerConfig, tool: JsonObject): CatalogueEntr
   return {
     tool: {
       name: meta?.alias ?? originalName,
-      description: stringOrEmpty(tool["description"]),
-      paramsSchema: asObject(tool["inputSchema"]) ?? {},
-      returnSchema: asObject(tool["outputSchema"]) ?? null,
-      meta: formatToolMeta(asObject(tool["_meta"]), asObject(tool["annotations"]), meta)
+      description: stringOrEmpty(listed["description"]),
+      paramsSchema: asObject(inputSchema),
+      returnSchema: isJsonObject(outputSchema) ? outputSchema : null,
+      meta: formatToolMeta(asObject(_meta), isJsonObject(annotations) ? annotations : undefined, meta)
     },
     server: config.name,
     originalName,

@@ -1,21 +1,6 @@
-import { Result } from "effect"
 import type { JsonObject } from "../json.ts"
-import { parseToolResult, type ToolResult } from "../model/ToolResult.ts"
+import { type ToolResult } from "../model/ToolResult.ts"
 import { errorCodes } from "../model/ProtocolError.ts"
-
-/** What an MCP server answered, as the office gets it: untouched, but `_meta` stands under `meta` (spec §6.4). */
-export const fromMcpResult = (mcpResult: JsonObject): Result.Result<ToolResult, string> =>
-  Result.map(parseToolResult(mcpResult), (result) => {
-    if (result.meta === undefined) return result
-    const kept = Object.entries(result.meta).filter(([key]) => !key.startsWith("a2c_"))
-    return { ...result, meta: Object.fromEntries(kept) }
-  })
-
-/** A result of the office as MCP has it: what stands under `meta` is `_meta` again. */
-export const toMcpResult = ({ meta, ...rest }: ToolResult): JsonObject => ({
-  ...rest,
-  ...(meta !== undefined && { _meta: meta })
-})
 
 const errorResult = (text: string, meta: JsonObject): ToolResult => ({
   content: [{ type: "text", text }],

@@ -1,5 +1,5 @@
 import { Result, Schema, SchemaGetter } from "effect"
-import { formatSpacedJson, isJsonObject, JsonObject } from "../json.ts"
+import { formatSpacedJson, isJsonObject, JsonObject, parseJsonObject } from "../json.ts"
 import { makeDecoder } from "../validation.ts"
 
 /** Settings the Computer's owner gives to a tool (seed 000, `ToolMeta`). */
@@ -104,12 +104,6 @@ export const formatToolMeta = (
   ...(annotations !== undefined && { [annotationsKey]: JSON.stringify(annotations) }),
   ...(meta !== undefined && { [toolMetaKey]: formatSpacedJson(encodeToolMeta(meta)) })
 })
-
-const parseJsonObject = (text: unknown): JsonObject | undefined => {
-  if (typeof text !== "string") return undefined
-  const parsed = Result.try((): unknown => JSON.parse(text))
-  return Result.isSuccess(parsed) && isJsonObject(parsed.success) ? parsed.success : undefined
-}
 
 const decodeToolMeta = makeDecoder(ToolMeta)
 

@@ -80,7 +80,8 @@ export {
   summarizeDocument
 } from "../../domain/documents/findDocuments.ts"
 export type { JsonObject } from "../../domain/json.ts"
-export { matchesPattern, checkConnectRights, checkJoinRights } from "../../domain/office/grants.ts"
+export { checkConnectRights, checkJoinRights } from "../../domain/office/grants.ts"
+export { matchesPattern } from "../../domain/wildcard.ts"
 export { allGrants, type Grants, type Identity, type Right } from "../../domain/model/Identity.ts"
 export {
   type Capacity,

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Option, Schema } from "effect"
-import { matchesPattern, checkConnectRights, checkJoinRights } from "../../../src/domain/office/grants.ts"
+import { checkConnectRights, checkJoinRights } from "../../../src/domain/office/grants.ts"
+import { matchesPattern } from "../../../src/domain/wildcard.ts"
 import type { Grants, Identity } from "../../../src/domain/model/Identity.ts"
 
 /** The same question, answered by trying every way to read the pattern. */
@@ -87,7 +88,7 @@ describe("who may take a seat", () => {
     )
     assert.strictEqual(
       checkJoinRights(grant({ names: ["d"] }), membership),
-      "'desk' may not go by the name 'desk'"
+      "'desk' may not use the name 'desk'"
     )
   })
 

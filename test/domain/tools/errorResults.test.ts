@@ -1,12 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import { parseToolResult } from "../../../src/domain/model/ToolResult.ts"
-import {
-  errorCodeOf,
-  fromMcpResult,
-  toolFailed,
-  toolTimedOut
-} from "../../../src/domain/tools/errorResults.ts"
+import { errorCodeOf, toolFailed, toolTimedOut } from "../../../src/domain/tools/errorResults.ts"
+import { fromMcpResult } from "../../../src/domain/tools/mcpConversion.ts"
 
 const content = [
   { type: "text", text: "ok", _meta: { own: 1 } },

@@ -6,7 +6,8 @@ import {
   lowestMaxNameLength,
   defaultMaxNameLength
 } from "../../../src/domain/tools/exposedNames.ts"
-import { parseOfficeUri, toOfficeUri, parseRenderedWindow } from "../../../src/domain/office/officeUris.ts"
+import { parseOfficeUri, toOfficeUri } from "../../../src/domain/office/officeUris.ts"
+import { parseRenderedWindow } from "../../../src/domain/desktop/organizeDesktop.ts"
 
 const Name = Schema.NonEmptyString
 const Identity = Schema.Struct({ owner: Name, tool: Name })

@@ -17,16 +17,8 @@ import type { ToolResult } from "../../../domain/model/ToolResult.ts"
 import { type JsonObject, maxJsonDepth } from "../../../domain/json.ts"
 import { badRequest, errorCodes, type ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import type { CatalogueEntry } from "../../../domain/tools/catalogue.ts"
-import {
-  confirmationRequired,
-  fromMcpResult,
-  toolCancelled,
-  toolDisabled,
-  toolError,
-  toolFailed,
-  toolNotFound,
-  toolTimedOut
-} from "../../../domain/tools/errorResults.ts"
+import { confirmationRequired, toolCancelled, toolDisabled, toolError, toolFailed, toolNotFound, toolTimedOut } from "../../../domain/tools/errorResults.ts"
+import { fromMcpResult } from "../../../domain/tools/mcpConversion.ts"
 import { vrlScript } from "../../../domain/tools/vrl.ts"
 import type { McpSessionError } from "../../ports/McpSession.ts"
 import { SchemaValidator } from "../../ports/SchemaValidator.ts"
