@@ -34,15 +34,15 @@ export interface Member {
 /** Why a join or a leave is refused; `message` is what the acknowledgement says (spec §3.2, §3.3). */
 export class MembershipError extends Data.TaggedError("OfficeRefusal")<{
   readonly reason:
-    | "not connected"
-    | "role mismatch"
-    | "name mismatch"
-    | "has an agent"
-    | "agent is elsewhere"
-    | "name taken"
-    | "not in office"
-    | "office full"
-    | "too many offices"
+    | "not_connected"
+    | "role_mismatch"
+    | "name_mismatch"
+    | "agent_exists"
+    | "agent_in_other_office"
+    | "name_taken"
+    | "not_in_office"
+    | "office_full"
+    | "too_many_offices"
     | "malformed"
     | "unavailable"
   readonly message: string
@@ -54,8 +54,8 @@ export const makeMembershipError = (reason: MembershipError["reason"], message: 
 /** The seat is another's: an office has one Agent, and one Computer of a name. */
 export const membershipConflict = ({ name, office, role }: Membership): MembershipError =>
   role === "agent"
-    ? makeMembershipError("has an agent", "Room already has an agent")
-    : makeMembershipError("name taken", `Computer with name '${name}' already exists in room '${office}'`)
+    ? makeMembershipError("agent_exists", "Room already has an agent")
+    : makeMembershipError("name_taken", `Computer with name '${name}' already exists in room '${office}'`)
 
 /** What is needed to decide cannot be reached right now. */
 export const registryUnavailable = (): MembershipError =>
@@ -63,10 +63,10 @@ export const registryUnavailable = (): MembershipError =>
 
 /** The office has as many members as it may. */
 export const officeFull = (office: string): MembershipError =>
-  makeMembershipError("office full", `Room '${office}' is full`)
+  makeMembershipError("office_full", `Room '${office}' is full`)
 
 /** There are as many offices as there may be. */
 export const tooManyOffices = (): MembershipError =>
-  makeMembershipError("too many offices", retryableMessage("The Server has as many rooms as it may"))
+  makeMembershipError("too_many_offices", retryableMessage("The Server has as many rooms as it may"))
 
-export const notConnected = () => makeMembershipError("not connected", "Not connected")
+export const notConnected = () => makeMembershipError("not_connected", "Not connected")

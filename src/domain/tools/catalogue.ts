@@ -24,7 +24,7 @@ export interface CatalogueEntry {
 export interface HiddenTool {
   readonly server: string
   readonly originalName: string
-  readonly reason: "forbidden" | "name taken" | "no name"
+  readonly reason: "forbidden" | "name_taken" | "no_name"
   /** The name it would have had. */
   readonly name: string
 }
@@ -74,11 +74,11 @@ export const buildCatalogue = (servers: ReadonlyArray<ServerTools>): Catalogue =
       const { originalName, server, tool } = entry
       const hide = (reason: HiddenTool["reason"]) =>
         hidden.push({ server, originalName, name: tool.name, reason })
-      if (originalName === "") hide("no name")
+      if (originalName === "") hide("no_name")
       else if (forbiddenHere.has(originalName) || forbiddenHere.has(tool.name)) {
         forbidden.add(originalName).add(tool.name)
         hide("forbidden")
-      } else if (entries.has(tool.name)) hide("name taken")
+      } else if (entries.has(tool.name)) hide("name_taken")
       else entries.set(tool.name, entry)
     }
   }

@@ -1,6 +1,7 @@
 import { Duration, Effect, Fiber, Option, Schedule, type Scope } from "effect"
 import type { RegistryChange } from "../../../src/application/ports/OfficeRegistry.ts"
-import type { Capacity, MembershipCommand } from "../../../src/domain/office/membership.ts"
+import type { MembershipCommand } from "../../../src/domain/office/decide.ts"
+import type { Capacity } from "../../../src/domain/office/MembershipState.ts"
 import type { Membership } from "../../../src/domain/model/Membership.ts"
 import {
   commandOf,

@@ -1,5 +1,6 @@
 import type { RegistryChange } from "../../../src/application/ports/OfficeRegistry.ts"
-import type { Capacity, MembershipCommand } from "../../../src/domain/office/membership.ts"
+import type { MembershipCommand } from "../../../src/domain/office/decide.ts"
+import type { Capacity } from "../../../src/domain/office/MembershipState.ts"
 import type { Membership } from "../../../src/domain/model/Membership.ts"
 import { answerTo, type Notice, type People } from "../../domain/office/referenceModel.ts"
 

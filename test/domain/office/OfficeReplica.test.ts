@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Option, Schema } from "effect"
-import { emptyOffice, type Office, memberAt, allMembers } from "../../../src/domain/office/membership.ts"
+import { emptyOffice, type Office, memberAt, allMembers } from "../../../src/domain/office/MembershipState.ts"
 import { type Member } from "../../../src/domain/model/Membership.ts"
 import {
   diffOffices,
@@ -79,7 +79,7 @@ describe("a view of an office", () => {
     const first = steps.findIndex(({ heard }) => !heard)
     const view = steps.slice(0, first === -1 ? steps.length : first).reduce(followed, emptyReplica)
     if (first !== -1) {
-      for (const step of steps.slice(first + 1)) assert.strictEqual(advanceReplica(view, step), "missed")
+      for (const step of steps.slice(first + 1)) assert.strictEqual(advanceReplica(view, step), "gap")
     }
   })
 

@@ -1,5 +1,6 @@
 import { Arbitrary, Option, Schema } from "effect"
-import type { Capacity, MembershipCommand } from "../../../src/domain/office/membership.ts"
+import type { MembershipCommand } from "../../../src/domain/office/decide.ts"
+import type { Capacity } from "../../../src/domain/office/MembershipState.ts"
 
 /** Everything is taken from few words, so that sessions are in each other's way as often as can be. */
 export const sids = ["1", "2", "3", "4", "5", "6"] as const

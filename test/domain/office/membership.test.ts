@@ -1,17 +1,16 @@
 import { assert, describe, it } from "@effect/vitest"
 import { HashMap, Option, Result, Schema } from "effect"
+import { type MembershipCommand, decide } from "../../../src/domain/office/decide.ts"
+import { evolve } from "../../../src/domain/office/evolve.ts"
 import {
   type Capacity,
-  type MembershipCommand,
   isComputerElsewhere,
   findComputer,
-  decide,
-  evolve,
   membersOf,
   emptyMembershipState,
   type MembershipState,
   unlimitedCapacity
-} from "../../../src/domain/office/membership.ts"
+} from "../../../src/domain/office/MembershipState.ts"
 
 const connect = (sid: string, role?: "agent" | "computer", reconnectKey = ""): MembershipCommand => ({
   _tag: "Connect",
@@ -144,7 +143,7 @@ describe("membership", () => {
   })
 
   it("case 043: an Agent leaves before it joins elsewhere", () => {
-    assert.strictEqual(rejection(after(...a1), join("a1", "agent", "agent-1", "O2")), "agent is elsewhere")
+    assert.strictEqual(rejection(after(...a1), join("a1", "agent", "agent-1", "O2")), "agent_in_other_office")
   })
 
   it("case 045: a Computer that joins elsewhere leaves first", () => {
@@ -169,21 +168,21 @@ describe("membership", () => {
 
   it("case 050: a Computer that is refused elsewhere stays where it is", () => {
     const state = after(...c1, connect("c2"), join("c2", "computer", "pc-1", "O2"))
-    assert.strictEqual(rejection(state, join("c1", "computer", "pc-1", "O2")), "name taken")
+    assert.strictEqual(rejection(state, join("c1", "computer", "pc-1", "O2")), "name_taken")
     assert.strictEqual(sidOf(state, "O1", "pc-1"), "c1")
   })
 
   it("case 051: the name is fixed while in an office", () => {
-    assert.strictEqual(rejection(after(...c1), join("c1", "computer", "pc-x", "O1")), "name mismatch")
+    assert.strictEqual(rejection(after(...c1), join("c1", "computer", "pc-x", "O1")), "name_mismatch")
   })
 
   it("cases 052 and 053: a role is fixed by the handshake or the first join", () => {
     assert.strictEqual(
       rejection(after(connect("1", "agent")), join("1", "computer", "x", "O1")),
-      "role mismatch"
+      "role_mismatch"
     )
     const once = after(connect("1"), join("1", "agent", "x", "O1"), leave("1", "O1"))
-    assert.strictEqual(rejection(once, join("1", "computer", "x", "O1")), "role mismatch")
+    assert.strictEqual(rejection(once, join("1", "computer", "x", "O1")), "role_mismatch")
   })
 
   it("case 054: an Agent and a Computer may share a name", () => {
@@ -194,8 +193,8 @@ describe("membership", () => {
   })
 
   it("cases 066 and 067: nobody leaves where nobody is", () => {
-    assert.strictEqual(rejection(after(...c1), leave("c1", "O2")), "not in office")
-    assert.strictEqual(rejection(after(connect("c")), leave("c", "O1")), "not in office")
+    assert.strictEqual(rejection(after(...c1), leave("c1", "O2")), "not_in_office")
+    assert.strictEqual(rejection(after(connect("c")), leave("c", "O1")), "not_in_office")
   })
 
   describe("a member that comes back before its old connection is noticed to be dead", () => {
@@ -208,25 +207,25 @@ describe("membership", () => {
       const next = apply(state, join("c2", "computer", "pc-1", "O1"))
       assert.deepStrictEqual(
         [sidOf(next, "O1", "pc-1"), rejection(next, leave("c1", "O1"))],
-        ["c2", "not in office"]
+        ["c2", "not_in_office"]
       )
     })
 
     it("is another Agent under another name", () => {
       const state = after(...agent, connect("a2", "agent", "h"))
-      assert.strictEqual(rejection(state, join("a2", "agent", "agent-2", "O1")), "has an agent")
+      assert.strictEqual(rejection(state, join("a2", "agent", "agent-2", "O1")), "agent_exists")
       assert.strictEqual(rejection(state, join("a2", "agent", "agent-1", "O1")), "accepted")
     })
 
     it("must hold the same secret", () => {
       const others = after(...computer, connect("c2", "computer", "other"), connect("c3", "computer"))
-      assert.strictEqual(rejection(others, join("c2", "computer", "pc-1", "O1")), "name taken")
-      assert.strictEqual(rejection(others, join("c3", "computer", "pc-1", "O1")), "name taken")
+      assert.strictEqual(rejection(others, join("c2", "computer", "pc-1", "O1")), "name_taken")
+      assert.strictEqual(rejection(others, join("c3", "computer", "pc-1", "O1")), "name_taken")
     })
 
     it("proves nothing without a secret", () => {
       const state = after(...c1, connect("c2"))
-      assert.strictEqual(rejection(state, join("c2", "computer", "pc-1", "O1")), "name taken")
+      assert.strictEqual(rejection(state, join("c2", "computer", "pc-1", "O1")), "name_taken")
     })
   })
 
@@ -240,7 +239,7 @@ describe("membership", () => {
     it("bounds the members of an office", () => {
       const state = after(...a1, ...c1, connect("c2"))
       const enter = join("c2", "computer", "pc-2", "O1")
-      assert.strictEqual(decided(state, enter, { membersPerOffice: 2 }), "office full")
+      assert.strictEqual(decided(state, enter, { membersPerOffice: 2 }), "office_full")
       assert.strictEqual(decided(state, enter, { membersPerOffice: 3 }), "accepted")
     })
 
@@ -259,7 +258,7 @@ describe("membership", () => {
     it("bounds the offices", () => {
       const state = after(...c1, connect("c2"))
       const open = join("c2", "computer", "pc-2", "O2")
-      assert.strictEqual(decided(state, open, { offices: 1 }), "too many offices")
+      assert.strictEqual(decided(state, open, { offices: 1 }), "too_many_offices")
       assert.strictEqual(decided(state, open, { offices: 2 }), "accepted")
     })
 

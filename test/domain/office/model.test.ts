@@ -1,15 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Effect, HashMap, Option, Result } from "effect"
+import { type MembershipCommand, decide, type MembershipEvent } from "../../../src/domain/office/decide.ts"
+import { evolve } from "../../../src/domain/office/evolve.ts"
 import {
-  type MembershipCommand,
   isComputerElsewhere,
-  decide,
-  type MembershipEvent,
-  evolve,
   membersOf,
   emptyMembershipState,
   type MembershipState
-} from "../../../src/domain/office/membership.ts"
+} from "../../../src/domain/office/MembershipState.ts"
 import { MembershipError, type Membership } from "../../../src/domain/model/Membership.ts"
 import { sortedMembers } from "../../../src/domain/office/OfficeReplica.ts"
 import { commandsOf, histories, type History, inWords, names, officeIds } from "./histories.ts"
@@ -205,7 +203,7 @@ const mutants: ReadonlyArray<readonly [mistake: string, fewest: number, tried: P
     "a second Agent is let in",
     4,
     {
-      decide: despite(["has an agent"], (state) => ({
+      decide: despite(["agent_exists"], (state) => ({
         ...state,
         offices: HashMap.map(state.offices, (office) => ({ ...office, agent: Option.none() }))
       }))
@@ -215,7 +213,7 @@ const mutants: ReadonlyArray<readonly [mistake: string, fewest: number, tried: P
     "a seat is taken over without its holder's secret",
     4,
     {
-      decide: despite(["has an agent", "name taken"], (state) => ({
+      decide: despite(["agent_exists", "name_taken"], (state) => ({
         ...state,
         sessions: HashMap.map(state.sessions, (session) => ({ ...session, reconnectKey: "anybody" }))
       }))
@@ -225,7 +223,7 @@ const mutants: ReadonlyArray<readonly [mistake: string, fewest: number, tried: P
     "no secret is a secret, too",
     4,
     {
-      decide: despite(["has an agent", "name taken"], (state) => ({
+      decide: despite(["agent_exists", "name_taken"], (state) => ({
         ...state,
         sessions: HashMap.map(state.sessions, (session) => ({
           ...session,
@@ -250,7 +248,7 @@ const mutants: ReadonlyArray<readonly [mistake: string, fewest: number, tried: P
         command._tag === "Join" &&
         command.role === "computer" &&
         isComputerElsewhere(state, command.office, command.name)
-          ? Result.fail(new MembershipError({ reason: "name taken", message: "" }))
+          ? Result.fail(new MembershipError({ reason: "name_taken", message: "" }))
           : decide(state, command, capacity)
     }
   ],
@@ -292,7 +290,7 @@ const mutants: ReadonlyArray<readonly [mistake: string, fewest: number, tried: P
     "an Agent moves on without leaving",
     3,
     {
-      decide: despite(["agent is elsewhere"], (state, { sid }) => ({
+      decide: despite(["agent_in_other_office"], (state, { sid }) => ({
         ...state,
         sessions: HashMap.set(state.sessions, sid, { ...sessionOf(state, sid), membership: Option.none() })
       }))
@@ -307,7 +305,7 @@ const mutants: ReadonlyArray<readonly [mistake: string, fewest: number, tried: P
         if (
           command._tag !== "Join" ||
           Result.isSuccess(decision) ||
-          decision.failure.reason !== "name taken"
+          decision.failure.reason !== "name_taken"
         ) {
           return decision
         }
@@ -323,7 +321,7 @@ const mutants: ReadonlyArray<readonly [mistake: string, fewest: number, tried: P
     "a role is not fixed",
     2,
     {
-      decide: despite(["role mismatch"], (state, { sid }) => ({
+      decide: despite(["role_mismatch"], (state, { sid }) => ({
         ...state,
         sessions: HashMap.set(state.sessions, sid, { ...sessionOf(state, sid), role: Option.none() })
       }))

@@ -1,4 +1,5 @@
-import type { Capacity, MembershipCommand } from "../../../src/domain/office/membership.ts"
+import type { MembershipCommand } from "../../../src/domain/office/decide.ts"
+import type { Capacity } from "../../../src/domain/office/MembershipState.ts"
 import type { MembershipError, Membership } from "../../../src/domain/model/Membership.ts"
 
 /** Somebody who is connected, and where it sits. */
@@ -94,12 +95,12 @@ const sitDown = (before: Answer, person: Person, membership: Membership): Answer
 }
 
 const join = (people: People, person: Person, membership: Membership, capacity: Capacity): Answer => {
-  if (person.role !== undefined && person.role !== membership.role) return refused(people, "role mismatch")
+  if (person.role !== undefined && person.role !== membership.role) return refused(people, "role_mismatch")
   if (person.membership !== undefined && person.membership.office === membership.office) {
-    return person.membership.name === membership.name ? nothing(people) : refused(people, "name mismatch")
+    return person.membership.name === membership.name ? nothing(people) : refused(people, "name_mismatch")
   }
   if (person.membership !== undefined && membership.role === "agent")
-    return refused(people, "agent is elsewhere")
+    return refused(people, "agent_in_other_office")
 
   const others = people.filter(({ sid }) => sid !== person.sid)
   const here = sitting(others, membership.office)
@@ -112,13 +113,13 @@ const join = (people: People, person: Person, membership: Membership, capacity: 
       person.reconnectKey !== "" &&
       rival.reconnectKey === person.reconnectKey &&
       rival.membership?.name === membership.name
-    if (!isBack) return refused(people, membership.role === "agent" ? "has an agent" : "name taken")
+    if (!isBack) return refused(people, membership.role === "agent" ? "agent_exists" : "name_taken")
   }
-  if (rival === undefined && here.length >= capacity.membersPerOffice) return refused(people, "office full")
+  if (rival === undefined && here.length >= capacity.membersPerOffice) return refused(people, "office_full")
   const offices = new Set(
     others.flatMap((one) => (one.membership === undefined ? [] : [one.membership.office]))
   )
-  if (here.length === 0 && offices.size >= capacity.offices) return refused(people, "too many offices")
+  if (here.length === 0 && offices.size >= capacity.offices) return refused(people, "too_many_offices")
 
   let answer = nothing(people)
   if (rival !== undefined) answer = getUp(answer, rival.sid, true)
@@ -149,11 +150,11 @@ export const answerTo = (people: People, command: MembershipCommand, capacity: C
     const answer = getUp(nothing(people), command.sid)
     return { ...answer, after: answer.after.filter(({ sid }) => sid !== command.sid) }
   }
-  if (person === undefined) return refused(people, "not connected")
+  if (person === undefined) return refused(people, "not_connected")
   if (command._tag === "Leave") {
     return person.membership?.office === command.office
       ? getUp(nothing(people), command.sid)
-      : refused(people, "not in office")
+      : refused(people, "not_in_office")
   }
   const { name, office, role } = command
   return join(people, person, { name, office, role }, capacity)

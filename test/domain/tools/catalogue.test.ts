@@ -74,7 +74,7 @@ describe("catalogue", () => {
     const servers = [server("alpha", ["read"]), server("beta", ["read"])]
     assert.deepStrictEqual(owners(...servers), { read: "alpha.read" })
     assert.deepStrictEqual(buildCatalogue(servers).hidden, [
-      { server: "beta", originalName: "read", name: "read", reason: "name taken" }
+      { server: "beta", originalName: "read", name: "read", reason: "name_taken" }
     ])
   })
 
@@ -119,6 +119,6 @@ describe("catalogue", () => {
   })
 
   it("a tool without a name is not offered", () => {
-    assert.strictEqual(buildCatalogue([server("alpha", [{ name: 7 }])]).hidden[0]?.reason, "no name")
+    assert.strictEqual(buildCatalogue([server("alpha", [{ name: 7 }])]).hidden[0]?.reason, "no_name")
   })
 })

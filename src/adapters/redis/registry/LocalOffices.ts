@@ -1,5 +1,5 @@
 import { HashMap, Option } from "effect"
-import { memberAt, type Office } from "../../../domain/office/membership.ts"
+import { memberAt, type Office } from "../../../domain/office/MembershipState.ts"
 import type { Member, Membership, Session } from "../../../domain/model/Membership.ts"
 import {
   diffOffices,
@@ -27,8 +27,8 @@ interface LocalSession {
   pendingEviction: string | undefined
 }
 
-/** What came of what was heard: `"missed"` asks for a snapshot, `"stray"` for the removal of what is not ours. */
-export type ApplyResult = "known" | "missed" | "stray"
+/** What came of what was heard: `"gap"` asks for a snapshot, `"stray"` for the removal of what is not ours. */
+export type ApplyResult = "known" | "gap" | "stray"
 
 /**
  * What one node knows: its own sessions, and everybody in the offices in which they sit. Whatever it hears, members of
@@ -98,10 +98,10 @@ export class LocalOffices {
     const isOrphan = change._tag === "Entered" && this.#isOrphan(change.member)
     if (replica === undefined) {
       if (isOrphan) return "stray"
-      return change._tag === "Entered" && change.member.node === this.#node ? "missed" : "known"
+      return change._tag === "Entered" && change.member.node === this.#node ? "gap" : "known"
     }
     const next = advanceReplica(replica, update)
-    if (next === "known" || next === "missed") return next
+    if (next === "known" || next === "gap") return next
     if (isOrphan) {
       this.#replicas.set(office, { ...replica, revision: toRevision, asOf: toRevision })
       return "stray"

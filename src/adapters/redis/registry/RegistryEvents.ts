@@ -33,7 +33,7 @@ export const makeRegistryEvents = ({
 
   const onApplied = (office: string, result: ApplyResult) => {
     if (result === "stray") sync.markOutOfSync()
-    if (result === "missed" && !sync.isReconciling) run(Effect.ignore(refresh(office)))
+    if (result === "gap" && !sync.isReconciling) run(Effect.ignore(refresh(office)))
   }
 
   const refresh: RegistryEvents["refresh"] = (office) =>
