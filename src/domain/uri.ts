@@ -21,7 +21,7 @@ const decodeSegment = (segment: string): Result.Result<string, string> =>
  */
 export const parseUri = (text: string): Result.Result<UriParts, string> => {
   // UTF-8 cannot say it, so that nobody could be asked for it.
-  if (!text.isWellFormed()) return Result.fail("half of a surrogate pair")
+  if (!text.isWellFormed()) return Result.fail("unpaired surrogate")
   const match = uriPattern.exec(text)
   if (match === null) return Result.fail("not a URI of the form scheme://host/path")
   const [, scheme = "", host = "", path, query, fragment] = match

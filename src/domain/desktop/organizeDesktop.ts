@@ -71,7 +71,7 @@ const evaluateWindow = (
   const { contents, resource = {}, server, uri } = window
   const parsed = parseWindowUri(uri)
   if (Result.isFailure(parsed)) return { reasons: [parsed.failure.reason] }
-  if (contents.length === 0) return { reasons: ["it has no contents"] }
+  if (contents.length === 0) return { reasons: ["no contents"] }
   const blobs = contents.filter((content) => !isTextContent(content)).length
   if (blobs === contents.length) return { reasons: ["binary contents cannot be shown"] }
   const { priority: fallback, warning } = annotatedPriority(resource)

@@ -23,11 +23,11 @@ export type DocumentContents =
   | { readonly kind: "bytes"; readonly mimeType: string; readonly bytes: Uint8Array }
 
 /** Contents of which nothing can be made. The reason tells what is wrong with them and repeats nothing of them. */
-export class InvalidDocumentContents extends Data.TaggedError("UnusableContents")<{
+export class InvalidDocumentContents extends Data.TaggedError("InvalidDocumentContents")<{
   readonly reason: string
 }> {
   override get message(): string {
-    return `The document cannot be used: ${this.reason}`
+    return `Invalid document contents: ${this.reason}`
   }
 }
 
@@ -56,12 +56,12 @@ const hasBody = ({ blob, text }: JsonObject): boolean => typeof text === "string
 /** The body of a content as text; a server may send its JSON as a blob too. */
 const bodyText = ({ blob, text }: JsonObject): Result.Result<string, string> => {
   if (typeof text === "string") return Result.succeed(text)
-  return Result.mapError(decodeText(blob), () => "its blob is not base64")
+  return Result.mapError(decodeText(blob), () => "the blob is not base64")
 }
 
 const bodyJson = (content: JsonObject): Result.Result<unknown, string> =>
   Result.flatMap(bodyText(content), (text) =>
-    Result.try({ try: (): unknown => JSON.parse(text), catch: () => "its body is not JSON" })
+    Result.try({ try: (): unknown => JSON.parse(text), catch: () => "the body is not JSON" })
   )
 
 const decodeLocation = makeDecoder(
@@ -79,19 +79,19 @@ const parseExternal = (content: JsonObject): Result.Result<DocumentContents, str
   Result.gen(function* () {
     const location = yield* Result.mapError(
       Result.flatMap(bodyJson(content), decodeLocation),
-      (error) => `it says that it is elsewhere, but not where: ${error}`
+      (error) => `invalid external location: ${error}`
     )
     const scheme = /^([A-Za-z][A-Za-z0-9+.-]*):[^\s\p{Cc}]+$/u.exec(location.uri)?.[1]
-    if (scheme === undefined) return yield* Result.fail("it says that it is elsewhere, at what is no URI")
+    if (scheme === undefined) return yield* Result.fail("the external location is an invalid URI")
     if (unfetchableSchemes.has(scheme.toLowerCase())) {
-      return yield* Result.fail(`it says that it is elsewhere, at a ${scheme} URI, which no Agent can fetch`)
+      return yield* Result.fail(`Agents cannot fetch the scheme ${scheme}`)
     }
     return { kind: "external", ...location }
   })
 
 const parseInline = (content: JsonObject): Result.Result<DocumentContents, string> =>
   Result.gen(function* () {
-    if (!isJsonObject(yield* bodyJson(content))) return yield* Result.fail("its body is no JSON object")
+    if (!isJsonObject(yield* bodyJson(content))) return yield* Result.fail("the body is not a JSON object")
     return { kind: "text", mimeType: "application/json", text: yield* bodyText(content) }
   })
 
@@ -99,7 +99,7 @@ const parseSingle = (
   content: JsonObject,
   listed: string | undefined
 ): Result.Result<DocumentContents, string> => {
-  if (!hasBody(content)) return Result.fail("it has neither text nor blob")
+  if (!hasBody(content)) return Result.fail("text or blob is required")
   const mimeType = mimeTypeOf(content, listed)
   switch (mimeEssence(mimeType ?? "")) {
     case documentMimeTypes.external:
@@ -112,7 +112,7 @@ const parseSingle = (
     return Result.succeed({ kind: "text", mimeType: stripCharset(mimeType ?? "text/plain"), text })
   }
   return Result.mapBoth(decodeBytes(blob), {
-    onFailure: () => "its blob is not base64",
+    onFailure: () => "the blob is not base64",
     onSuccess: (bytes) => ({ kind: "bytes", mimeType: mimeType ?? "application/octet-stream", bytes })
   })
 }
@@ -120,7 +120,7 @@ const parseSingle = (
 const combineContents = (contents: ReadonlyArray<JsonObject>): Result.Result<DocumentContents, string> => {
   for (const [index, content] of contents.entries()) {
     const position = `content ${index + 1} of ${contents.length}`
-    if (!hasBody(content)) return Result.fail(`${position} has neither text nor blob`)
+    if (!hasBody(content)) return Result.fail(`${position}: text or blob is required`)
     if (mimeEssence(mimeTypeOf(content, undefined) ?? "") === documentMimeTypes.external) {
       return Result.fail(
         `${position} says that the document is elsewhere, and such a content must stand alone`
@@ -129,7 +129,7 @@ const combineContents = (contents: ReadonlyArray<JsonObject>): Result.Result<Doc
   }
   return Result.try({
     try: () => ({ kind: "text", mimeType: "application/json", text: JSON.stringify(contents) }) as const,
-    catch: () => "its contents cannot be written as JSON"
+    catch: () => "the contents cannot be encoded as JSON"
   })
 }
 
@@ -149,7 +149,7 @@ export const parseDocumentContents = (
   const [first, ...others] = contents
   const parsed =
     first === undefined
-      ? Result.fail("it has no contents")
+      ? Result.fail("no contents")
       : others.length === 0
         ? parseSingle(first, listedMimeType)
         : combineContents(contents)

@@ -46,7 +46,7 @@ export const buildDpeUri = (
 ): Result.Result<string, InvalidDpeUri> => {
   const uri = `dpe://${host}${formatUriPath(path)}`
   if (!path.every((segment) => segment.isWellFormed())) {
-    return Result.fail(new InvalidDpeUri({ uri, reason: "half of a surrogate pair" }))
+    return Result.fail(new InvalidDpeUri({ uri, reason: "unpaired surrogate" }))
   }
   return Result.flatMap(parseDpeUri(uri), (parsed) =>
     parsed.isTrimmed

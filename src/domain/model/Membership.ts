@@ -32,7 +32,7 @@ export interface Member {
 }
 
 /** Why a join or a leave is refused; `message` is what the acknowledgement says (spec §3.2, §3.3). */
-export class MembershipError extends Data.TaggedError("OfficeRefusal")<{
+export class MembershipError extends Data.TaggedError("MembershipError")<{
   readonly reason:
     | "not_connected"
     | "role_mismatch"

@@ -51,7 +51,7 @@ export const errorCodes = {
  * A request that a Server or a Computer answered with an error of the protocol. `code` says what a program can do
  * about it, `message` is for people, `details` for logs only, `extra` holds the members particular to the code.
  */
-export class ProtocolError extends Data.TaggedError("Refusal")<{
+export class ProtocolError extends Data.TaggedError("ProtocolError")<{
   readonly code: number
   readonly message: string
   readonly details?: JsonObject
@@ -84,7 +84,7 @@ export const otherOffice = (subject: string) =>
 
 /** The far end took the request and did not answer in time. */
 export const timedOut = (seconds: number) =>
-  makeProtocolError(errorCodes.timeout, `No answer within ${seconds} seconds`)
+  makeProtocolError(errorCodes.timeout, `Timed out after ${seconds} seconds`)
 
 /** A message over the limit of the transport. */
 export const payloadTooLarge = (limit: number) =>
@@ -97,13 +97,13 @@ export const payloadTooLarge = (limit: number) =>
 export const tooManyRequests = (message: string, limit: string, max: number, retryAfter?: number) =>
   makeProtocolError(errorCodes.tooManyRequests, message, {
     limit,
-    most: max,
+    max,
     ...(retryAfter !== undefined && { retry_after: Math.ceil(retryAfter) / 1000 })
   })
 
 /** The Server ends; another one, or this one a little later, may take what it does not begin any more. */
 export const shuttingDown = () =>
-  makeProtocolError(errorCodes.unavailable, retryableMessage("The Server is going down"))
+  makeProtocolError(errorCodes.unavailable, retryableMessage("The Server is shutting down"))
 
 /** Something is wrong on the answering side. */
 export const internalError = (message: string) => makeProtocolError(errorCodes.internalError, message)

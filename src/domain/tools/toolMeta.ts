@@ -23,7 +23,8 @@ export interface ToolMeta {
   readonly extra: JsonObject
 }
 
-const knownToolMetaKeys = new Set(Object.keys(toolMetaFields))
+/** The known fields of a tool meta, as configuration files spell them. */
+export const toolMetaKeys: ReadonlyArray<string> = Object.keys(toolMetaFields)
 
 const WireToolMeta = Schema.StructWithRest(Schema.Struct(toolMetaFields), [
   Schema.Record(Schema.String, Schema.Unknown)
@@ -40,7 +41,7 @@ export const ToolMeta = WireToolMeta.pipe(
           ...(wire.ret_object_mapper != null && { retObjectMapper: wire.ret_object_mapper }),
           ...(wire.alias != null && { alias: wire.alias }),
           ...(wire.tags != null && { tags: wire.tags }),
-          extra: Object.fromEntries(Object.entries(wire).filter(([key]) => !knownToolMetaKeys.has(key)))
+          extra: Object.fromEntries(Object.entries(wire).filter(([key]) => !toolMetaKeys.includes(key)))
         })
       ),
       encode: SchemaGetter.transform(encodeToolMeta)

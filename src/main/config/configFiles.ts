@@ -88,9 +88,9 @@ export const readTextFile = Effect.fnUntraced(function* (file: string) {
   const fs = yield* FileSystem.FileSystem
   return yield* Effect.result(
     Effect.mapError(fs.readFileString(file), ({ message, reason }) => {
-      if (reason._tag === "NotFound") return "there is no such file"
+      if (reason._tag === "NotFound") return "file not found"
       const code = reason.cause instanceof Error && "code" in reason.cause ? reason.cause.code : undefined
-      return code === "EISDIR" ? "it is a folder" : `cannot be read: ${message}`
+      return code === "EISDIR" ? "is a directory" : `cannot be read: ${message}`
     })
   )
 })

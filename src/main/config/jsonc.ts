@@ -34,7 +34,7 @@ const makePositionLookup = (text: string): ((offset: number) => Position) => {
 
 /** `InvalidSymbol` in words. */
 const formatParseError = ({ error }: ParseError): string =>
-  `not JSON: ${printParseErrorCode(error)
+  `invalid JSON: ${printParseErrorCode(error)
     .replaceAll(/([A-Z])/g, " $1")
     .trim()
     .toLowerCase()}`
@@ -55,7 +55,7 @@ const findDuplicateMembers = (
   const seen = new Set<string>()
   return children.flatMap(({ children: [key, value] = [], offset }) => {
     const name = String(key?.value)
-    const twice = seen.has(name) ? [{ path: [...path, name], issue: "stands here twice", offset }] : []
+    const twice = seen.has(name) ? [{ path: [...path, name], issue: "duplicate key", offset }] : []
     seen.add(name)
     return [...twice, ...(value === undefined ? [] : findDuplicateMembers(value, [...path, name]))]
   })
@@ -75,7 +75,7 @@ export const parseJsonc = (source: string): JsoncDocument => {
   // The parser recurses, and so do we: what is nested without end runs out of stack.
   return Result.getOrElse(
     Result.try(() => parseDocument(text)),
-    () => invalidDocument("not JSON: nested too deep")
+    () => invalidDocument("invalid JSON: nested too deep")
   )
 }
 
@@ -83,7 +83,7 @@ const parseDocument = (text: string): JsoncDocument => {
   const at = makePositionLookup(text)
   const errors: Array<ParseError> = []
   const root = parseTree(text, errors, { allowTrailingComma: true })
-  if (root === undefined) return invalidDocument(text.trim() === "" ? "the file is empty" : "not JSON")
+  if (root === undefined) return invalidDocument(text.trim() === "" ? "the file is empty" : "invalid JSON")
   const locate = (path: ReadonlyArray<PropertyKey>): Position => {
     const keys = path.map((key) => (typeof key === "number" ? key : String(key)))
     for (let depth = keys.length; depth > 0; depth--) {

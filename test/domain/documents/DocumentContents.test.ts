@@ -135,25 +135,25 @@ describe("document contents", () => {
   })
 
   it("nothing, and what has no body, is refused", () => {
-    assert.strictEqual(reasonOf(), "it has no contents")
-    assert.strictEqual(reasonOf({ uri: "dpe://h/a" }), "it has neither text nor blob")
-    assert.strictEqual(reasonOf({ text: "a" }, { text: 5 }), "content 2 of 2 has neither text nor blob")
+    assert.strictEqual(reasonOf(), "no contents")
+    assert.strictEqual(reasonOf({ uri: "dpe://h/a" }), "text or blob is required")
+    assert.strictEqual(reasonOf({ text: "a" }, { text: 5 }), "content 2 of 2: text or blob is required")
   })
 
   it("what is not base64 is refused", () => {
     for (const blob of ["A", "====", "a b=", "é==="]) {
-      assert.strictEqual(reasonOf({ blob }), "its blob is not base64", blob)
-      assert.strictEqual(reasonOf({ blob, mimeType: inline }), "its blob is not base64", blob)
+      assert.strictEqual(reasonOf({ blob }), "the blob is not base64", blob)
+      assert.strictEqual(reasonOf({ blob, mimeType: inline }), "the blob is not base64", blob)
     }
   })
 
   it("an inline document that is no JSON object is refused", () => {
-    assert.strictEqual(reasonOf({ mimeType: inline, text: "{" }), "its body is not JSON")
-    assert.strictEqual(reasonOf({ mimeType: inline, text: "[]" }), "its body is no JSON object")
+    assert.strictEqual(reasonOf({ mimeType: inline, text: "{" }), "the body is not JSON")
+    assert.strictEqual(reasonOf({ mimeType: inline, text: "[]" }), "the body is not a JSON object")
   })
 
   it("a location that is none is refused, and says what is wrong", () => {
-    assert.match(reasonOf({ mimeType: external, text: "nowhere" }), /not where: its body is not JSON/)
+    assert.match(reasonOf({ mimeType: external, text: "nowhere" }), /not where: the body is not JSON/)
     assert.match(reasonOf(elsewhere({})), /not where: uri: Missing key/)
     assert.match(reasonOf(elsewhere({ uri: "s3://b/k", size: -1 })), /not where: size/)
     assert.match(reasonOf(elsewhere({ uri: "s3://b/k", mime_type: 5 })), /not where: mime_type/)
@@ -162,10 +162,10 @@ describe("document contents", () => {
 
   it("a location must be a URI, and one that an Agent can fetch", () => {
     for (const uri of ["", "/etc/passwd", "https:", "https://a b", "https://a\nb", "1://x"]) {
-      assert.match(reasonOf(elsewhere({ uri })), /at what is no URI/, uri)
+      assert.match(reasonOf(elsewhere({ uri })), /an invalid URI/, uri)
     }
-    assert.match(reasonOf(elsewhere({ uri: "DPE://h/other" })), /which no Agent can fetch/)
-    assert.match(reasonOf(elsewhere({ uri: "data:text/plain,secret" })), /which no Agent can fetch/)
+    assert.match(reasonOf(elsewhere({ uri: "DPE://h/other" })), /Agents cannot fetch the scheme/)
+    assert.match(reasonOf(elsewhere({ uri: "data:text/plain,secret" })), /Agents cannot fetch the scheme/)
   })
 
   it("a location among other contents is refused", () => {
@@ -175,7 +175,7 @@ describe("document contents", () => {
   it("contents that JSON cannot say are refused", () => {
     assert.strictEqual(
       reasonOf({ text: "a" }, { text: "b", extra: 1n }),
-      "its contents cannot be written as JSON"
+      "the contents cannot be encoded as JSON"
     )
   })
 

@@ -250,7 +250,7 @@ describe("a2c", () => {
       yield* says(/a port from 0 to 65535/, "server", "--port", "70000")
       yield* says(/broken\.json:1:11: error: not JSON: close brace expected/, ...desk("--config", broken))
       yield* says(/wrong\.json:1:18: error: servers\.s\.type/, ...desk("--config", wrong))
-      yield* says(/missing\.json: error: there is no such file/, ...desk("--config", "/tmp/missing.json"))
+      yield* says(/missing\.json: error: file not found/, ...desk("--config", "/tmp/missing.json"))
       yield* says(
         /other\.json:1:13: error: servers\.s: server "s" is defined in .*right\.json too/,
         ...desk("--config", right, "--config", other)

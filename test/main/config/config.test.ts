@@ -40,7 +40,7 @@ describe("configuration files", () => {
     it.effect("a syntax error is told with its line and column", () =>
       Effect.gen(function* () {
         const { said, setup } = yield* readFiles({ "a.json": '{\n  "servers": {\n    "x" 1\n  }\n}' })
-        assert.strictEqual(said[0], "a.json:3:9: error: not JSON: colon expected")
+        assert.strictEqual(said[0], "a.json:3:9: error: invalid JSON: colon expected")
         assert.isUndefined(setup)
       })
     )
@@ -48,16 +48,16 @@ describe("configuration files", () => {
     it.effect("a text that is no JSON at all is told apart from an empty file", () =>
       Effect.gen(function* () {
         const { said } = yield* readFiles({ "a.json": "servers: {}", "b.json": " \n" })
-        assert.deepStrictEqual(said, ["a.json:1:1: error: not JSON", "b.json:1:1: error: the file is empty"])
+        assert.deepStrictEqual(said, ["a.json:1:1: error: invalid JSON", "b.json:1:1: error: the file is empty"])
       })
     )
 
     it.effect("a text that ends too soon is one fault, however many levels are open", () =>
       Effect.gen(function* () {
         const { said } = yield* readFiles({ "a.json": '{"servers":{' })
-        assert.deepStrictEqual(said, ["a.json:1:13: error: not JSON: close brace expected"])
+        assert.deepStrictEqual(said, ["a.json:1:13: error: invalid JSON: close brace expected"])
         const { said: afterComma } = yield* readFiles({ "a.json": '{"servers":{},\n' })
-        assert.deepStrictEqual(afterComma, ["a.json:2:1: error: not JSON: property name expected"])
+        assert.deepStrictEqual(afterComma, ["a.json:2:1: error: invalid JSON: property name expected"])
       })
     )
 
@@ -65,7 +65,7 @@ describe("configuration files", () => {
       Effect.gen(function* () {
         for (const open of ["[", '{"a":', '{"servers":{"a":[']) {
           const { said, setup } = yield* readFiles({ "a.json": open.repeat(20_000) })
-          assert.include(said[0], "a.json:1:1: error: not JSON: nested too deep")
+          assert.include(said[0], "a.json:1:1: error: invalid JSON: nested too deep")
           assert.isUndefined(setup)
         }
       })
@@ -74,8 +74,8 @@ describe("configuration files", () => {
     it.effect("faults are found in their lines, however many there are", () =>
       Effect.gen(function* () {
         const { said } = yield* readFiles({ "a.json": `{\n${'  "x" 1,\n'.repeat(3000)}}` })
-        assert.strictEqual(said[0], "a.json:2:7: error: not JSON: colon expected")
-        assert.include(said, "a.json:3001:7: error: not JSON: colon expected")
+        assert.strictEqual(said[0], "a.json:2:7: error: invalid JSON: colon expected")
+        assert.include(said, "a.json:3001:7: error: invalid JSON: colon expected")
       })
     )
 
@@ -85,7 +85,7 @@ describe("configuration files", () => {
         const { diagnostics } = yield* readConfigFiles([folder])
         assert.deepStrictEqual(
           diagnostics.map(({ issue }) => issue),
-          ["it is a folder"]
+          ["is a directory"]
         )
       })
     )
@@ -118,7 +118,7 @@ describe("configuration files", () => {
     it.effect("a member that stands twice is an error: one of the two would be lost", () =>
       Effect.gen(function* () {
         const { said } = yield* readFiles({ "a.json": `{"servers": {\n"s": {},\n"s": {}\n}}` })
-        assert.deepStrictEqual(said, ["a.json:3:1: error: servers.s: stands here twice"])
+        assert.deepStrictEqual(said, ["a.json:3:1: error: servers.s: duplicate key"])
       })
     )
 
@@ -136,7 +136,7 @@ describe("configuration files", () => {
         const { said, setup } = yield* readFiles({
           "a.json": '{"servers": {\n  "s": {"command": "x", "colour": 1}\n}}'
         })
-        assert.deepStrictEqual(said, ["a.json:2:25: warning: servers.s.colour: unknown field, left out"])
+        assert.deepStrictEqual(said, ["a.json:2:25: warning: servers.s.colour: unknown field, ignored"])
         assert.isDefined(setup)
       })
     )
@@ -168,7 +168,7 @@ describe("configuration files", () => {
         ])
         assert.deepStrictEqual(
           diagnostics.map(({ issue }) => issue),
-          ["there is no such file"]
+          ["file not found"]
         )
         assert.isDefined(files[0]?.config)
       })
@@ -205,7 +205,7 @@ describe("configuration files", () => {
       Effect.gen(function* () {
         const text = JSON.stringify({ servers: { s: { command: "x", envFile: "none.env" } } })
         const { said } = yield* readFiles({ "mcp.json": text })
-        const issue = "none.env: there is no such file"
+        const issue = "none.env: file not found"
         assert.deepStrictEqual(said, [`mcp.json:1:32: error: servers.s.envFile: ${issue}`])
       })
     )

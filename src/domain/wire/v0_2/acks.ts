@@ -35,8 +35,8 @@ export const decodeMembershipAck = (values: ReadonlyArray<unknown>): Result.Resu
   const [first, second] = values
   if (Array.isArray(first)) return decodeMembershipAck(first)
   if (first === true) return Result.succeed(undefined)
-  if (first === false) return Result.fail(typeof second === "string" ? second : "refused without a reason")
+  if (first === false) return Result.fail(typeof second === "string" ? second : "rejected without a reason")
   return Result.fail(
-    decodeProtocolError(first)?.message ?? "the answer is neither an acceptance nor a refusal"
+    decodeProtocolError(first)?.message ?? "invalid acknowledgement"
   )
 }

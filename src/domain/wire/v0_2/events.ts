@@ -170,7 +170,7 @@ export const serverRequests = {
 
 /** A Computer's word that a part of it changed; the Server passes it on to the office. */
 export interface UpdateDefinition {
-  readonly kind: "report"
+  readonly kind: "update"
   readonly event: string
   readonly from: "computer"
   readonly part: ComputerPart
@@ -178,7 +178,7 @@ export interface UpdateDefinition {
 }
 
 const defineUpdate = (part: ComputerPart, event: string): UpdateDefinition => ({
-  kind: "report",
+  kind: "update",
   event,
   from: "computer",
   part,

@@ -28,7 +28,7 @@ const explainAgentError = (error: AgentError | AmbiguousTool | CommandFailed): C
     return new CommandFailed({ message: `Several Computers have a tool '${error.tool}': ${choice}` })
   }
   return new CommandFailed({
-    message: error._tag === "Refusal" ? `${error.message} (${error.code})` : error.message
+    message: error._tag === "ProtocolError" ? `${error.message} (${error.code})` : error.message
   })
 }
 
@@ -184,7 +184,7 @@ export const listResources = (
         })
         return yield* Effect.forEach(names, (mcpServer) =>
           Effect.map(
-            Effect.catchTag(agent.allResources(computer, mcpServer), "Refusal", (error) =>
+            Effect.catchTag(agent.allResources(computer, mcpServer), "ProtocolError", (error) =>
               Option.isSome(request.mcpServer) ? Effect.fail(error) : Effect.succeed([])
             ),
             (list) => list.map((resource) => ({ computer, mcpServer, resource }))
