@@ -85,7 +85,14 @@ export { matchesPattern } from "../../domain/wildcard.ts"
 export { allGrants, type Grants, type Identity, type Right } from "../../domain/model/Identity.ts"
 export { type MembershipCommand, decide, type MembershipEvent } from "../../domain/office/decide.ts"
 export { evolve } from "../../domain/office/evolve.ts"
-export { type Capacity, findComputer, membersOf, emptyMembershipState, type Office, type MembershipState } from "../../domain/office/MembershipState.ts"
+export {
+  type Capacity,
+  findComputer,
+  membersOf,
+  emptyMembershipState,
+  type Office,
+  type MembershipState
+} from "../../domain/office/MembershipState.ts"
 export { type Member, MembershipError, type Membership, type Session } from "../../domain/model/Membership.ts"
 export type { Notification, ComputerPart } from "../../domain/model/Notification.ts"
 export { type PackConfig, decodePackConfig } from "../../domain/packs/packConfig.ts"
