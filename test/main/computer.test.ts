@@ -157,7 +157,7 @@ describe("a2c computer", () => {
           [
             "  server s: streamable, localhost:3000/mcp",
             "mcp.json:1:23: error: mcpServers.s.url: no http or https URL",
-            "command line: warning: --input token: no input of this id is configured",
+            "command line: warning: --input token: unknown input",
             ""
           ]
         ]

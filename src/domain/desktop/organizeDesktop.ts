@@ -3,26 +3,26 @@ import { isJsonObject, type JsonObject } from "../json.ts"
 import { orderServers } from "./orderServers.ts"
 import { parseWindowUri } from "./WindowUri.ts"
 
-/** A window as an MCP server lists it, with what reading it gave. */
+/** A listed window with its contents. */
 export interface WindowResource {
   /** Name of the MCP server. */
   readonly server: string
-  /** Exactly as listed, query included. */
+  /** The URI as listed, with its query. */
   readonly uri: string
-  /** The whole listed resource: its `annotations` and `_meta` speak where the URI is silent. */
+  /** The listed resource: its `annotations` and `_meta` are the defaults for parameters of the URI. */
   readonly resource?: JsonObject
-  /** The contents that `resources/read` gave. */
+  /** The contents from `resources/read`. */
   readonly contents: ReadonlyArray<JsonObject>
 }
 
-/** Why a window, or a part of it, is not shown. */
+/** The reason why a window or a part of it is not shown. */
 export interface DesktopWarning {
   readonly server: string
   readonly uri: string
   readonly reason: string
 }
 
-/** What an Agent gets to see, and what was left out of it. */
+/** The rendered windows for the Agent, and the omitted ones. */
 export interface Desktop {
   readonly entries: ReadonlyArray<string>
   readonly warnings: ReadonlyArray<DesktopWarning>
@@ -38,7 +38,7 @@ interface WindowCandidate {
 const isTextContent = (content: JsonObject): content is JsonObject & { readonly text: string } =>
   typeof content["text"] === "string"
 
-/** One window as text: its URI, and below it everything its contents say (seed 001). */
+/** Renders a window: its URI, an empty line, and its texts (seed 001). */
 const renderWindow = (uri: string, contents: ReadonlyArray<JsonObject>): string => {
   const body = contents
     .filter(isTextContent)
@@ -73,7 +73,7 @@ const evaluateWindow = (
   if (Result.isFailure(parsed)) return { reasons: [parsed.failure.reason] }
   if (contents.length === 0) return { reasons: ["no contents"] }
   const blobs = contents.filter((content) => !isTextContent(content)).length
-  if (blobs === contents.length) return { reasons: ["binary contents cannot be shown"] }
+  if (blobs === contents.length) return { reasons: ["all contents are binary"] }
   const { priority: fallback, warning } = annotatedPriority(resource)
   const { fullscreen, priority } = parsed.success
   return {
@@ -84,13 +84,13 @@ const evaluateWindow = (
       entry: renderWindow(uri, contents)
     },
     reasons: [
-      ...(blobs > 0 ? ["a binary part of it cannot be shown"] : []),
+      ...(blobs > 0 ? ["binary contents are omitted"] : []),
       ...(priority === null && warning !== undefined ? [warning] : [])
     ]
   }
 }
 
-/** The windows one server contributes: its first full-screen one alone, or all by falling priority. */
+/** The windows of one server: the first full-screen one alone, or all by descending priority. */
 const arrangeWindows = (windows: ReadonlyArray<WindowCandidate>): ReadonlyArray<WindowCandidate> => {
   const fullscreen = windows.find((window) => window.fullscreen)
   return fullscreen !== undefined
@@ -99,12 +99,12 @@ const arrangeWindows = (windows: ReadonlyArray<WindowCandidate>): ReadonlyArray<
 }
 
 /**
- * Turns the windows of all MCP servers into the desktop (seed 001, `organize_desktop`).
+ * Arranges the windows of all MCP servers as a desktop (seed 001, `organize_desktop`):
  *
- * - windows without contents, with an invalid URI or with nothing but binary are left out
- * - servers: the most recently used first, the others by name; `history` holds server names, oldest first
- * - within a server: priority falling, ties as listed; a full-screen window shows alone, the first listed wins
- * - `size` caps the whole; zero or less gives nothing, `undefined` everything
+ * - omits windows without contents, with an invalid URI, or with binary contents only
+ * - orders servers by {@link orderServers}; `history` holds server names, oldest first
+ * - orders the windows of a server by descending priority, ties as listed; the first full-screen window is shown alone
+ * - limits the desktop to `size` windows; zero or less gives none, `undefined` all
  */
 export const organizeDesktop = (
   windows: ReadonlyArray<WindowResource>,
@@ -128,7 +128,7 @@ export const organizeDesktop = (
   return { entries: size === undefined ? entries : entries.slice(0, size), warnings }
 }
 
-/** What a desktop says of a window: its URI on the first line, below it, after an empty line, what it shows. */
+/** Splits a rendered window into its URI and its text. The inverse of `renderWindow`. */
 export const parseRenderedWindow = (entry: string): { readonly uri: string; readonly text: string } => {
   const end = entry.indexOf("\n")
   return end < 0

@@ -3,15 +3,15 @@ import { makeDecoder } from "../validation.ts"
 import { isJsonObject, type JsonObject } from "../json.ts"
 import { optionalField, BoundedText } from "../model/fields.ts"
 
-/** The mime types by which an MCP server says how it hands out a document (spec §10.4). */
+/** The MIME types that tell how an MCP server provides a document (spec §10.4). */
 const documentMimeTypes = {
   /** The body is the document, as JSON. */
   inline: "application/vnd.a2c.dpe-inline+json",
-  /** The body says where the document is. */
+  /** The body is the location of the document, as JSON. */
   external: "application/vnd.a2c.dpe-uri+json"
 } as const
 
-/** The contents of a document resource, understood. `size` is in bytes. */
+/** The parsed contents of a document resource; `size` in bytes. */
 export type DocumentContents =
   | {
       readonly kind: "external"
@@ -22,7 +22,7 @@ export type DocumentContents =
   | { readonly kind: "text"; readonly mimeType: string; readonly text: string }
   | { readonly kind: "bytes"; readonly mimeType: string; readonly bytes: Uint8Array }
 
-/** Contents of which nothing can be made. The reason tells what is wrong with them and repeats nothing of them. */
+/** Unusable contents of a document resource. The reason never repeats the contents. */
 export class InvalidDocumentContents extends Data.TaggedError("InvalidDocumentContents")<{
   readonly reason: string
 }> {
@@ -33,13 +33,13 @@ export class InvalidDocumentContents extends Data.TaggedError("InvalidDocumentCo
 
 const mimeToken = "[A-Za-z0-9!#$&^_.+-]{1,127}"
 
-/** What may stand in a header: two tokens, and parameters in printable ASCII. */
+/** A MIME type that is safe in a header: two tokens, and parameters in printable ASCII. */
 const mimeTypePattern = new RegExp(`^${mimeToken}/${mimeToken}(?: {0,8};[\\x20-\\x7e]{0,255})?$`)
 
-/** A mime type without parameters, in lower case: what two of them are compared by. */
+/** A MIME type without parameters, in lower case, for comparisons. */
 export const mimeEssence = (mimeType: string): string => mimeType.replace(/;.*$/s, "").trim().toLowerCase()
 
-/** Our texts are UTF-8 once they are bytes, whatever their source was. */
+/** Removes the charset: our texts are always encoded as UTF-8. */
 const stripCharset = (mimeType: string): string =>
   mimeType.replace(/\s*;\s*charset\s*=\s*(?:"[^"]*"|[^;]*)/gi, "")
 
@@ -53,7 +53,7 @@ const decodeText = Schema.decodeUnknownResult(Schema.StringFromBase64)
 
 const hasBody = ({ blob, text }: JsonObject): boolean => typeof text === "string" || typeof blob === "string"
 
-/** The body of a content as text; a server may send its JSON as a blob too. */
+/** The body of a content as text. A server may send JSON as a blob. */
 const bodyText = ({ blob, text }: JsonObject): Result.Result<string, string> => {
   if (typeof text === "string") return Result.succeed(text)
   return Result.mapError(decodeText(blob), () => "the blob is not base64")
@@ -72,7 +72,10 @@ const decodeLocation = makeDecoder(
   }).pipe(Schema.encodeKeys({ mimeType: "mime_type" }))
 )
 
-/** Schemes no Agent can fetch: one leads back here, the other carries the content through the office. */
+/**
+ * Schemes that Agents cannot fetch: `dpe` refers to this Computer, `data` would carry the contents through the
+ * office.
+ */
 const unfetchableSchemes: ReadonlySet<string> = new Set(["dpe", "data"])
 
 const parseExternal = (content: JsonObject): Result.Result<DocumentContents, string> =>
@@ -122,9 +125,7 @@ const combineContents = (contents: ReadonlyArray<JsonObject>): Result.Result<Doc
     const position = `content ${index + 1} of ${contents.length}`
     if (!hasBody(content)) return Result.fail(`${position}: text or blob is required`)
     if (mimeEssence(mimeTypeOf(content, undefined) ?? "") === documentMimeTypes.external) {
-      return Result.fail(
-        `${position} says that the document is elsewhere, and such a content must stand alone`
-      )
+      return Result.fail(`${position}: an external location must be the only content`)
     }
   }
   return Result.try({
@@ -134,13 +135,13 @@ const combineContents = (contents: ReadonlyArray<JsonObject>): Result.Result<Doc
 }
 
 /**
- * What the contents of a document resource are, or why they cannot be used.
+ * Parses the contents of a document resource.
  *
- * - one text or blob: that; without a usable mime type it has the listed one, else `text/plain` or
+ * - one text or blob: itself; the MIME type defaults to the listed one, else to `text/plain` or
  *   `application/octet-stream`
- * - one of {@link documentMimeTypes}`.inline`: its body as it is, now plain `application/json`
- * - one of {@link documentMimeTypes}`.external`: where the document is
- * - several: one JSON array of the contents as the MCP server gave them, blobs still in base64
+ * - one of {@link documentMimeTypes}`.inline`: its body as `application/json`
+ * - one of {@link documentMimeTypes}`.external`: the location of the document
+ * - several: a JSON array of the contents, with blobs in base64
  */
 export const parseDocumentContents = (
   contents: ReadonlyArray<JsonObject>,

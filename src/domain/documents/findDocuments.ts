@@ -5,7 +5,7 @@ import { orderServers } from "../desktop/orderServers.ts"
 import { type DocumentSummary, finderPageSizes } from "../model/DocumentSummary.ts"
 import { type DpeUri, parseDpeUri } from "./DpeUri.ts"
 
-/** What an Agent looks for; an empty list of keywords is no filter (spec §11.4). */
+/** A query of an Agent; an empty list of keywords does not filter (spec §11.4). */
 export interface FinderQuery {
   readonly keywords?: ReadonlyArray<string>
   readonly fileType?: string
@@ -13,15 +13,15 @@ export interface FinderQuery {
   readonly limit: number
 }
 
-/** One page of the catalogue; `totalCount` counts what the filters left. */
+/** One page of the catalogue; `totalCount` counts all matches. */
 export interface FinderPage {
   readonly documents: ReadonlyArray<DocumentSummary>
   readonly totalCount: number
 }
 
 /**
- * The document a listed resource is, or `undefined` when it is none: another scheme, an invalid URI, or a page or an
- * element of a document (spec §11.5, case 312).
+ * Parses the URI of a listed document. Gives `undefined` for another scheme, an invalid URI, and a page or an element
+ * of a document (spec §11.5, case 312).
  */
 export const parseDocumentUri = (uri: string): DpeUri | undefined => {
   const parsed = Result.getOrUndefined(parseDpeUri(uri))
@@ -36,13 +36,13 @@ export const parseDocumentUri = (uri: string): DpeUri | undefined => {
 const asPageCount = (value: unknown): number | undefined =>
   typeof value === "number" && Number.isInteger(value) && value >= 1 ? value : undefined
 
-/** The page count a listed resource states; without one its body has to be read (spec §11.3). */
+/** The page count of a listed resource; without one the body must be read (spec §11.3). */
 export const listedPageCount = (resource: JsonObject): number | undefined =>
   asPageCount(asObject(resource["_meta"])["page_count"])
 
 /**
- * The summary of a document: from the listed resource, and from its body where the resource is silent. `undefined`
- * when neither states a page count (spec §11.3).
+ * Summarizes a document from the listed resource; the body supplies missing fields. Gives `undefined` without a page
+ * count (spec §11.3).
  */
 export const summarizeDocument = (
   server: string,
@@ -88,8 +88,8 @@ const modifiedAt = ({ lastModified }: DocumentSummary): number => {
 const newestFirst = Order.flip(Order.mapInput(Order.Number, modifiedAt))
 
 /**
- * One page of the catalogue of all servers: filtered, servers in the desktop's order, within a server the newest
- * first and ties as listed (spec §11.4, cases 313–327). `history` holds server names, oldest first.
+ * Finds one page of the catalogue of all servers (spec §11.4, cases 313–327). Servers are in the desktop's order; the
+ * documents of a server are newest first, ties as listed. `history` holds server names, oldest first.
  */
 export const findDocuments = (
   documents: ReadonlyArray<DocumentSummary>,

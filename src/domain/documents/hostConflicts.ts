@@ -2,7 +2,7 @@ import { Result } from "effect"
 import { parseWindowUri } from "../desktop/WindowUri.ts"
 import { normalizeHost, parseDpeUri } from "./DpeUri.ts"
 
-/** A host under which several MCP servers list documents or windows: the first of them is asked (spec §10.3). */
+/** A host for which several MCP servers list documents or windows. Requests go to the first server (spec §10.3). */
 export interface HostConflict {
   readonly host: string
   /** Names of the servers, in configuration order. */
@@ -21,7 +21,7 @@ const hostsInUri = (uri: string): ReadonlyArray<string> => {
   )
 }
 
-/** The hosts that several servers have, of servers and the URIs of what they list. */
+/** Finds the hosts that several servers use in the URIs that they list. */
 export const findHostConflicts = (
   servers: ReadonlyArray<{ readonly name: string; readonly uris: ReadonlyArray<string> }>
 ): ReadonlyArray<HostConflict> => {

@@ -3,36 +3,36 @@ import type { ServerConfig } from "../config/computerConfig.ts"
 import type { Tool } from "../model/Tool.ts"
 import { mergeToolMeta, formatToolMeta } from "./toolMeta.ts"
 
-/** The tools one running MCP server listed, untouched, with its configuration. */
+/** The tools of a running MCP server as listed, with its configuration. */
 export interface ServerTools {
   readonly config: ServerConfig
   readonly tools: ReadonlyArray<JsonObject>
 }
 
-/** A tool the office can call. */
+/** A tool that the office can call. */
 export interface CatalogueEntry {
   readonly tool: Tool
-  /** Name of the MCP server that has it. */
+  /** The name of its MCP server. */
   readonly server: string
-  /** Its name there. */
+  /** Its name at the MCP server. */
   readonly originalName: string
-  /** True when no confirmation is needed. */
+  /** True when calls need no confirmation. */
   readonly autoApply: boolean
 }
 
-/** A tool that exists and is not offered, and why. */
+/** A listed tool that is not offered, with the reason. */
 export interface HiddenTool {
   readonly server: string
   readonly originalName: string
   readonly reason: "forbidden" | "name_taken" | "no_name"
-  /** The name it would have had. */
+  /** Its exposed name without the conflict. */
   readonly name: string
 }
 
-/** What a Computer offers: every exposed name leads to exactly one tool. */
+/** The tools of a Computer by their unique exposed names. */
 export interface Catalogue {
   readonly entries: ReadonlyMap<string, CatalogueEntry>
-  /** Names whose call is refused as disabled. */
+  /** Names whose calls are rejected as disabled. */
   readonly forbidden: ReadonlySet<string>
   readonly hidden: ReadonlyArray<HiddenTool>
 }
@@ -59,9 +59,9 @@ const toCatalogueEntry = (config: ServerConfig, listed: JsonObject): CatalogueEn
 }
 
 /**
- * The catalogue of a Computer from what its servers list, in configuration order (spec §7.3): a tool goes by its
- * alias or else by its own name; the first tool with a name has it, later ones are hidden; forbidden tools, given by
- * either name, are neither listed nor callable.
+ * Builds the catalogue of a Computer from the tools of its servers, in configuration order (spec §7.3). The exposed
+ * name of a tool is its alias, or else its name. The first tool with a name gets it; later ones are hidden. A tool
+ * that is forbidden by its name or alias is neither listed nor callable.
  */
 export const buildCatalogue = (servers: ReadonlyArray<ServerTools>): Catalogue => {
   const entries = new Map<string, CatalogueEntry>()

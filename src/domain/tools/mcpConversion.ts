@@ -4,7 +4,7 @@ import { parseAnnotations } from "./toolMeta.ts"
 import { Result } from "effect"
 import { parseToolResult, type ToolResult } from "../model/ToolResult.ts"
 
-/** A tool of the office as MCP lists it: under this name, its annotations real again, with `origin` in its `_meta`. */
+/** Converts a tool of the office to MCP: restores its annotations, and adds `origin` to its `_meta`. */
 export const toMcpTool = (
   name: string,
   { description, meta, paramsSchema, returnSchema }: Tool,
@@ -21,7 +21,7 @@ export const toMcpTool = (
   }
 }
 
-/** What an MCP server answered, as the office gets it: untouched, but `_meta` stands under `meta` (spec §6.4). */
+/** Converts the result of an MCP server for the office: `_meta` becomes `meta`, without reserved keys (spec §6.4). */
 export const fromMcpResult = (mcpResult: JsonObject): Result.Result<ToolResult, string> =>
   Result.map(parseToolResult(mcpResult), (result) => {
     if (result.meta === undefined) return result
@@ -29,7 +29,7 @@ export const fromMcpResult = (mcpResult: JsonObject): Result.Result<ToolResult, 
     return { ...result, meta: Object.fromEntries(kept) }
   })
 
-/** A result of the office as MCP has it: what stands under `meta` is `_meta` again. */
+/** Converts a result of the office to MCP: `meta` becomes `_meta`. */
 export const toMcpResult = ({ meta, ...rest }: ToolResult): JsonObject => ({
   ...rest,
   ...(meta !== undefined && { _meta: meta })

@@ -11,39 +11,39 @@ import { isJsonObject } from "../../domain/json.ts"
 import type { ComputerConfig, ServerConfig } from "../../domain/config/computerConfig.ts"
 import { type Position, parseJsonc } from "./jsonc.ts"
 
-/** Something to say about a file. An error keeps all files together from being used. */
+/** An error or warning about a file. An error in one file makes all files unusable. */
 export interface ConfigDiagnostic extends ValidationIssue, Partial<Position> {
   readonly severity: "error" | "warning"
   readonly file: string
 }
 
-/** What one file turned out to be. */
+/** The configuration of one file. */
 export interface ConfigFile {
   readonly file: string
   readonly dialect: Dialect | undefined
   readonly config: ComputerConfig | undefined
-  /** Where a value stands in the file, or the innermost one around it that exists. */
+  /** The position of a value, or of its innermost existing parent. */
   readonly locate: (path: ReadonlyArray<PropertyKey>) => Position
 }
 
-/** What all files of a Computer say together. */
+/** The merged configuration of all files of a Computer. */
 interface LoadedConfig {
   readonly files: ReadonlyArray<ConfigFile>
   readonly diagnostics: ReadonlyArray<ConfigDiagnostic>
-  /** Missing exactly when one of the findings is an error. */
+  /** `undefined` exactly when there is an error. */
   readonly setup: Setup | undefined
-  /** Every file that was looked at, the ones with environment variables too, by absolute path. */
+  /** The absolute paths of all files, environment files included. */
   readonly sources: ReadonlyArray<string>
 }
 
-/** A finding as compilers write them: `mcp.json:12:5: error: servers.a.command: Missing key`. */
+/** Formats a diagnostic like compilers: `mcp.json:12:5: error: servers.a.command: Missing key`. */
 export const formatDiagnostic = ({ column, file, issue, line, path, severity }: ConfigDiagnostic): string => {
   const where = line === undefined ? file : `${file}:${line}:${column ?? 1}`
   const what = path.length === 0 ? issue : `${formatPath(path)}: ${issue}`
   return `${where}: ${severity}: ${what}`
 }
 
-/** Editors keep their configuration in a folder of this name inside the folder it is for. */
+/** Folders of editor configurations inside the workspace folder. */
 const editorFolders = [".vscode", ".cursor"]
 
 const workspaceFolderOf = (file: string): string => {
@@ -61,7 +61,7 @@ const hostVariablesOf = (workspaceFolder: string): { readonly [name: string]: st
   "/": sep
 })
 
-/** The server with the variables of its file in its environment, each as a placeholder: values stay unseen. */
+/** Adds the variables of an environment file to a server as placeholders, which keep the values secret. */
 const withEnvFileVariables = (server: ServerConfig, names: ReadonlyArray<string>): ServerConfig => {
   if (server.type !== "stdio") return server
   const env = server.parameters["env"]
@@ -70,20 +70,20 @@ const withEnvFileVariables = (server: ServerConfig, names: ReadonlyArray<string>
   return { ...server, parameters: { ...server.parameters, env: { ...added, ...own } } }
 }
 
-/** An editor starts its servers in the folder it works on. */
+/** Sets the working directory like VS Code: the workspace folder. */
 const withWorkspaceCwd = (server: ServerConfig): ServerConfig =>
   server.type === "stdio" && server.parameters["cwd"] === null
     ? { ...server, parameters: { ...server.parameters, cwd: "${workspaceFolder}" } }
     : server
 
-/** What one file says, and everything there is to say about it. */
+/** A configuration file with its variables and diagnostics. */
 interface LoadedConfigFile extends ConfigFile {
   readonly variables: Variables
   readonly diagnostics: ReadonlyArray<ConfigDiagnostic>
   readonly sources: ReadonlyArray<string>
 }
 
-/** The text of a file, or why there is none, in words. */
+/** Reads a text file; fails with a reason for people. */
 export const readTextFile = Effect.fnUntraced(function* (file: string) {
   const fs = yield* FileSystem.FileSystem
   return yield* Effect.result(
@@ -164,7 +164,7 @@ const readConfigFile = Effect.fnUntraced(function* (
   return { file, dialect, config: { ...config, servers }, variables, diagnostics, sources, locate }
 })
 
-/** Reads the configuration of a Computer from one or several files, in whichever dialect each is written. */
+/** Reads the configuration of a Computer from files of any dialect. */
 export const readConfigFiles = Effect.fnUntraced(function* (files: ReadonlyArray<string>) {
   const loadedFiles = yield* Effect.forEach([...new Set(files)], readConfigFile)
   const { conflicts, config } = mergeConfigs(
@@ -177,7 +177,7 @@ export const readConfigFiles = Effect.fnUntraced(function* (files: ReadonlyArray
       const root = loaded?.dialect === "mcpServers" ? "mcpServers" : "servers"
       const index = loaded?.config?.inputs.findIndex(({ id }) => id === name) ?? 0
       const path = kind === "server" ? [root, name] : ["inputs", index]
-      const issue = `${kind} "${name}" is defined in ${first} too`
+      const issue = `${kind} "${name}" is also defined in ${first}`
       return { severity: "error", file: second, path, issue, ...loaded?.locate(path) }
     })
   ]

@@ -20,8 +20,8 @@ export const hangupSignals = Stream.callback<"SIGHUP">((queue) =>
 )
 
 /**
- * Emits `initial` once the watch has started, because files may have changed before, then `change` whenever a file may
- * have changed. Watches folders: editors replace files.
+ * Emits `initial` after the start of the watch, because files may have changed before. Emits `change` each time a
+ * file may have changed. Watches folders: editors replace files.
  */
 export const fileChanges = (
   files: ReadonlyArray<string>

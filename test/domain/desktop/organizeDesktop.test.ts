@@ -83,7 +83,7 @@ describe("organizeDesktop", () => {
     )
     assert.deepStrictEqual(entries, ["window://h\n\na"])
     assert.deepStrictEqual(warnings, [
-      { server: "a", uri: "window://h", reason: "a binary part of it cannot be shown" }
+      { server: "a", uri: "window://h", reason: "binary contents are omitted" }
     ])
   })
 

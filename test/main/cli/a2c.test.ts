@@ -252,7 +252,7 @@ describe("a2c", () => {
       yield* says(/wrong\.json:1:18: error: servers\.s\.type/, ...desk("--config", wrong))
       yield* says(/missing\.json: error: file not found/, ...desk("--config", "/tmp/missing.json"))
       yield* says(
-        /other\.json:1:13: error: servers\.s: server "s" is defined in .*right\.json too/,
+        /other\.json:1:13: error: servers\.s: server "s" is also defined in .*right\.json/,
         ...desk("--config", right, "--config", other)
       )
       const reaching = (server: string) => ["agent", "--server", server, "--office", "o", "members"]

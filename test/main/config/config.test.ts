@@ -153,7 +153,7 @@ describe("configuration files", () => {
         const { said, setup, folder } = yield* readFiles({ "a.json": a2c("s"), "b.json": a2c("s") })
         assert.deepStrictEqual(
           said.map((text) => text.replace(folder, "")),
-          ['b.json:1:13: error: servers.s: server "s" is defined in a.json too']
+          ['b.json:1:13: error: servers.s: server "s" is also defined in a.json']
         )
         assert.isUndefined(setup)
       })
