@@ -107,16 +107,15 @@ export type Endpoint =
 
 type Decode = (parameters: unknown) => Result.Result<Endpoint, Schema.SchemaError>
 
-const decodeOptions = { errors: "all" } as const
-const decodeStdio = Schema.decodeUnknownResult(StdioParameters, decodeOptions)
-const decodeStreamable = Schema.decodeUnknownResult(StreamableParameters, decodeOptions)
-const decodeSse = Schema.decodeUnknownResult(SseParameters, decodeOptions)
+const makeDecode = <A>(schema: Schema.Codec<A, unknown>, toEndpoint: (parameters: A) => Endpoint): Decode => {
+  const decode = Schema.decodeUnknownResult(schema, { errors: "all" })
+  return (parameters) => Result.map(decode(parameters), toEndpoint)
+}
 
 const decoders: { readonly [T in ServerType]: Decode } = {
-  stdio: (parameters) => Result.map(decodeStdio(parameters), (fields) => ({ type: "stdio", ...fields })),
-  streamable: (parameters) =>
-    Result.map(decodeStreamable(parameters), (fields) => ({ type: "streamable", ...fields })),
-  sse: (parameters) => Result.map(decodeSse(parameters), (fields) => ({ type: "sse", ...fields }))
+  stdio: makeDecode(StdioParameters, (parameters) => ({ type: "stdio", ...parameters })),
+  streamable: makeDecode(StreamableParameters, (parameters) => ({ type: "streamable", ...parameters })),
+  sse: makeDecode(SseParameters, (parameters) => ({ type: "sse", ...parameters }))
 }
 
 /** Decodes rendered parameters; fails with the errors in one line. */

@@ -1,5 +1,5 @@
 import { Result } from "effect"
-import { isJsonObject, type JsonObject } from "../json.ts"
+import { asObject, type JsonObject } from "../json.ts"
 import { orderServers } from "./orderServers.ts"
 import { parseWindowUri } from "./WindowUri.ts"
 
@@ -52,17 +52,10 @@ const renderWindow = (uri: string, contents: ReadonlyArray<JsonObject>): string 
 const annotatedPriority = (
   resource: JsonObject
 ): { readonly priority: number; readonly warning?: string } => {
-  const annotations = resource["annotations"]
-  const given = isJsonObject(annotations) ? annotations["priority"] : undefined
-  if (given === undefined || given === null) return { priority: 0 }
+  const given = asObject(resource["annotations"])["priority"] ?? 0
   return typeof given === "number" && given >= 0 && given <= 1
     ? { priority: given * 100 }
     : { priority: 0, warning: "annotations.priority is outside 0…1 and counts as 0" }
-}
-
-const annotatedFullscreen = (resource: JsonObject): boolean => {
-  const meta = resource["_meta"]
-  return isJsonObject(meta) && meta["fullscreen"] === true
 }
 
 const evaluateWindow = (
@@ -80,7 +73,7 @@ const evaluateWindow = (
     candidate: {
       server,
       priority: priority ?? fallback,
-      fullscreen: fullscreen ?? annotatedFullscreen(resource),
+      fullscreen: fullscreen ?? asObject(resource["_meta"])["fullscreen"] === true,
       entry: renderWindow(uri, contents)
     },
     reasons: [
@@ -112,16 +105,12 @@ export const organizeDesktop = (
   history: ReadonlyArray<string>
 ): Desktop => {
   if (size !== undefined && size <= 0) return { entries: [], warnings: [] }
-  const byServer = new Map<string, Array<WindowCandidate>>()
-  const warnings: Array<DesktopWarning> = []
-  for (const window of windows) {
-    const { candidate, reasons } = evaluateWindow(window)
-    warnings.push(...reasons.map((reason) => ({ server: window.server, uri: window.uri, reason })))
-    if (candidate === undefined) continue
-    const siblings = byServer.get(window.server)
-    if (siblings === undefined) byServer.set(window.server, [candidate])
-    else siblings.push(candidate)
-  }
+  const evaluated = windows.map((window) => ({ window, ...evaluateWindow(window) }))
+  const warnings = evaluated.flatMap(({ reasons, window: { server, uri } }) =>
+    reasons.map((reason) => ({ server, uri, reason }))
+  )
+  const candidates = evaluated.flatMap(({ candidate }) => (candidate === undefined ? [] : [candidate]))
+  const byServer = Map.groupBy(candidates, ({ server }) => server)
   const entries = orderServers(byServer.keys(), history)
     .flatMap((server) => arrangeWindows(byServer.get(server) ?? []))
     .map(({ entry }) => entry)

@@ -3,15 +3,11 @@ import { definedOnly } from "../definedOnly.ts"
 import { asObject, asString, asStrings, type JsonObject, parseJsonObject } from "../json.ts"
 import { orderServers } from "../desktop/orderServers.ts"
 import { type DocumentSummary, finderPageSizes } from "../model/DocumentSummary.ts"
+import type { FinderRequest } from "../model/requests.ts"
 import { type DpeUri, parseDpeUri } from "./DpeUri.ts"
 
 /** A query of an Agent; an empty list of keywords does not filter (spec §11.4). */
-export interface FinderQuery {
-  readonly keywords?: ReadonlyArray<string>
-  readonly fileType?: string
-  readonly offset: number
-  readonly limit: number
-}
+export type FinderQuery = Pick<FinderRequest, "keywords" | "fileType" | "offset" | "limit">
 
 /** One page of the catalogue; `totalCount` counts all matches. */
 export interface FinderPage {

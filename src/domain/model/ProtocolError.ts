@@ -117,8 +117,5 @@ export const capabilityNotSupported = (name: string, capability: string) =>
   makeProtocolError(
     errorCodes.capabilityNotSupported,
     `MCP Server does not support '${capability}' capability`,
-    {
-      mcp_server_name: name,
-      capability
-    }
+    { mcp_server_name: name, capability }
   )

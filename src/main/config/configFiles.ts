@@ -3,11 +3,11 @@ import { basename, dirname, resolve, sep } from "node:path"
 import { parseEnv } from "node:util"
 import { Effect, FileSystem, Redacted, Result } from "effect"
 import { mergeConfigs, parseConfig } from "../../domain/config/parseConfig.ts"
-import type { Dialect } from "../../domain/config/dialects.ts"
+import { type Dialect, serversKeyOf } from "../../domain/config/dialects.ts"
 import { renderPlaceholders } from "../../domain/config/placeholders.ts"
 import type { Setup, Variables } from "../../domain/config/Setup.ts"
 import { type ValidationIssue, formatPath } from "../../domain/validation.ts"
-import { isJsonObject } from "../../domain/json.ts"
+import { asObject } from "../../domain/json.ts"
 import type { ComputerConfig, ServerConfig } from "../../domain/config/computerConfig.ts"
 import { type Position, parseJsonc } from "./jsonc.ts"
 
@@ -24,16 +24,6 @@ export interface ConfigFile {
   readonly config: ComputerConfig | undefined
   /** The position of a value, or of its innermost existing parent. */
   readonly locate: (path: ReadonlyArray<PropertyKey>) => Position
-}
-
-/** The merged configuration of all files of a Computer. */
-interface LoadedConfig {
-  readonly files: ReadonlyArray<ConfigFile>
-  readonly diagnostics: ReadonlyArray<ConfigDiagnostic>
-  /** `undefined` exactly when there is an error. */
-  readonly setup: Setup | undefined
-  /** The absolute paths of all files, environment files included. */
-  readonly sources: ReadonlyArray<string>
 }
 
 /** Formats a diagnostic like compilers: `mcp.json:12:5: error: servers.a.command: Missing key`. */
@@ -62,12 +52,14 @@ const hostVariablesOf = (workspaceFolder: string): { readonly [name: string]: st
 })
 
 /** Adds the variables of an environment file to a server as placeholders, which keep the values secret. */
-const withEnvFileVariables = (server: ServerConfig, names: ReadonlyArray<string>): ServerConfig => {
+const withEnvFileVariables = (
+  server: ServerConfig,
+  values: ReadonlyArray<[string, unknown]>
+): ServerConfig => {
   if (server.type !== "stdio") return server
-  const env = server.parameters["env"]
-  const own = isJsonObject(env) ? env : {}
-  const added = Object.fromEntries(names.map((name) => [name, `\${envFile:${name}}`]))
-  return { ...server, parameters: { ...server.parameters, env: { ...added, ...own } } }
+  const added = Object.fromEntries(values.map(([name]) => [name, `\${envFile:${name}}`]))
+  const env = { ...added, ...asObject(server.parameters["env"]) }
+  return { ...server, parameters: { ...server.parameters, env } }
 }
 
 /** Sets the working directory like VS Code: the workspace folder. */
@@ -110,17 +102,9 @@ const readConfigFile = Effect.fnUntraced(function* (
   const makeDiagnostic = (
     severity: ConfigDiagnostic["severity"],
     { issue, path }: ValidationIssue
-  ): ConfigDiagnostic => ({
-    severity,
-    file,
-    path,
-    issue,
-    ...locate(path)
-  })
+  ): ConfigDiagnostic => ({ severity, file, path, issue, ...locate(path) })
   if (document.errors.length > 0) {
-    const diagnostics = document.errors.map(
-      (error): ConfigDiagnostic => ({ ...error, severity: "error", file })
-    )
+    const diagnostics = document.errors.map((error) => ({ ...error, severity: "error", file }) as const)
     return { ...unusable, diagnostics, locate }
   }
   const { config, dialect, envFiles, errors, warnings } = parseConfig(document.value)
@@ -131,7 +115,7 @@ const readConfigFile = Effect.fnUntraced(function* (
   if (config === undefined) return { ...unusable, dialect, diagnostics, locate }
 
   const hostVariables = hostVariablesOf(workspaceFolderOf(file))
-  const root = dialect === "mcpServers" ? "mcpServers" : "servers"
+  const root = serversKeyOf(dialect)
   const servers: { [name: string]: ServerConfig } = {}
   const variables: { [name: string]: HostVariables } = {}
   const sources = [source]
@@ -148,23 +132,21 @@ const readConfigFile = Effect.fnUntraced(function* (
     sources.push(path)
     const environment = yield* readTextFile(path)
     if (Result.isFailure(environment)) {
-      diagnostics.push(
-        makeDiagnostic("error", { path: [root, name, "envFile"], issue: `${path}: ${environment.failure}` })
-      )
+      const issue = `${path}: ${environment.failure}`
+      diagnostics.push(makeDiagnostic("error", { path: [root, name, "envFile"], issue }))
       continue
     }
-    const entries = Object.entries(parseEnv(environment.success))
-    const values = entries.map(([key, value]) => [`envFile:${key}`, Redacted.make(value ?? "")] as const)
-    servers[name] = withEnvFileVariables(
-      placedServer,
-      entries.map(([key]) => key)
-    )
-    variables[name] = { ...hostVariables, ...Object.fromEntries(values) }
+    const values = Object.entries(parseEnv(environment.success))
+    servers[name] = withEnvFileVariables(placedServer, values)
+    variables[name] = {
+      ...hostVariables,
+      ...Object.fromEntries(values.map(([key, value]) => [`envFile:${key}`, Redacted.make(value ?? "")]))
+    }
   }
   return { file, dialect, config: { ...config, servers }, variables, diagnostics, sources, locate }
 })
 
-/** Reads the configuration of a Computer from files of any dialect. */
+/** Reads the configuration of a Computer from files of any dialect. An error in one file leaves `setup` undefined. */
 export const readConfigFiles = Effect.fnUntraced(function* (files: ReadonlyArray<string>) {
   const loadedFiles = yield* Effect.forEach([...new Set(files)], readConfigFile)
   const { conflicts, config } = mergeConfigs(
@@ -174,7 +156,7 @@ export const readConfigFiles = Effect.fnUntraced(function* (files: ReadonlyArray
     ...loadedFiles.flatMap((loaded) => loaded.diagnostics),
     ...conflicts.map(({ files: [first, second], kind, name }): ConfigDiagnostic => {
       const loaded = loadedFiles.find(({ file }) => file === second)
-      const root = loaded?.dialect === "mcpServers" ? "mcpServers" : "servers"
+      const root = serversKeyOf(loaded?.dialect)
       const index = loaded?.config?.inputs.findIndex(({ id }) => id === name) ?? 0
       const path = kind === "server" ? [root, name] : ["inputs", index]
       const issue = `${kind} "${name}" is also defined in ${first}`
@@ -183,10 +165,8 @@ export const readConfigFiles = Effect.fnUntraced(function* (files: ReadonlyArray
   ]
   const isUsable = diagnostics.every(({ severity }) => severity !== "error")
   const variables: Variables = Object.assign({}, ...loadedFiles.map((loaded) => loaded.variables))
-  return {
-    files: loadedFiles,
-    diagnostics,
-    setup: isUsable ? { config, variables } : undefined,
-    sources: loadedFiles.flatMap(({ sources }) => sources)
-  } satisfies LoadedConfig
+  const setup: Setup | undefined = isUsable ? { config, variables } : undefined
+  /** The absolute paths of all files, environment files included. */
+  const sources = loadedFiles.flatMap((loaded) => loaded.sources)
+  return { files: loadedFiles, diagnostics, setup, sources }
 })

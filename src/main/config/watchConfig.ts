@@ -4,21 +4,13 @@ import { keepRuntimeChanges, diffSetups, type Setup } from "../../domain/config/
 import { type ConfigDiagnostic, readConfigFiles, formatDiagnostic } from "./configFiles.ts"
 import { fileChanges, hangupSignals } from "./fileChanges.ts"
 
-const logDiagnostics = (diagnostics: ReadonlyArray<ConfigDiagnostic>) =>
-  Effect.forEach(
-    diagnostics,
-    (diagnostic) =>
-      diagnostic.severity === "error"
-        ? Effect.logError(formatDiagnostic(diagnostic))
-        : Effect.logWarning(formatDiagnostic(diagnostic)),
-    { discard: true }
-  )
+const logDiagnostics = Effect.forEach((diagnostic: ConfigDiagnostic) =>
+  Effect.logWithLevel(diagnostic.severity === "error" ? "Error" : "Warn")(formatDiagnostic(diagnostic))
+)
 
 const isSameSetup = (one: Setup, other: Setup): boolean => {
-  const { added, restarted, isReportedConfigChanged, removed, reconfigured } = diffSetups(one, other)
-  return (
-    !isReportedConfigChanged && [added, restarted, removed, reconfigured].every((names) => names.length === 0)
-  )
+  const { added, isReportedConfigChanged, reconfigured, removed, restarted } = diffSetups(one, other)
+  return !isReportedConfigChanged && [added, restarted, removed, reconfigured].flat().length === 0
 }
 
 /** The configuration that a Computer was started with. */

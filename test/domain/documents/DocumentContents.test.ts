@@ -153,7 +153,7 @@ describe("document contents", () => {
   })
 
   it("a location that is none is refused, and says what is wrong", () => {
-    assert.match(reasonOf({ mimeType: external, text: "nowhere" }), /not where: the body is not JSON/)
+    assert.match(reasonOf({ mimeType: external, text: "nowhere" }), /external location: the body is not JSON/)
     assert.match(reasonOf(elsewhere({})), /not where: uri: Missing key/)
     assert.match(reasonOf(elsewhere({ uri: "s3://b/k", size: -1 })), /not where: size/)
     assert.match(reasonOf(elsewhere({ uri: "s3://b/k", mime_type: 5 })), /not where: mime_type/)
@@ -169,7 +169,7 @@ describe("document contents", () => {
   })
 
   it("a location among other contents is refused", () => {
-    assert.match(reasonOf({ text: "a" }, elsewhere({ uri: "s3://b/k" })), /content 2 of 2 .* stand alone/)
+    assert.match(reasonOf({ text: "a" }, elsewhere({ uri: "s3://b/k" })), /content 2 of 2: .* the only content/)
   })
 
   it("contents that JSON cannot say are refused", () => {

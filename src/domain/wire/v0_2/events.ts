@@ -104,21 +104,9 @@ export const calls = {
     decodeRoutingFast: decodeToolCallRoutingFast,
     cancellable: true
   }),
-  getTools: defineCall({
-    event: "client:get_tools",
-    request: C.TargetReq,
-    reply: C.GetToolsRet
-  }),
-  getConfig: defineCall({
-    event: "client:get_config",
-    request: C.TargetReq,
-    reply: ComputerConfig
-  }),
-  getDesktop: defineCall({
-    event: "client:get_desktop",
-    request: C.GetDesktopReq,
-    reply: C.GetDesktopRet
-  }),
+  getTools: defineCall({ event: "client:get_tools", request: C.TargetReq, reply: C.GetToolsRet }),
+  getConfig: defineCall({ event: "client:get_config", request: C.TargetReq, reply: ComputerConfig }),
+  getDesktop: defineCall({ event: "client:get_desktop", request: C.GetDesktopReq, reply: C.GetDesktopRet }),
   getDpe: defineCall({
     event: "client:get_dpe",
     request: C.GetDpeReq,
@@ -147,12 +135,7 @@ const fallbackCall: RoutedDefinition = defineCall({
 
 /** Requests that the Server handles itself (spec §5.2). */
 export const serverRequests = {
-  join: {
-    kind: "join",
-    event: "server:join_office",
-    from: "member",
-    request: makeCodec(O.EnterOfficeReq)
-  },
+  join: { kind: "join", event: "server:join_office", from: "member", request: makeCodec(O.EnterOfficeReq) },
   leave: {
     kind: "leave",
     event: "server:leave_office",
