@@ -13,7 +13,7 @@ import { sortedMembers } from "../../../src/domain/office/OfficeReplica.ts"
 import { commandsOf, histories, type History, inWords, names, officeIds } from "./histories.ts"
 import { answerTo, listing, type Notice, type People, sitting } from "./referenceModel.ts"
 
-/** The rules of membership, or such as somebody might have written by mistake. */
+/** The rules of membership, or a mutant of them. */
 interface Rules {
   readonly decide: (...given: Required<Parameters<typeof decide>>) => ReturnType<typeof decide>
   readonly evolve: typeof evolve
@@ -21,7 +21,7 @@ interface Rules {
 
 const rules: Rules = { decide, evolve }
 
-/** What an event makes Servers tell, if anything: to all who sit in the office after it, but whom it is about. */
+/** The notification of an event, for all members of the office except its subject. */
 const noticeOf = (after: MembershipState, event: MembershipEvent): ReadonlyArray<Notice> => {
   if (event._tag !== "Entered" && event._tag !== "Left") return []
   const { _tag, membership, sid } = event
@@ -36,7 +36,7 @@ const inOneOrder = (notices: ReadonlyArray<Notice>) =>
     JSON.stringify([what, sid, office, role, name, to.toSorted(), replaced])
   )
 
-/** Everything that can be seen of the offices, counted anew from who sits there. */
+/** The observable state of all offices, counted from their members. */
 const seenByRules = (state: MembershipState) => ({
   sessions: [...HashMap.values(state.sessions)]
     .map(({ reconnectKey, role, membership, sid }) =>
@@ -80,7 +80,7 @@ const seenByModel = (people: People): ReturnType<typeof seenByRules> => {
 const placeOf = (membership: Membership | undefined) =>
   membership === undefined ? null : [membership.office, membership.role, membership.name]
 
-/** What every state must be, whatever has happened: one Agent per office, unique names, one office per session. */
+/** The invariants of every state: one Agent per office, unique names, one office per session. */
 const brokenRule = (state: MembershipState): string | undefined => {
   const seated = new Set<string>()
   for (const id of officeIds) {
@@ -102,7 +102,7 @@ const brokenRule = (state: MembershipState): string | undefined => {
 const inLines = (seen: object): ReadonlyArray<string> =>
   Object.entries(seen).map(([what, value]) => `${what} ${JSON.stringify(value)}`)
 
-/** The first thing in which rules differ from the model in a history; `undefined` when nothing does. */
+/** The first difference between rules and the model in a history; `undefined` without one. */
 const difference = (tried: Rules, history: History): string | undefined => {
   let state = emptyMembershipState
   let people: People = []
@@ -140,13 +140,13 @@ const difference = (tried: Rules, history: History): string | undefined => {
 
 const longest = 60
 
-/** How many times as many histories as usual are tried. */
+/** The factor for the number of histories. */
 const times = Number(process.env["A2C_MODEL_RUNS"] ?? 1)
 
-/** Histories that are tried; those of a mutant end as soon as it is found. */
+/** The number of histories; the search for a mutant ends at the first difference. */
 const runs = 2000 * times
 
-/** Candidates that are tried to make a history that fails shorter. */
+/** The number of attempts to shrink a failing history. */
 const maxShrinks = 5000
 
 const check = (tried: Rules, seed?: number) =>
@@ -161,7 +161,7 @@ const check = (tried: Rules, seed?: number) =>
 
 type Decide = Rules["decide"]
 
-/** Refusals of this kind are none: whatever is in the way is overlooked by deciding about another state. */
+/** Accepts what these reasons reject, by deciding on a changed state. */
 const despite =
   (
     reasons: ReadonlyArray<MembershipError["reason"]>,
@@ -197,7 +197,7 @@ const entering = (command: MembershipCommand): ReadonlyArray<MembershipEvent> =>
       ]
     : []
 
-/** Each of these mistakes, with the fewest commands that show it. */
+/** The mutants, with the smallest number of commands that shows each. */
 const mutants: ReadonlyArray<readonly [mistake: string, fewest: number, tried: Partial<Rules>]> = [
   [
     "a second Agent is let in",
@@ -382,14 +382,14 @@ const mutants: ReadonlyArray<readonly [mistake: string, fewest: number, tried: P
   ]
 ]
 
-describe("the rules of membership", () => {
+describe("membership rules", () => {
   it.effect(
-    `say what the plain model says in ${runs} histories of up to ${longest} commands`,
+    `equals the reference model in ${runs} histories of up to ${longest} commands`,
     () => Effect.map(check(rules), (result) => assert.isUndefined(Arbitrary.formatCheckFailure(result))),
     30_000 * times
   )
 
-  describe("would be found wrong, in few commands, if", () => {
+  describe("mutant of the membership rules", () => {
     it.effect.each(mutants)(
       "%s",
       ([mistake, fewest, tried]) =>

@@ -2,7 +2,7 @@ import type { MembershipCommand } from "../../../src/domain/office/decide.ts"
 import type { Capacity } from "../../../src/domain/office/MembershipState.ts"
 import type { MembershipError, Membership } from "../../../src/domain/model/Membership.ts"
 
-/** Somebody who is connected, and where it sits. */
+/** A connected session with its membership. */
 interface Person {
   readonly sid: string
   readonly node: string
@@ -11,31 +11,31 @@ interface Person {
   readonly membership: Membership | undefined
 }
 
-/** Everybody who is connected: whoever sat down last stands last. */
+/** All connected sessions; the last one joined last. */
 export type People = ReadonlyArray<Person>
 
-/** Somebody came or went, and who is told so. */
+/** A join or leave with the notified sessions. */
 export interface Notice {
   readonly what: "Entered" | "Left"
   readonly sid: string
   readonly membership: Membership
   readonly to: ReadonlyArray<string>
-  /** A new connection of the same member has put this one out. */
+  /** True when a new connection of the same member replaced this one. */
   readonly replaced: boolean
 }
 
-/** What a command is answered, who is told what in which order, and who is there afterwards. */
+/** The reply to a command, the notifications in order, and the sessions afterwards. */
 export interface Answer {
   readonly says: MembershipError["reason"] | "ok"
   readonly notices: ReadonlyArray<Notice>
   readonly after: People
 }
 
-/** Everybody in an office, as they sat down. */
+/** The members of an office in join order. */
 export const sitting = (people: People, office: string): People =>
   people.filter(({ membership }) => membership?.office === office)
 
-/** Everybody in an office as Servers list them: the Agent first. */
+/** The members of an office in the order of lists: the Agent first. */
 export const listing = (people: People, office: string): People => {
   const here = sitting(people, office)
   return [
@@ -56,7 +56,7 @@ const refused = (people: People, says: MembershipError["reason"]): Answer => ({
   after: people
 })
 
-/** One step after others: somebody gets up, and the others in the office are told (spec §3.3). */
+/** Adds a leave to an outcome, and notifies the other members (spec §3.3). */
 const getUp = (before: Answer, sid: string, replaced = false): Answer => {
   const membership = before.after.find((one) => one.sid === sid)?.membership
   if (membership === undefined) return before
@@ -74,7 +74,7 @@ const getUp = (before: Answer, sid: string, replaced = false): Answer => {
   }
 }
 
-/** One step after others: somebody sits down, and the others in the office are told (spec §3.2). */
+/** Adds a join to an outcome, and notifies the other members (spec §3.2). */
 const sitDown = (before: Answer, person: Person, membership: Membership): Answer => {
   const { sid } = person
   const notice: Notice = {
@@ -128,10 +128,10 @@ const join = (people: People, person: Person, membership: Membership, capacity: 
 }
 
 /**
- * What the specification says about a command (spec §3.2, §3.3), as plainly as it can be written: a list and some ifs.
- * It shares nothing with the product but the names. What the specification leaves open is the project's choice: a join
- * is judged first by who joins, then by who has the seat, then by whether there is room; and whoever shows the secret
- * of the seat's holder, under the same name, has come back and takes its seat over.
+ * Decides a command by the specification (spec §3.2, §3.3), as a plain list with conditions. It shares only names
+ * with the implementation. Choices beyond the specification: a join is checked against its session first, then
+ * against the current member, then against the capacity. A session with the same name and the same secret takes over
+ * the membership.
  */
 export const answerTo = (people: People, command: MembershipCommand, capacity: Capacity): Answer => {
   if (command._tag === "Connect") {
