@@ -102,10 +102,10 @@ describe("OfficeReplica", () => {
         !tags.includes("Entered") ||
         !tags.includes("Left")
     )
-    const arrivals = moves.flatMap((one) => (one._tag === "Entered" ? [one.member.joinRevision] : []))
+    const joinRevisions = moves.flatMap((one) => (one._tag === "Entered" ? [one.member.joinRevision] : []))
     assert.deepStrictEqual(
-      arrivals,
-      arrivals.toSorted((one, other) => one - other)
+      joinRevisions,
+      joinRevisions.toSorted((one, other) => one - other)
     )
   })
 

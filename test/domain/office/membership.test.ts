@@ -93,11 +93,11 @@ const sane = (commands: ReadonlyArray<MembershipCommand>) => {
 describe("membership", () => {
   it.prop("keeps the rules after any history", [Steps], ([steps]) => {
     const state = sane(steps.map(toCommand)).reduce(apply, emptyMembershipState)
-    const seated = [...HashMap.values(state.sessions)].flatMap(({ membership, sid }) =>
+    const members = [...HashMap.values(state.sessions)].flatMap(({ membership, sid }) =>
       Option.toArray(Option.map(membership, (place) => ({ sid, ...place })))
     )
     for (const office of ["O1", "O2", "__proto__"]) {
-      const here = seated.filter((one) => one.office === office)
+      const here = members.filter((one) => one.office === office)
       const names = here.filter(({ role }) => role === "computer").map(({ name }) => name)
       assert.isAtMost(here.filter(({ role }) => role === "agent").length, 1)
       assert.strictEqual(new Set(names).size, names.length)
@@ -114,7 +114,7 @@ describe("membership", () => {
     for (const name of ["x", "y", "toString"]) {
       assert.strictEqual(
         isComputerElsewhere(state, "O1", name),
-        seated.some((one) => one.role === "computer" && one.name === name && one.office !== "O1")
+        members.some((one) => one.role === "computer" && one.name === name && one.office !== "O1")
       )
     }
   })

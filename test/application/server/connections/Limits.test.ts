@@ -7,7 +7,7 @@ import {
   agent,
   agentIn,
   assertDenied,
-  assertRefused,
+  assertRejected,
   bodiesOf,
   computer,
   computerIn,
@@ -265,8 +265,8 @@ describe("texts", () => {
         const a1 = yield* agentIn(world, "O1", "agent-1")
         const c1 = yield* computerIn(world, "O1")
         yield* answersAtOnce(c1)
-        assertRefused(yield* calling(a1, "long"), 400)
-        assertRefused(
+        assertRejected(yield* calling(a1, "long"), 400)
+        assertRejected(
           yield* a1.ask("server:list_room", { agent: "agent-1", req_id: "long", office_id: "O1" }),
           400
         )
