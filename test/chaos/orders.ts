@@ -51,7 +51,7 @@ export const outcomeOf = (agent: Agent["Service"], call: ToolCall): Effect.Effec
       return { _tag: "Failed", error }
     }),
     Effect.catch((error) => {
-      const name = error._tag === "Refusal" ? `refusal ${error.code}` : error._tag
+      const name = error._tag === "ProtocolError" ? `refusal ${error.code}` : error._tag
       return Effect.succeed<Outcome>({ _tag: "Failed", error: name })
     }),
     Effect.catchCause((cause) => Effect.succeed<Outcome>({ _tag: "Broken", cause: Cause.pretty(cause) }))

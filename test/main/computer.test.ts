@@ -99,14 +99,14 @@ describe("a2c computer", () => {
       const both = yield* familyOf(desk.pid, before.length + 1)
       assert.includeMembers([...both], [...before])
       writeFileSync(file, "{ nonsense")
-      yield* desk.says("configuration not changed: it has errors", "stderr")
+      yield* desk.says("configuration not reloaded", "stderr")
       assert.includeMembers([...descendants(desk.pid)], [...both])
       writeFileSync(file, mcp({ everything: node(everything) }))
       yield* desk.says('removed=["memory"]', "stderr")
       yield* gone(both.filter((pid) => !before.includes(pid)))
       assert.includeMembers([...descendants(desk.pid)], [...before])
       yield* desk.signal("SIGHUP")
-      yield* desk.says("added=[] removed=[] restarted=[] changed=[]", "stderr")
+      yield* desk.says("added=[] removed=[] restarted=[] reconfigured=[]", "stderr")
       yield* desk.signal("SIGTERM")
       yield* gone(before)
     })
@@ -157,7 +157,7 @@ describe("a2c computer", () => {
           [
             "  server s: streamable, localhost:3000/mcp",
             "mcp.json:1:23: error: mcpServers.s.url: no http or https URL",
-            "command line: warning: --input token: no input of this id is configured",
+            "command line: warning: --input token: unknown input",
             ""
           ]
         ]

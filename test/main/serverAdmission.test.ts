@@ -144,7 +144,7 @@ describe("a2c server", () => {
       assert.match(listed.stdout, /computer +desk/)
 
       writeFileSync(keys, '{"keys": [')
-      yield* process.says("API keys not changed: their file has errors", "stderr")
+      yield* process.says("API keys not reloaded", "stderr")
       assert.match((yield* members(url, { A2C_TOKEN: agent.key })).stdout, /computer +desk/)
 
       writeKeys(keys, agent.entry)
@@ -240,7 +240,7 @@ describe("a2c server", () => {
       writeFileSync(file, "none")
       for (const [args, said] of [
         [["--tls-cert", file], /--tls-cert and --tls-key together/],
-        [["--tls-cert", file, "--tls-key", join(folder, "none")], /none: there is no such file/],
+        [["--tls-cert", file, "--tls-key", join(folder, "none")], /none: file not found/],
         [["--tls-cert", file, "--tls-key", file], /Invalid certificate: not a PEM file/],
         [["--tls-cert", fixture("first.cert"), "--tls-key", file], /Invalid certificate: the key is not PEM/]
       ] as const) {

@@ -84,7 +84,7 @@ describe("a2c server shutdown", () => {
           name: "a",
           office_id: "p"
         })
-        assert.deepStrictEqual([joined, reason], [false, "The Server is going down, try again"])
+        assert.deepStrictEqual([joined, reason], [false, "The Server is shutting down, try again"])
         answer({ tools: [], req_id: "1" })
         yield* agent.closed
         yield* pc.closed

@@ -1,15 +1,13 @@
 import { Effect, HashMap, Layer, Option, Result } from "effect"
+import { type MembershipCommand, decide, type MembershipEvent } from "../../domain/office/decide.ts"
+import { evolve } from "../../domain/office/evolve.ts"
 import {
-  type MembershipCommand,
   isComputerElsewhere,
   findComputer,
-  decide,
-  type MembershipEvent,
-  evolve,
   membersOf,
   emptyMembershipState,
   type MembershipState
-} from "../../domain/office/membership.ts"
+} from "../../domain/office/MembershipState.ts"
 import { sortedMembers } from "../../domain/office/OfficeReplica.ts"
 import {
   type RegistryChange,

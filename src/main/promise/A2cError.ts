@@ -26,7 +26,7 @@ export type ExpectedError =
 
 type ErrorWithoutCode = Exclude<
   ExpectedError,
-  { readonly _tag: "Refusal" | "AdmissionRefused" | "VersionRefused" }
+  { readonly _tag: "ProtocolError" | "AdmissionRefused" | "VersionRefused" }
 >
 
 /** Codes of errors outside the protocol; errors of the protocol have numbers. */
@@ -74,7 +74,7 @@ export class A2cError extends Error {
 }
 
 const errorCodeOf = (error: ExpectedError): A2cErrorCode => {
-  if (error._tag === "Refusal" || error._tag === "AdmissionRefused") return error.code
+  if (error._tag === "ProtocolError" || error._tag === "AdmissionRefused") return error.code
   return error._tag === "VersionRefused" ? errorCodes.versionMismatch : ownCodes[error._tag]
 }
 
@@ -93,7 +93,7 @@ export const toA2cError = (
   const expected = Option.getOrUndefined(Cause.findErrorOption(cause))
   if (expected instanceof A2cError) return expected
   if (expected !== undefined) {
-    const extra = expected._tag === "Refusal" ? expected.extra : undefined
+    const extra = expected._tag === "ProtocolError" ? expected.extra : undefined
     return new A2cError(errorCodeOf(expected), expected.message, { cause: expected, extra })
   }
   if (Cause.hasInterruptsOnly(cause)) return signal?.aborted === true ? abortedError(signal) : closedError()

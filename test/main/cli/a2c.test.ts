@@ -250,9 +250,9 @@ describe("a2c", () => {
       yield* prints(/a port from 0 to 65535/, "server", "--port", "70000")
       yield* prints(/broken\.json:1:11: error: not JSON: close brace expected/, ...desk("--config", broken))
       yield* prints(/wrong\.json:1:18: error: servers\.s\.type/, ...desk("--config", wrong))
-      yield* prints(/missing\.json: error: there is no such file/, ...desk("--config", "/tmp/missing.json"))
+      yield* prints(/missing\.json: error: file not found/, ...desk("--config", "/tmp/missing.json"))
       yield* prints(
-        /other\.json:1:13: error: servers\.s: server "s" is defined in .*right\.json too/,
+        /other\.json:1:13: error: servers\.s: server "s" is also defined in .*right\.json/,
         ...desk("--config", right, "--config", other)
       )
       const membersOf = (server: string) => ["agent", "--server", server, "--office", "o", "members"]

@@ -1,5 +1,5 @@
 import { HashMap, Option } from "effect"
-import { memberAt, type Office } from "../../../domain/office/membership.ts"
+import { memberAt, type Office } from "../../../domain/office/MembershipState.ts"
 import type { Member, Membership, Session } from "../../../domain/model/Membership.ts"
 import {
   diffOffices,
@@ -29,8 +29,8 @@ interface LocalSession {
   pendingEviction: string | undefined
 }
 
-/** Result of an update: `"missed"` needs a snapshot, `"orphan"` the removal of a member without a session. */
-export type ApplyResult = "known" | "missed" | "orphan"
+/** Result of an update: `"gap"` needs a snapshot, `"orphan"` the removal of a member without a session. */
+export type ApplyResult = "known" | "gap" | "orphan"
 
 /**
  * The sessions of one node and the members of their offices. Members of this node are notified once of each join and
@@ -98,10 +98,10 @@ export class LocalOffices {
     const isOrphan = change._tag === "Entered" && this.#isOrphan(change.member)
     if (replica === undefined) {
       if (isOrphan) return "orphan"
-      return change._tag === "Entered" && change.member.node === this.#node ? "missed" : "known"
+      return change._tag === "Entered" && change.member.node === this.#node ? "gap" : "known"
     }
     const next = advanceReplica(replica, update)
-    if (next === "known" || next === "missed") return next
+    if (next === "known" || next === "gap") return next
     if (isOrphan) {
       this.#replicas.set(office, { ...replica, revision: toRevision, asOf: toRevision })
       return "orphan"

@@ -1,10 +1,6 @@
 import { Duration, Effect, FiberSet, Layer, Option, Queue, Semaphore } from "effect"
-import {
-  type Capacity,
-  type MembershipCommand,
-  checkLeave,
-  unlimitedCapacity
-} from "../../../domain/office/membership.ts"
+import { type MembershipCommand, checkLeave } from "../../../domain/office/decide.ts"
+import { type Capacity, unlimitedCapacity } from "../../../domain/office/MembershipState.ts"
 import { MembershipError } from "../../../domain/model/Membership.ts"
 import { type RegistryChange, OfficeRegistry } from "../../../application/ports/OfficeRegistry.ts"
 import type { RedisNodeOptions, RedisUrlInvalid } from "../redisClient.ts"
@@ -73,7 +69,7 @@ const make = Effect.fnUntraced(function* ({
     if (session === undefined) {
       return command._tag === "Disconnect"
         ? Effect.void
-        : Effect.fail(new MembershipError({ reason: "not connected", message: "Not connected" }))
+        : Effect.fail(new MembershipError({ reason: "not_connected", message: "Not connected" }))
     }
     switch (command._tag) {
       case "Join": {

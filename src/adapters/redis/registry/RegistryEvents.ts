@@ -17,7 +17,7 @@ export const makeRegistryEvents = ({ emit, local, run, scripts, sync }: Registry
 
   const onApplied = (office: string, result: ApplyResult) => {
     if (result === "orphan") sync.markOutOfSync()
-    if (result === "missed" && !sync.isReconciling) run(Effect.ignore(refresh(office)))
+    if (result === "gap" && !sync.isReconciling) run(Effect.ignore(refresh(office)))
   }
 
   const refresh: RegistryEvents["refresh"] = (office) =>

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto"
 import { Duration, Effect, type Schema } from "effect"
-import type { Capacity } from "../../../domain/office/membership.ts"
+import type { Capacity } from "../../../domain/office/MembershipState.ts"
 import type { Membership, Session } from "../../../domain/model/Membership.ts"
 import {
   memberField,

@@ -1,5 +1,6 @@
 import { Deferred, Duration, Effect, Exit, Option } from "effect"
-import { type Capacity, checkJoin } from "../../../domain/office/membership.ts"
+import { checkJoin } from "../../../domain/office/decide.ts"
+import { type Capacity } from "../../../domain/office/MembershipState.ts"
 import {
   MembershipError,
   officeFull,
@@ -74,7 +75,7 @@ export const makeJoinOffice = (
 
   return Effect.fnUntraced(function* (session: Session, membership: Membership, capacity: Capacity) {
     const allowed = yield* Effect.fromResult(checkJoin(session, membership))
-    if (allowed === "own") return
+    if (allowed === "unchanged") return
     if (!membership.name.isWellFormed() || !membership.office.isWellFormed()) return yield* malformedName
     const onEntered = Deferred.makeUnsafe<void>()
     const endJoin = local.beginJoin(session.sid, membership.office, () =>

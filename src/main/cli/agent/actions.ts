@@ -27,7 +27,7 @@ const explainAgentError = (error: AgentError | AmbiguousTool | CommandFailed): C
     const choice = `choose one by --computer ${error.owners.join("|")}`
     return new CommandFailed({ message: `Several Computers have a tool '${error.tool}': ${choice}` })
   }
-  return error._tag === "Refusal"
+  return error._tag === "ProtocolError"
     ? new CommandFailed({ message: `${error.message} (${error.code})` })
     : toCommandFailed(error)
 }
@@ -146,7 +146,7 @@ export const listResources = (
         const names = requested === undefined ? Object.keys(servers) : [requested]
         return yield* Effect.forEach(names, (mcpServer) =>
           Effect.map(
-            Effect.catchTag(agent.allResources(computer, mcpServer), "Refusal", (error) =>
+            Effect.catchTag(agent.allResources(computer, mcpServer), "ProtocolError", (error) =>
               requested === undefined ? Effect.succeed([]) : Effect.fail(error)
             ),
             (list) => list.map((resource) => ({ computer, mcpServer, resource }))

@@ -13,8 +13,8 @@ import {
   readConfigFiles,
   formatDiagnostic
 } from "../../config/configFiles.ts"
-import { formatServerLocation } from "../../config/placeOf.ts"
-import { unknownInputWarnings } from "../../config/strayInputs.ts"
+import { formatServerLocation } from "../../config/serverLocation.ts"
+import { unknownInputWarnings } from "../../config/unknownInputs.ts"
 import { failCommand } from "../CommandFailed.ts"
 import { formatJson } from "../output.ts"
 import type { CheckCommandOptions } from "./flags.ts"

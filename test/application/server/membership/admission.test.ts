@@ -158,7 +158,7 @@ describe("joining", () => {
       const rows = [
         ["agent", "team", "desk", "'pc' may not be an Agent"],
         ["computer", "ops", "desk", "'pc' may not join room 'ops'"],
-        ["computer", "team", "root", "'pc' may not go by the name 'root'"]
+        ["computer", "team", "root", "'pc' may not use the name 'root'"]
       ] as const
       for (const [role, office, name, reason] of rows) {
         assert.deepStrictEqual(yield* join(link, role, office, name), [false, reason])

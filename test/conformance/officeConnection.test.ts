@@ -1,14 +1,14 @@
 import { assert, describe } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Stream } from "effect"
 import * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
-import { agentIn, assertRefused, bodiesOf, settled } from "./cast.ts"
+import { agentIn, assertRejected, bodiesOf, settled } from "./cast.ts"
 import { computerUnderTest, textResult, tool } from "./members.ts"
 import { conform } from "./World.ts"
 
 const request = { agent: "agent-1", computer: "pc-1" }
 
-describe("joining and leaving at run time", () => {
-  conform("a Computer leaves its office and joins another one, its servers run on", (world) =>
+describe("office connection of a Computer", () => {
+  conform("leaves an office and joins another one while the servers keep running", (world) =>
     Effect.gen(function* () {
       const alpha = yield* MemoryMcp.makeMemoryMcpServer({ tools: [tool("t")] })
       let starts = 0
@@ -18,7 +18,7 @@ describe("joining and leaving at run time", () => {
       const a2 = yield* agentIn(world, "O2", "agent-2")
       yield* computer.leave
       assert.deepStrictEqual(yield* a1.hear("notify:leave_office"), { office_id: "O1", computer: "pc-1" })
-      assertRefused(yield* a1.ask("client:get_tools", { ...request, req_id: "r1" }), 404)
+      assertRejected(yield* a1.ask("client:get_tools", { ...request, req_id: "r1" }), 404)
       yield* computer.join({ office: "O2" })
       assert.strictEqual(yield* computer.office, "O2")
       const [answer] = yield* a2.ask("client:get_tools", { ...request, agent: "agent-2", req_id: "r2" })
@@ -27,7 +27,7 @@ describe("joining and leaving at run time", () => {
     })
   )
 
-  conform("a Computer joins one office at a time", (world) =>
+  conform("joins one office at a time", (world) =>
     Effect.gen(function* () {
       const computer = yield* computerUnderTest(world)
       const error = yield* Effect.flip(computer.join({ office: "O2" }))
@@ -35,7 +35,7 @@ describe("joining and leaving at run time", () => {
     })
   )
 
-  conform("a refused join leaves the Computer free to join elsewhere", (world) =>
+  conform("allows another join after a rejected one", (world) =>
     Effect.gen(function* () {
       yield* computerUnderTest(world)
       const other = yield* computerUnderTest(world, { office: "O2" })
@@ -46,7 +46,7 @@ describe("joining and leaving at run time", () => {
     })
   )
 
-  conform("calls for the Agent end when the Computer leaves", (world) =>
+  conform("ends the calls of the Agent when the Computer leaves", (world) =>
     Effect.gen(function* () {
       const started = yield* Deferred.make<void>()
       const stopped = yield* Deferred.make<void>()
@@ -69,7 +69,7 @@ describe("joining and leaving at run time", () => {
     })
   )
 
-  conform("while a Computer is away nobody hears of its changes", (world) =>
+  conform("sends no notifications of changes outside an office", (world) =>
     Effect.gen(function* () {
       const alpha = yield* MemoryMcp.makeMemoryMcpServer({ tools: [tool("t")] })
       const computer = yield* computerUnderTest(world, { servers: { alpha } })

@@ -1,7 +1,7 @@
 import type { ComputerConfig } from "../../domain/config/computerConfig.ts"
 import { didYouMean } from "../repl/didYouMean.ts"
 
-/** What there is to say about values that were given for inputs nobody has configured: most likely a slip. */
+/** Warns of values for inputs that are not configured: probably typing errors. */
 export const unknownInputWarnings = (
   { inputs }: ComputerConfig,
   given: { readonly [id: string]: string }
@@ -9,5 +9,5 @@ export const unknownInputWarnings = (
   const ids = inputs.map(({ id }) => id)
   return Object.keys(given)
     .filter((id) => !ids.includes(id))
-    .map((id) => `--input ${id}: no input of this id is configured${didYouMean(id, ids)}`)
+    .map((id) => `--input ${id}: unknown input${didYouMean(id, ids)}`)
 }

@@ -1,6 +1,6 @@
 import type { ServerConfig } from "../../domain/config/computerConfig.ts"
 
-/** Where a server is, without what may be secret in it: no arguments, no query, no password. */
+/** Formats the command or URL of a server without secrets: no arguments, no query, no password. */
 export const formatServerLocation = ({ parameters, type }: ServerConfig): string =>
   type === "stdio"
     ? String(parameters["command"])
