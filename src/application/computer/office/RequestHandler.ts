@@ -101,7 +101,7 @@ export const makeRequestHandler = (
     )
   }
   const { getDesktop, getTools } = line.calls
-  const serverOf = (tool: Tool): string => servers.catalogue().entries.get(tool.name)?.server ?? ""
+  const serverOf = (tool: Tool): string => servers.snapshot().catalogue.entries.get(tool.name)?.server ?? ""
   /** The first line of what is shown of a window is its URI. */
   const windowUriOf = (shown: string): string => shown.split("\n", 1)[0] ?? ""
 
@@ -111,7 +111,7 @@ export const makeRequestHandler = (
       getTools,
       ({ reqId }) =>
         Effect.sync(() => ({
-          tools: [...servers.catalogue().entries.values()].map(({ tool }) => tool),
+          tools: [...servers.snapshot().catalogue.entries.values()].map(({ tool }) => tool),
           reqId
         })),
       ({ reqId, tools }) =>
