@@ -46,76 +46,74 @@ const defaultTimeoutSeconds = 300
 /** The number of results of a search. */
 const searchResults = { defaultCount: 10, maxCount: 50 }
 
-const property = (type: string, description: string) => ({ type, description })
-const readOnly = { readOnlyHint: true, openWorldHint: false }
+const property = (type: string, description: string, bounds: JsonObject = {}) => ({
+  type,
+  description,
+  ...bounds
+})
+
+const officeTool = (
+  name: string,
+  title: string,
+  description: string,
+  properties: JsonObject,
+  { isReadOnly = true, required }: { isReadOnly?: boolean; required?: ReadonlyArray<string> } = {}
+): JsonObject => ({
+  name,
+  description,
+  inputSchema: { type: "object", properties, ...definedOnly({ required }) },
+  annotations: { title, ...(isReadOnly && { readOnlyHint: true, openWorldHint: false }) }
+})
 
 /** Tools of the office itself; no exposed name of a Computer's tool equals theirs. */
 const officeToolListings: ReadonlyArray<JsonObject> = [
-  {
-    name: "computers_list",
-    description: "Lists the Computers of the office and the number of their tools.",
-    inputSchema: { type: "object", properties: {} },
-    annotations: { title: "List Computers", ...readOnly }
-  },
-  {
-    name: "desktop_get",
-    description:
-      "Shows the current windows of one Computer or of all Computers. Each window begins with its URI.",
-    inputSchema: {
-      type: "object",
-      properties: {
-        computer: property("string", "Name of the Computer; all Computers by default"),
-        size: { ...property("integer", "Maximum number of windows per Computer"), minimum: 1 },
-        window: property("string", "Only the window with exactly this URI")
-      }
-    },
-    annotations: { title: "Show desktop", ...readOnly }
-  }
+  officeTool(
+    "computers_list",
+    "List Computers",
+    "Lists the Computers of the office and the number of their tools.",
+    {}
+  ),
+  officeTool(
+    "desktop_get",
+    "Show desktop",
+    "Shows the current windows of one Computer or of all Computers. Each window begins with its URI.",
+    {
+      computer: property("string", "Name of the Computer; all Computers by default"),
+      size: property("integer", "Maximum number of windows per Computer", { minimum: 1 }),
+      window: property("string", "Only the window with exactly this URI")
+    }
+  )
 ]
 
 const searchToolListings: ReadonlyArray<JsonObject> = [
-  {
-    name: "tools_search",
-    description:
-      "Finds tools of this office by keywords for a task. Returns names and descriptions; " +
+  officeTool(
+    "tools_search",
+    "Search tools",
+    "Finds tools of this office by keywords for a task. Returns names and descriptions; " +
       "tools_describe returns the parameters of a tool, tools_call calls it.",
-    inputSchema: {
-      type: "object",
-      properties: {
-        query: property("string", "Keywords for the task"),
-        limit: {
-          ...property("integer", "Maximum number of tools"),
-          minimum: 1,
-          maximum: searchResults.maxCount
-        }
-      },
-      required: ["query"]
+    {
+      query: property("string", "Keywords for the task"),
+      limit: property("integer", "Maximum number of tools", { minimum: 1, maximum: searchResults.maxCount })
     },
-    annotations: { title: "Search tools", ...readOnly }
-  },
-  {
-    name: "tools_describe",
-    description: "Returns the full definitions of tools of this office: purpose, parameters and results.",
-    inputSchema: {
-      type: "object",
-      properties: { names: { type: "array", items: { type: "string" }, minItems: 1, maxItems: 20 } },
-      required: ["names"]
+    { required: ["query"] }
+  ),
+  officeTool(
+    "tools_describe",
+    "Describe tools",
+    "Returns the full definitions of tools of this office: purpose, parameters and results.",
+    { names: { type: "array", items: { type: "string" }, minItems: 1, maxItems: 20 } },
+    { required: ["names"] }
+  ),
+  officeTool(
+    "tools_call",
+    "Call a tool",
+    "Calls a tool of this office by its name from tools_search.",
+    {
+      name: property("string", "Name of the tool"),
+      arguments: property("object", "Arguments of the tool, as tools_describe defines them")
     },
-    annotations: { title: "Describe tools", ...readOnly }
-  },
-  {
-    name: "tools_call",
-    description: "Calls a tool of this office by its name from tools_search.",
-    inputSchema: {
-      type: "object",
-      properties: {
-        name: property("string", "Name of the tool"),
-        arguments: property("object", "Arguments of the tool, as tools_describe defines them")
-      },
-      required: ["name"]
-    },
-    annotations: { title: "Call a tool" }
-  }
+    { required: ["name"], isReadOnly: false }
+  )
 ]
 
 /** Lists a tool for MCP; `_meta` names its origin. */

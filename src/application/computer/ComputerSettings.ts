@@ -1,5 +1,6 @@
 import { Context, Duration, Effect } from "effect"
 import type { JsonObject } from "../../domain/json.ts"
+import type { DocumentLocation } from "../../domain/model/requests.ts"
 import type { McpProgress } from "../ports/McpSession.ts"
 
 /** A call that needs consent. */
@@ -32,16 +33,8 @@ export interface DpeRequest {
   }
 }
 
-/** The location of a document; `size` in bytes. */
-export interface ResolvedDpe {
-  readonly uri: string
-  readonly mimeType?: string
-  readonly size?: number
-  readonly name?: string
-  readonly description?: string
-  readonly annotations?: JsonObject
-  readonly metadata?: JsonObject
-}
+/** The location of a resolved document. */
+export type ResolvedDpe = DocumentLocation
 
 /** Uploads or caches a document, or signs a URL. The content never crosses the office. */
 export type ResolveDpe = (request: DpeRequest) => Effect.Effect<ResolvedDpe, unknown>

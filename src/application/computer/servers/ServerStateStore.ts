@@ -16,41 +16,36 @@ export interface ServerStateStore extends Pick<ChangeNotifier, "markChanged"> {
   readonly waitUntil: (predicate: (states: ServerStates) => boolean) => Effect.Effect<void>
 }
 
-const logHiddenTools = (before: ServersSnapshot, after: ServersSnapshot): Effect.Effect<void> => {
-  if (before.catalogue === after.catalogue) return Effect.void
-  return Effect.forEach(
-    after.catalogue.hidden.filter(
-      ({ name, server }) => !before.catalogue.hidden.some((one) => one.server === server && one.name === name)
-    ),
-    ({ name, originalName, reason, server }) => {
-      const fields = { server, tool: originalName, name, reason }
-      return reason === "forbidden"
-        ? Effect.logDebug("tool hidden", fields)
-        : Effect.logWarning("tool hidden", fields)
-    },
-    { discard: true }
-  )
-}
-
 /** Maximum number of logged conflicts per change: one mistake can cause thousands. */
 const maxLoggedConflicts = 10
 
-/** Warns of new conflicts between servers with the same document host (spec §10.3). */
-const logHostConflicts = (before: ServersSnapshot, after: ServersSnapshot): Effect.Effect<void> => {
-  if (before.hostConflicts === after.hostConflicts) return Effect.void
-  const known = new Set(before.hostConflicts.map((conflict) => JSON.stringify(conflict)))
-  return Effect.forEach(
-    after.hostConflicts
-      .filter((conflict) => !known.has(JSON.stringify(conflict)))
-      .slice(0, maxLoggedConflicts),
-    ({ host, servers }) =>
-      Effect.logWarning("several servers have the same host; its documents are those of the first one", {
-        host,
-        servers
-      }),
-    { discard: true }
-  )
+const addedItems = <A>(before: ReadonlyArray<A>, after: ReadonlyArray<A>, keyOf: (item: A) => string) => {
+  if (before === after) return []
+  const known = new Set(before.map(keyOf))
+  return after.filter((item) => !known.has(keyOf(item)))
 }
+
+/** Logs tools that became hidden, and new conflicts between servers with the same document host (spec §10.3). */
+const logProblems = Effect.fnUntraced(function* (before: ServersSnapshot, after: ServersSnapshot) {
+  const hidden = addedItems(before.catalogue.hidden, after.catalogue.hidden, ({ name, server }) =>
+    JSON.stringify([server, name])
+  )
+  for (const { name, originalName, reason, server } of hidden) {
+    const fields = { server, tool: originalName, name, reason }
+    yield* reason === "forbidden"
+      ? Effect.logDebug("tool hidden", fields)
+      : Effect.logWarning("tool hidden", fields)
+  }
+  const conflicts = addedItems(before.hostConflicts, after.hostConflicts, (conflict) =>
+    JSON.stringify(conflict)
+  )
+  for (const { host, servers } of conflicts.slice(0, maxLoggedConflicts)) {
+    yield* Effect.logWarning("several servers have the same host; its documents are those of the first one", {
+      host,
+      servers
+    })
+  }
+})
 
 /** Makes a store; `notify` announces a changed part of the Computer. */
 export const makeServerStateStore = Effect.fnUntraced(function* (
@@ -83,8 +78,7 @@ export const makeServerStateStore = Effect.fnUntraced(function* (
           return [[current, next], Option.some(next)]
         }
       )
-      yield* logHiddenTools(before, after)
-      yield* logHostConflicts(before, after)
+      yield* logProblems(before, after)
       yield* observe(after.fingerprints)
     }, Semaphore.withPermit(updateLock)),
     markChanged,
