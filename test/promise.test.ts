@@ -243,7 +243,7 @@ describe("an Agent with promises", () => {
       await computer({ contract }, { name: "lab" })
       const thinker = await agent()
       const several = await rejection(thinker.callTool({ tool: "echo" }))
-      assert.strictEqual(several.code, "owner_unclear")
+      assert.strictEqual(several.code, "ambiguous_tool")
       assert.strictEqual(several.message, 'Several Computers have a tool "echo": name one of desk, lab')
       const none = await rejection(thinker.callTool({ tool: "fly" }))
       assert.strictEqual(none.message, 'No Computer of this office has a tool "fly"')
@@ -306,7 +306,7 @@ describe("an Agent with promises", () => {
     inOffice(async ({ agent, computer, server }) => {
       await computer({})
       const thinker = await agent()
-      const lost = first(thinker.status(), ({ _tag }) => _tag === "Lost")
+      const lost = first(thinker.status(), ({ _tag }) => _tag === "Disconnected")
       await server.close()
       await lost
       assert.strictEqual((await rejection(thinker.getTools("desk"))).code, "disconnected")
@@ -341,7 +341,7 @@ describe("an Agent with promises", () => {
         assert.strictEqual((await rejection(agent({ token }))).code, 401)
         const elsewhere = await rejection(agent({ token: "thinker", office: "other" }))
         assert.deepInclude(elsewhere, {
-          code: "join_refused",
+          code: "join_rejected",
           message: "'thinker' may not join room 'other'"
         })
         const failing = await rejection(agent({ token: () => Promise.reject(new Error("it is locked")) }))
@@ -447,7 +447,7 @@ describe("a Computer with promises", () => {
       const back = first(thinker.events(), ({ _tag }) => _tag === "Entered")
       await desk.join({ office: "team" })
       await back
-      assert.strictEqual((await rejection(desk.join({ office: "team" }))).code, "already_seated")
+      assert.strictEqual((await rejection(desk.join({ office: "team" }))).code, "already_joined")
       assert.strictEqual((await rejection(desk.start("nothing"))).code, "unknown_server")
     })
   )

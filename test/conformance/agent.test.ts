@@ -221,7 +221,7 @@ describe("an Agent of ours", () => {
         Layer.provide(world.logging)
       )
       const error = yield* Effect.flip(Layer.build(Layer.fresh(layer)))
-      assert.isTrue(error._tag === "JoinRefused" && error.message === "Room already has an agent")
+      assert.isTrue(error._tag === "JoinRejected" && error.message === "Room already has an agent")
     })
   )
 

@@ -124,7 +124,7 @@ describe("client:get_dpe", () => {
           }
         }
       )
-      const warning = world.logs.find(({ text }) => text.includes("several servers have the same host"))
+      const warning = world.logs.find(({ text }) => text.includes("document host conflict"))
       assert.strictEqual(warning?.level, "Warn")
       for (const word of ["com.ex.docs", "'alpha'", "'beta'"]) assert.include(warning?.text, word)
       assert.deepStrictEqual(

@@ -16,7 +16,7 @@ import { makeRefresher } from "../shared/Refresher.ts"
 export type AgentEvent =
   | Notification
   | { readonly _tag: "Joined" }
-  | { readonly _tag: "Lost"; readonly reason: string }
+  | { readonly _tag: "Disconnected"; readonly reason: string }
 
 /** Name and office of an Agent. */
 export interface AgentOptions {
@@ -144,7 +144,7 @@ const make = Effect.fnUntraced(function* ({
       return {
         onMessage,
         onJoined: Effect.andThen(publish({ _tag: "Joined" }), refreshAll),
-        onLost: (reason) => publish({ _tag: "Lost", reason })
+        onLost: (reason) => publish({ _tag: "Disconnected", reason })
       }
     }
   )

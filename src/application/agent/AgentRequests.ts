@@ -21,7 +21,7 @@ import { withClientSpan } from "../shared/tracing.ts"
 export class Disconnected extends Data.TaggedError("Disconnected")<{ readonly message: string }> {}
 
 /** The Server did not reply in time. */
-export class ServerTimeout extends Data.TaggedError("Unanswered")<{ readonly message: string }> {}
+export class ServerTimeout extends Data.TaggedError("ServerTimeout")<{ readonly message: string }> {}
 
 /** The reply violates the protocol. */
 export class BadReply extends Data.TaggedError("BadReply")<{ readonly message: string }> {}
@@ -167,7 +167,7 @@ export const makeAgentRequests = (member: OfficeMember, agent: string, office: s
         Duration.seconds(timeout)
       ).pipe(
         Effect.onInterrupt(() => sendCancel),
-        Effect.catchTag("Unanswered", () => Effect.as(sendCancel, toolTimedOut("agent")))
+        Effect.catchTag("ServerTimeout", () => Effect.as(sendCancel, toolTimedOut("agent")))
       )
     })
   }

@@ -2,7 +2,7 @@ import { Data, Effect } from "effect"
 import type { OfficeView } from "./OfficeView.ts"
 
 /** No Computer, or more than one, has a tool of this name. */
-export class AmbiguousTool extends Data.TaggedError("OwnerUnclear")<{
+export class AmbiguousTool extends Data.TaggedError("AmbiguousTool")<{
   readonly tool: string
   /** The Computers that have the tool. */
   readonly owners: ReadonlyArray<string>

@@ -106,9 +106,9 @@ export const makeOfficeMcpSession = Effect.fnUntraced(function* (
       ),
     ping: Effect.void,
     closed: agent.status.pipe(
-      Stream.filter((status) => status._tag === "Ended"),
+      Stream.filter((status) => status._tag === "Failed"),
       Stream.runHead,
-      Effect.as(new McpSessionError({ reason: "closed", message: "The office may not be joined again" }))
+      Effect.as(new McpSessionError({ reason: "closed", message: "The office cannot be rejoined" }))
     )
   }
 })

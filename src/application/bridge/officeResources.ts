@@ -61,7 +61,7 @@ export const listOfficeResources = Effect.fnUntraced(function* (agent: Agent["Se
     (computer) =>
       documentsOf(agent, computer).pipe(
         Effect.catch(({ message }) =>
-          Effect.as(Effect.logDebug("documents not listed", { computer, reason: message }), [])
+          Effect.as(Effect.logDebug("document listing failed", { computer, reason: message }), [])
         ),
         Effect.map((summaries) =>
           summaries.flatMap((summary) => {

@@ -121,7 +121,7 @@ const make = Effect.fnUntraced(function* ({
     yield* Effect.timeoutOption(servers.startupCompleted, startupTimeout)
     yield* Effect.catchTag(
       join({ office, ...definedOnly({ retryInitialConnect }) }),
-      "AlreadySeated",
+      "AlreadyJoined",
       Effect.die
     )
   }

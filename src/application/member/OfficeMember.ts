@@ -18,7 +18,7 @@ import {
 } from "../ports/Transport.ts"
 
 /** The Server rejected the join; `message` is the Server's. */
-export class JoinRejected extends Data.TaggedError("JoinRefused")<{
+export class JoinRejected extends Data.TaggedError("JoinRejected")<{
   readonly office: string
   readonly message: string
 }> {}
@@ -35,11 +35,11 @@ export class NotPermitted extends Data.TaggedError("NotPermitted")<{
 
 export type JoinFailed = ConnectError | JoinRejected
 
-/** The connection status of a member. `Ended` is final: the failure is permanent. */
+/** The connection status of a member. `Failed` is final: the failure is permanent. */
 export type MemberStatus =
   | { readonly _tag: "Joined" }
-  | { readonly _tag: "Lost"; readonly reason: string }
-  | { readonly _tag: "Ended"; readonly error: JoinFailed }
+  | { readonly _tag: "Disconnected"; readonly reason: string }
+  | { readonly _tag: "Failed"; readonly error: JoinFailed }
 
 /** Role, name and office of a member. */
 export interface MemberOptions {
@@ -88,7 +88,7 @@ const isJoinRetryable = (error: JoinFailed): boolean => {
       return error.permanent !== true
     case "AdmissionRefused":
       return error.retryable === true
-    case "JoinRefused":
+    case "JoinRejected":
       return isRetryableMessage(error.message)
     case "VersionRefused":
       return false
@@ -101,7 +101,7 @@ const isJoinRetryable = (error: JoinFailed): boolean => {
  */
 const isRejoinRetryable = (error: JoinFailed): boolean =>
   isJoinRetryable(error) ||
-  error._tag === "JoinRefused" ||
+  error._tag === "JoinRejected" ||
   (error._tag === "AdmissionRefused" && error.code === errorCodes.notFound)
 
 /** Web Crypto of Node and browsers; this layer is compiled without the types of either. */
@@ -124,7 +124,7 @@ export const joinOffice = Effect.fnUntraced(function* (
   let current: Link | undefined
   // The Server recognises this member by the secret and replaces its stale connection.
   const instance = makeInstanceSecret()
-  const status = yield* SubscriptionRef.make<MemberStatus>({ _tag: "Lost", reason: "not connected yet" })
+  const status = yield* SubscriptionRef.make<MemberStatus>({ _tag: "Disconnected", reason: "not connected" })
 
   const permittedLink = Effect.fnUntraced(function* (event: string) {
     const from = line.findEventDefinition(event)?.from
@@ -147,7 +147,7 @@ export const joinOffice = Effect.fnUntraced(function* (
     const body = jsonBody(line.serverRequests.join.request.encode({ role, name, officeId: office }))
     const reply = yield* Effect.mapError(
       link.request(line.serverRequests.join.event, body, joinTimeout),
-      () => new Unreachable({ message: "The Server does not answer the request to join" })
+      () => new Unreachable({ message: "The Server did not reply to the join request in time" })
     )
     const values = reply.map(({ head }) => Result.getOrElse(head, () => undefined))
     yield* Effect.mapError(
@@ -169,7 +169,7 @@ export const joinOffice = Effect.fnUntraced(function* (
     yield* SubscriptionRef.set(status, { _tag: "Joined" })
     yield* Effect.logDebug("joined office", { office, name, role })
     yield* onJoined
-    if (hasJoined) yield* Effect.logInfo("back in the office", { office })
+    if (hasJoined) yield* Effect.logInfo("rejoined office", { office })
     hasJoined = true
     yield* Deferred.succeed(firstJoin, undefined)
     const since = yield* Clock.currentTimeMillis
@@ -177,7 +177,7 @@ export const joinOffice = Effect.fnUntraced(function* (
     const lasted = (yield* Clock.currentTimeMillis) - since
     shortLived = lasted >= Duration.toMillis(stableAfter) ? 0 : shortLived + 1
     current = undefined
-    yield* SubscriptionRef.set(status, { _tag: "Lost", reason })
+    yield* SubscriptionRef.set(status, { _tag: "Disconnected", reason })
     yield* Effect.logWarning("connection lost", { office, reason })
     yield* onLost(reason)
   }).pipe(Effect.scoped)
@@ -187,7 +187,7 @@ export const joinOffice = Effect.fnUntraced(function* (
   const connectWithRetry = stayConnected.pipe(
     Effect.tapError((error) =>
       isRetryable(error)
-        ? Effect.logWarning("cannot join yet, trying again", { office, reason: error.message })
+        ? Effect.logWarning("join failed, retrying", { office, reason: error.message })
         : Effect.void
     ),
     Effect.retry({ schedule: backoffSchedule(reconnectBackoff), while: isRetryable })
@@ -203,8 +203,8 @@ export const joinOffice = Effect.fnUntraced(function* (
     Effect.catch((error) =>
       hasJoined
         ? Effect.andThen(
-            Effect.logError("cannot come back", { office, reason: error.message }),
-            SubscriptionRef.set(status, { _tag: "Ended", error })
+            Effect.logError("rejoin failed", { office, reason: error.message }),
+            SubscriptionRef.set(status, { _tag: "Failed", error })
           )
         : Effect.void
     ),

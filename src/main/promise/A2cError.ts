@@ -31,15 +31,15 @@ type ErrorWithoutCode = Exclude<
 /** What ours are called; the protocol's have numbers. */
 const ownCodes = {
   Disconnected: "disconnected",
-  Unanswered: "unanswered",
+  ServerTimeout: "server_timeout",
   BadReply: "bad_reply",
-  OwnerUnclear: "owner_unclear",
+  AmbiguousTool: "ambiguous_tool",
   DocumentUnreadable: "document_unreadable",
   Unreachable: "unreachable",
-  JoinRefused: "join_refused",
+  JoinRejected: "join_rejected",
   ListenFailed: "listen_failed",
   RedisUrlInvalid: "redis_url_invalid",
-  AlreadySeated: "already_seated",
+  AlreadyJoined: "already_joined",
   UnknownServer: "unknown_server",
   ConfigInvalid: "config_invalid"
 } as const satisfies { readonly [Tag in ErrorWithoutCode["_tag"]]: string }

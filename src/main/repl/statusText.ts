@@ -71,9 +71,9 @@ export const officeStatusLine = Effect.gen(function* () {
   switch (status._tag) {
     case "Joined":
       return `in office ${office}`
-    case "Lost":
+    case "Disconnected":
       return `lost office ${office}, coming back: ${status.reason}`
-    case "Ended":
+    case "Failed":
       return `out of office ${office} for good: ${status.error.message}`
   }
 })

@@ -104,7 +104,7 @@ describe("a member whose first join is refused", () => {
     Effect.gen(function* () {
       const { join } = yield* crowded
       const error = yield* Effect.flip(join("one"))
-      assert.strictEqual(error._tag, "JoinRefused")
+      assert.strictEqual(error._tag, "JoinRejected")
       assert.strictEqual(error.message, "The Server has as many rooms as it may, try again")
     })
   )
@@ -114,7 +114,7 @@ describe("a member whose first join is refused", () => {
       const { join } = yield* place
       yield* join("one")
       const error = yield* Effect.flip(join("one", { retryInitialConnect: true }))
-      assert.strictEqual(error._tag, "JoinRefused")
+      assert.strictEqual(error._tag, "JoinRejected")
       assert.include(error.message, "already exists")
     })
   )
@@ -160,13 +160,13 @@ describe("a member that comes back", () => {
     })
   )
 
-  const rejections: ReadonlyArray<readonly [string, AdmissionRejected, "Joined" | "Ended"]> = [
+  const rejections: ReadonlyArray<readonly [string, AdmissionRejected, "Joined" | "Failed"]> = [
     [
       "does not give up where no Server is found for a while",
       new AdmissionRejected({ code: 404, message: "No A2C-SMCP server is there" }),
       "Joined"
     ],
-    ["gives up when it is not let in any more", new AdmissionRejected({ code: 401, message: "no" }), "Ended"]
+    ["gives up when it is not let in any more", new AdmissionRejected({ code: 401, message: "no" }), "Failed"]
   ]
   for (const [title, rejection, end] of rejections) {
     it.effect(title, () =>

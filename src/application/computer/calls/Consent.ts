@@ -2,8 +2,8 @@ import { Effect, Semaphore } from "effect"
 import { matchesToolPattern } from "../../../domain/tools/toolPatterns.ts"
 import type { Confirm, ConfirmRequest } from "../ComputerSettings.ts"
 
-/** A user's decision about a call; `always` covers the tool until the Computer stops. */
-export type ConsentDecision = "yes" | "no" | "always"
+/** A user's decision about a call; `allow_always` covers the tool until the Computer stops. */
+export type ConsentDecision = "allow" | "deny" | "allow_always"
 
 /** Sources of consent to tools that are not marked `auto_apply`. */
 export interface ConsentOptions {
@@ -14,7 +14,7 @@ export interface ConsentOptions {
 }
 
 /**
- * Consents by pattern, then by an earlier `always`, then by prompt. Returns `undefined` without patterns and without a
+ * Consents by pattern, then by an earlier `allow_always`, then by prompt. Returns `undefined` without patterns and without a
  * prompt: no call could ever be confirmed.
  */
 export const makeConsent = ({ autoApprove, prompt }: ConsentOptions): Effect.Effect<Confirm | undefined> =>
@@ -31,11 +31,11 @@ export const makeConsent = ({ autoApprove, prompt }: ConsentOptions): Effect.Eff
         if (isApproved(request)) return true
         if (prompt === undefined) return false
         const promptUser = Effect.gen(function* () {
-          // An `always` may have arrived while this call waited for the lock.
+          // An `allow_always` may have arrived while this call waited for the lock.
           if (isApproved(request)) return true
           const decision = yield* prompt(request)
-          if (decision === "always") alwaysAllowed.add(JSON.stringify([request.server, request.tool]))
-          return decision !== "no"
+          if (decision === "allow_always") alwaysAllowed.add(JSON.stringify([request.server, request.tool]))
+          return decision !== "deny"
         })
         return yield* promptLock.withPermit(promptUser)
       })

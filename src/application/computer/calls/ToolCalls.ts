@@ -114,7 +114,7 @@ export const makeToolCalls = Effect.fnUntraced(function* (
       if (unusableSchemas.has(tool.paramsSchema)) return Effect.succeed([])
       unusableSchemas.add(tool.paramsSchema)
       const fields = { tool: toolName, reason: message }
-      return Effect.as(Effect.logWarning("parameters are not checked: the schema is unusable", fields), [])
+      return Effect.as(Effect.logWarning("tool schema invalid, parameters not validated", fields), [])
     })
     if (errors.length === 0) return undefined
     const list = errors.map((error) => `\n- ${error}`).join("")
@@ -128,7 +128,7 @@ export const makeToolCalls = Effect.fnUntraced(function* (
     if (autoApply) return undefined
     if (confirm === undefined) {
       return confirmationRequired(
-        `Tool '${tool}' needs confirmation and this Computer has nobody to ask. ` +
+        `Tool '${tool}' needs confirmation and this Computer cannot ask for it. ` +
           "Its owner can approve it (auto_apply, --approve)."
       )
     }
@@ -201,7 +201,7 @@ export const makeToolCalls = Effect.fnUntraced(function* (
       transformResult(engine.value, script, result.value, { tool, params }),
       {
         duration: yield* remaining,
-        orElse: () => Effect.as(Effect.logWarning("result not transformed in time", { tool }), result.value)
+        orElse: () => Effect.as(Effect.logWarning("VRL transform timed out", { tool }), result.value)
       }
     )
   }, defectsAsFailures)

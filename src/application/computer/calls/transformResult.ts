@@ -13,8 +13,5 @@ export const transformResult = (
   Effect.matchEffect(engine.run(script, toVrlEvent(result, call)), {
     onSuccess: (event) => Effect.succeed(addTransformedEvent(result, event)),
     onFailure: ({ message, reason }) =>
-      Effect.as(
-        Effect.logWarning("result not transformed", { tool: call.tool, why: reason, reason: message }),
-        result
-      )
+      Effect.as(Effect.logWarning("VRL transform failed", { tool: call.tool, reason, message }), result)
   })

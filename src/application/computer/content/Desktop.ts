@@ -30,7 +30,7 @@ export const makeDesktop = Effect.fnUntraced(function* (
   const { readTimeout } = yield* ComputerSettings
 
   const skipWindow = (server: string, uri: string, reason: string) =>
-    Effect.as(Effect.logWarning("window left out", { server, uri, reason }), [])
+    Effect.as(Effect.logWarning("window skipped", { server, uri, reason }), [])
 
   const readWindow = Effect.fnUntraced(function* (
     resource: JsonObject,
@@ -66,11 +66,9 @@ export const makeDesktop = Effect.fnUntraced(function* (
       selectWindows(window)
     )
     const { entries, warnings } = organizeDesktop(windows, size, history())
-    yield* Effect.forEach(
-      warnings,
-      (warning) => Effect.logWarning("window not shown in full", { ...warning }),
-      { discard: true }
-    )
+    yield* Effect.forEach(warnings, (warning) => Effect.logWarning("window truncated", { ...warning }), {
+      discard: true
+    })
     return entries
   })
 

@@ -109,9 +109,10 @@ export const makeDocuments = Effect.fnUntraced(function* (
       owners = ownersOf(host)
     }
     if (owners.length > 1) {
-      yield* Effect.logWarning("several servers have this document host; the first one is asked", {
+      yield* Effect.logWarning("document host conflict", {
         host,
-        servers: owners.map(({ config }) => config.name)
+        servers: owners.map(({ config }) => config.name),
+        using: owners[0]?.config.name
       })
     }
     return owners[0]
@@ -129,7 +130,7 @@ export const makeDocuments = Effect.fnUntraced(function* (
     const { name } = owner.config
     const resource = owner.resources.find((one) => uriOf(one) === uri)
     const contents = yield* Effect.mapError(owner.session.readResource(uri), ({ message }) =>
-      resolutionFailed(uri, "the MCP server cannot be read", "upstream_unavailable", {
+      resolutionFailed(uri, "the MCP server failed to read it", "upstream_unavailable", {
         mcp_server_name: name,
         mcp_error: message
       })
@@ -172,12 +173,12 @@ export const makeDocuments = Effect.fnUntraced(function* (
       })
     }
     if (parsed.success.isTrimmed) {
-      yield* Effect.logWarning("query or fragment of a document URI dropped", { uri: request.uri })
+      yield* Effect.logWarning("document URI query and fragment ignored", { uri: request.uri })
     }
     return yield* resolve(request, parsed.success, resolveDpe).pipe(
       Effect.timeoutOrElse({
         duration: Duration.seconds(request.timeout ?? defaultDpeSeconds),
-        orElse: () => Effect.fail(resolutionFailed(parsed.success.uri, "it took too long"))
+        orElse: () => Effect.fail(resolutionFailed(parsed.success.uri, "the resolution timed out"))
       })
     )
   })
@@ -211,8 +212,7 @@ export const makeDocuments = Effect.fnUntraced(function* (
         if (uri === undefined) return []
         const summary = yield* summaryOf(server, uri, resource, remaining)
         if (summary !== undefined) return [summary]
-        const reason = "document left out: it states no page count, or not in time"
-        yield* Effect.logWarning(reason, { uri: uri.uri })
+        yield* Effect.logWarning("document skipped", { uri: uri.uri, reason: "no_page_count_or_timeout" })
         return []
       })
     )

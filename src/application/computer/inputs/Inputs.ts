@@ -17,7 +17,7 @@ export class InputMissing extends Data.TaggedError("InputMissing")<{
 /** The value of an input and its source. */
 export interface ResolvedInput {
   readonly value: InputValue
-  readonly source: "given" | "environment" | "person" | "command" | "default"
+  readonly source: "explicit" | "environment" | "prompt" | "command" | "default"
 }
 
 type CommandInput = Extract<Input, { readonly type: "command" }>
@@ -93,7 +93,9 @@ export class Inputs extends Context.Service<Inputs, InputsShape>()("a2c-smcp/app
         const peek = Effect.fnUntraced(function* (input: Input, server: string) {
           const explicit = explicitValues.get(input.id)
           if (explicit !== undefined) {
-            return Option.some(yield* acceptAs(input, explicit, "given", `the value of input "${input.id}"`))
+            return Option.some(
+              yield* acceptAs(input, explicit, "explicit", `the value of input "${input.id}"`)
+            )
           }
           const cached = cache.get(cacheKey(input, server))
           if (cached !== undefined) return Option.some(cached)
@@ -113,7 +115,7 @@ export class Inputs extends Context.Service<Inputs, InputsShape>()("a2c-smcp/app
         const fromPrompt = Effect.fnUntraced(function* (input: PromptInput) {
           const answer = prompt === undefined ? Option.none() : yield* prompt(input)
           if (Option.isNone(answer)) return Option.none<ResolvedInput>()
-          return Option.some(yield* acceptAs(input, answer.value, "person", "the answer"))
+          return Option.some(yield* acceptAs(input, answer.value, "prompt", "the answer"))
         })
 
         const obtain = Effect.fnUntraced(function* (input: Input) {
@@ -123,7 +125,7 @@ export class Inputs extends Context.Service<Inputs, InputsShape>()("a2c-smcp/app
           return yield* missing(
             input,
             `input "${input.id}" has no value: set the environment variable ${inputVariableName(input.id)} ` +
-              `or give it with --input ${input.id}=VALUE`
+              `or pass --input ${input.id}=VALUE`
           )
         })
 

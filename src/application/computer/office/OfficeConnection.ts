@@ -9,11 +9,11 @@ import {
 } from "../../member/OfficeMember.ts"
 import { TransportClient } from "../../ports/Transport.ts"
 
-/** The connection status of a Computer; `Away` before a join and after `leave`. */
-export type OfficeStatus = MemberStatus | { readonly _tag: "Away" }
+/** The connection status of a Computer; `NotJoined` before a join and after `leave`. */
+export type OfficeStatus = MemberStatus | { readonly _tag: "NotJoined" }
 
 /** The Computer is in an office, or joins one; it must leave first. */
-export class AlreadyJoined extends Data.TaggedError("AlreadySeated")<{ readonly office: string }> {
+export class AlreadyJoined extends Data.TaggedError("AlreadyJoined")<{ readonly office: string }> {
   override get message(): string {
     return `Already in office '${this.office}': leave it first`
   }
@@ -62,10 +62,7 @@ export const makeOfficeConnection = Effect.fnUntraced(function* (
     Effect.andThen(
       SubscriptionRef.update(state, (now) => (now?.scope === scope ? undefined : now)),
       Effect.andThen(
-        Deferred.fail(
-          cancelled,
-          new JoinRejected({ office, message: "Given up before the office was joined" })
-        ),
+        Deferred.fail(cancelled, new JoinRejected({ office, message: "Join cancelled" })),
         Scope.close(scope, Exit.void)
       )
     )
@@ -92,7 +89,7 @@ export const makeOfficeConnection = Effect.fnUntraced(function* (
 
   return {
     status: Stream.switchMap(SubscriptionRef.changes(state), (active): Stream.Stream<OfficeStatus> => {
-      if (active === undefined) return Stream.succeed({ _tag: "Away" })
+      if (active === undefined) return Stream.succeed({ _tag: "NotJoined" })
       return active.member === undefined ? Stream.empty : SubscriptionRef.changes(active.member.status)
     }),
     office: () => current()?.office,

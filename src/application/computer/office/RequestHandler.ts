@@ -80,7 +80,7 @@ export const makeRequestHandler = (
     if (fits(whole)) return Effect.succeed(whole)
     const untransformed = bodyWith(removeTransformedEvent(result))
     return Effect.succeed(
-      fits(untransformed) ? untransformed : bodyWith(toolFailed("The answer is larger than a message may be"))
+      fits(untransformed) ? untransformed : bodyWith(toolFailed("The result exceeds the message size limit"))
     )
   }
 
@@ -95,10 +95,7 @@ export const makeRequestHandler = (
     if (truncated === undefined) return Effect.succeed(errorBody(payloadTooLarge(maxBytes())))
     const { body, omitted } = truncated
     if (omitted.length === 0) return Effect.succeed(body)
-    return Effect.as(
-      Effect.logWarning("left out: larger than a message may be", { event, left: omitted }),
-      body
-    )
+    return Effect.as(Effect.logWarning("reply truncated", { event, omitted }), body)
   }
   const { getDesktop, getTools } = line.calls
   const serverOf = (tool: Tool): string => servers.snapshot().catalogue.entries.get(tool.name)?.server ?? ""

@@ -13,7 +13,7 @@ export interface RunningMcpServer {
 /** The state of an MCP server. */
 export type ServerState =
   /** Disabled in the configuration, or stopped by the user. */
-  | { readonly _tag: "Stopped"; readonly reason: "disabled" | "on request" }
+  | { readonly _tag: "Stopped"; readonly reason: "disabled" | "stopped_by_user" }
   /** `attempt` counts from 1 and restarts after a stable session. */
   | { readonly _tag: "Starting"; readonly attempt: number }
   | ({ readonly _tag: "Ready" } & RunningMcpServer)

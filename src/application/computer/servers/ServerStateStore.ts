@@ -40,10 +40,7 @@ const logProblems = Effect.fnUntraced(function* (before: ServersSnapshot, after:
     JSON.stringify(conflict)
   )
   for (const { host, servers } of conflicts.slice(0, maxLoggedConflicts)) {
-    yield* Effect.logWarning("several servers have the same host; its documents are those of the first one", {
-      host,
-      servers
-    })
+    yield* Effect.logWarning("document host conflict", { host, servers, using: servers[0] })
   }
 })
 

@@ -50,7 +50,7 @@ const initialState = ({ disabled }: ServerConfig): ServerState =>
   disabled ? { _tag: "Stopped", reason: "disabled" } : { _tag: "Starting", attempt: 1 }
 
 /** The failure of a listing that exceeds the read timeout. */
-export const listingTimedOut = new McpSessionError({ reason: "unavailable", message: "it lists too slowly" })
+export const listingTimedOut = new McpSessionError({ reason: "unavailable", message: "listing timed out" })
 
 const isJsonEqual = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)
 
@@ -122,7 +122,7 @@ export const makeServerSupervisor = Effect.fnUntraced(function* (
         : // The previous session may still be closing.
           Effect.andThen(FiberMap.remove(fibers, name), launch(name))
     )
-  const stopped: ServerState = { _tag: "Stopped", reason: "on request" }
+  const stopped: ServerState = { _tag: "Stopped", reason: "stopped_by_user" }
   const stopServer = (name: string) => stopAll([name], (states) => new Map(states).set(name, stopped))
 
   const applySetup = Effect.fnUntraced(function* (next: Setup) {
@@ -170,7 +170,11 @@ export const makeServerSupervisor = Effect.fnUntraced(function* (
         Effect.timeout(Duration.times(readTimeout, 0.5)),
         Effect.catch(({ message: reason }) =>
           Effect.as(
-            Effect.logWarning(`${kind} as they were listed before`, { server: server.config.name, reason }),
+            Effect.logWarning("using the previous resource listing", {
+              server: server.config.name,
+              kind,
+              reason
+            }),
             server.resources
           )
         )

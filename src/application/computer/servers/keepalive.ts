@@ -37,8 +37,7 @@ const findPingFailure = (ping: Effect.Effect<void, McpSessionError>): Effect.Eff
     Effect.as(undefined),
     Effect.timeoutOrElse({
       duration: keepalive.timeout,
-      orElse: () =>
-        Effect.succeed(`it does not answer within ${Duration.toSeconds(keepalive.timeout)} seconds`)
+      orElse: () => Effect.succeed(`no response within ${Duration.toSeconds(keepalive.timeout)} seconds`)
     }),
     Effect.catch(({ reason, message }) =>
       Effect.succeed(reason === "protocol" || reason === "unsupported" ? undefined : message)

@@ -11,7 +11,7 @@ import { type ResolvedInput, type InputMissing, Inputs, readEnvironment } from "
 import type { Secrets } from "../inputs/Secrets.ts"
 
 /** A server's configuration is unusable. The message contains no value, since values may be secret. */
-export class ConfigUnusable extends Data.TaggedError("NotUsable")<{ readonly message: string }> {}
+export class ConfigUnusable extends Data.TaggedError("ConfigUnusable")<{ readonly message: string }> {}
 
 /** Defaults and options stand in the configuration, hence are no secrets; neither are booleans. */
 const isSecretInput = (input: Input, { source, value }: ResolvedInput): boolean =>
@@ -67,7 +67,7 @@ export const resolveEndpoint = Effect.fnUntraced(function* (
   }
   const { unresolved, value } = renderPlaceholders(parameters, (text) => values.get(text))
   for (const text of unresolved) {
-    yield* Effect.logWarning("unknown placeholder left as it is", { server: name, placeholder: text })
+    yield* Effect.logWarning("unknown placeholder", { server: name, placeholder: text })
   }
   return yield* Effect.mapError(
     Effect.fromResult(decodeEndpoint(type, value)),

@@ -51,7 +51,7 @@ export const runSession = Effect.fnUntraced(function* (
 
   const timeoutFailure = new McpSessionError({
     reason: "unavailable",
-    message: `it did not answer within ${Duration.toSeconds(connectTimeout)} seconds`
+    message: `no response within ${Duration.toSeconds(connectTimeout)} seconds`
   })
   const withTimeout = Effect.timeoutOrElse({
     duration: connectTimeout,
@@ -99,11 +99,11 @@ export const runSession = Effect.fnUntraced(function* (
       Effect.catch(({ message }) =>
         Effect.suspend(() => {
           failedSubscriptions.add(uri)
-          return onHealthChange(uri, `no word of changes of ${uri}: ${message}`)
+          return onHealthChange(uri, `cannot subscribe to ${uri}: ${message}`)
         })
       ),
       Effect.catchDefect((defect) =>
-        Effect.logError("watching a resource failed", { server: name, uri }, defect)
+        Effect.logError("resource subscription failed", { server: name, uri }, defect)
       )
     )
 
@@ -143,11 +143,11 @@ export const runSession = Effect.fnUntraced(function* (
   }
   yield* Effect.forkScoped(Stream.runForEach(watchedUris, resubscribe))
   yield* Effect.forkScoped(
-    Effect.flatMap(session.degraded ?? Effect.never, (reason) => onHealthChange("promises", reason))
+    Effect.flatMap(session.degraded ?? Effect.never, (reason) => onHealthChange("notifications", reason))
   )
   const listening = Effect.andThen(Stream.runForEach(changes, onChange), Effect.never)
   const unresponsive = untilUnresponsive(session.ping, activity, keepaliveInterval, (reason) =>
-    onHealthChange("liveness", reason)
+    onHealthChange("keepalive", reason)
   )
   return yield* Effect.raceAllFirst([listening, unresponsive, session.closed])
 })

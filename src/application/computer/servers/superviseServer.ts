@@ -57,10 +57,10 @@ const checkScript = Effect.fnUntraced(function* ({ vrl }: ServerConfig) {
   const script = vrlScript(vrl)
   if (script === undefined) return undefined
   const engine = yield* Effect.serviceOption(VrlEngine)
-  if (Option.isNone(engine)) return "it has a vrl script, and this Computer has no engine to run it"
+  if (Option.isNone(engine)) return "it has a VRL script, and this Computer has no VRL engine"
   return yield* Effect.match(engine.value.check(script), {
-    onFailure: ({ message }) => `its vrl script cannot be used: ${message}`,
-    onSuccess: (errors) => (errors === undefined ? undefined : `its vrl script does not compile: ${errors}`)
+    onFailure: ({ message }) => `VRL script unusable: ${message}`,
+    onSuccess: (errors) => (errors === undefined ? undefined : `VRL script does not compile: ${errors}`)
   })
 })
 
@@ -73,7 +73,7 @@ const runAttempt = Effect.fnUntraced(function* ({
   setup
 }: SupervisedServer): Effect.fn.Return<AttemptEnd, never, Scope.Scope | McpConnector | Inputs> {
   const server = serverConfigOf(setup(), name)
-  if (server === undefined) return permanentEnd("it is not configured any more")
+  if (server === undefined) return permanentEnd("not configured")
   const scriptError = yield* checkScript(server)
   if (scriptError !== undefined) return permanentEnd(scriptError)
   const endpoint = yield* Effect.result(resolveEndpoint(server, setup(), secrets))
@@ -111,8 +111,8 @@ const runAttempt = Effect.fnUntraced(function* ({
         else degradations.set(source, reason)
         const logged =
           reason === undefined
-            ? Effect.logInfo("MCP server is well again", { server: name, about: source })
-            : Effect.logWarning("MCP server is degraded", { server: name, reason })
+            ? Effect.logInfo("MCP server recovered", { server: name, source })
+            : Effect.logWarning("MCP server degraded", { server: name, reason })
         return Effect.andThen(logged, updateListings({}))
       }),
     onPartChanged: store.markChanged,
@@ -155,8 +155,8 @@ export const superviseServer = Effect.fnUntraced(function* (
     attempt++
     retryAt = now + Duration.toMillis(wait)
     yield* setState({ _tag: "BackingOff", reason, attempt, retryAt })
-    const seconds = Duration.toSeconds(wait)
-    yield* Effect.logWarning("MCP server does not run, starting it again", { server: name, reason, seconds })
+    const retryInSeconds = Duration.toSeconds(wait)
+    yield* Effect.logWarning("MCP server exited, restarting", { server: name, reason, retryInSeconds })
   })
 
   do {
@@ -164,16 +164,14 @@ export const superviseServer = Effect.fnUntraced(function* (
     // The state changes before the session closes: closing may take long or fail, and the offer must be gone by then.
     yield* runAttempt(supervised).pipe(
       Effect.catchDefect((defect) =>
-        Effect.as(Effect.logError("running an MCP server failed", { server: name }, defect), {
+        Effect.as(Effect.logError("MCP server supervision failed", { server: name }, defect), {
           reason: "internal error",
           isPermanent: false
         })
       ),
       Effect.flatMap(onAttemptEnd),
       Effect.scoped,
-      Effect.catchDefect((defect) =>
-        Effect.logError("closing an MCP server failed", { server: name }, defect)
-      )
+      Effect.catchDefect((defect) => Effect.logError("MCP server close failed", { server: name }, defect))
     )
     if (retryAt !== undefined) {
       yield* Effect.sleep(Duration.millis(Math.max(0, retryAt - (yield* Clock.currentTimeMillis))))

@@ -48,7 +48,7 @@ describe("consent", () => {
   it.effect("yes and no hold for one call", () =>
     Effect.gen(function* () {
       const { confirm, says, sees } = yield* person
-      yield* Queue.offerAll(says, ["yes", "no"])
+      yield* Queue.offerAll(says, ["allow", "deny"])
       assert.isTrue(yield* confirm(call("write")))
       assert.isFalse(yield* confirm(call("write")))
       assert.strictEqual(yield* Queue.size(sees), 2)
@@ -58,7 +58,7 @@ describe("consent", () => {
   it.effect("always holds for this tool of this server", () =>
     Effect.gen(function* () {
       const { confirm, says, sees } = yield* person
-      yield* Queue.offerAll(says, ["always", "no", "no"])
+      yield* Queue.offerAll(says, ["allow_always", "deny", "deny"])
       assert.isTrue(yield* confirm(call("write")))
       assert.isTrue(yield* confirm(call("write")))
       assert.isFalse(yield* confirm(call("write", "other")))
@@ -74,7 +74,7 @@ describe("consent", () => {
         Effect.all([confirm(call("write")), confirm(call("write"))], { concurrency: 2 })
       )
       yield* Queue.take(sees)
-      yield* Queue.offer(says, "always")
+      yield* Queue.offer(says, "allow_always")
       assert.deepStrictEqual(yield* Fiber.join(waiting), [true, true])
       assert.strictEqual(yield* Queue.size(sees), 0)
     })
@@ -86,7 +86,7 @@ describe("consent", () => {
       const first = yield* Effect.forkChild(confirm(call("write")))
       yield* Queue.take(sees)
       yield* Fiber.interrupt(first)
-      yield* Queue.offer(says, "yes")
+      yield* Queue.offer(says, "allow")
       assert.isTrue(yield* confirm(call("remove")))
     })
   )

@@ -62,7 +62,10 @@ describe("Transform", () => {
     return Effect.gen(function* () {
       assert.strictEqual(yield* transformResult(engine, ".a = 1", result, call), result)
       assert.deepStrictEqual(lines, [
-        ["Warn", ["result not transformed", { tool: "read_file", why: "missing", reason: "npm install it" }]]
+        [
+          "Warn",
+          ["VRL transform failed", { tool: "read_file", reason: "missing", message: "npm install it" }]
+        ]
       ])
     }).pipe(Effect.provide(Logger.layer([logger])))
   })

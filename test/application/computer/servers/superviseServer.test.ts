@@ -186,7 +186,7 @@ describe("supervision", () => {
       yield* computer.stop("alpha")
       assert.deepStrictEqual((yield* computer.servers).get("alpha"), {
         _tag: "Stopped",
-        reason: "on request"
+        reason: "stopped_by_user"
       })
       yield* TestClock.adjust("1 hour")
       assert.deepStrictEqual(yield* names(computer), [])
