@@ -109,7 +109,7 @@ export const makeDocuments = Effect.fnUntraced(function* (
       owners = ownersOf(host)
     }
     if (owners.length > 1) {
-      yield* Effect.logWarning("document host conflict", {
+      yield* Effect.logWarning("document host ambiguous", {
         host,
         servers: owners.map(({ config }) => config.name),
         using: owners[0]?.config.name

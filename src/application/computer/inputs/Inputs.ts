@@ -27,7 +27,7 @@ type PromptInput = Exclude<Input, CommandInput>
 export interface InputSources {
   /** Values by input id, from a command line or a host program; they override all other sources. */
   readonly values?: { readonly [id: string]: InputValue }
-  /** Prompts the user, who may decline. */
+  /** Prompts the user; `none` means that the user declined. */
   readonly prompt?: (input: PromptInput) => Effect.Effect<Option.Option<string>>
   /** Runs the command of an input and gives its output. */
   readonly runCommand?: (input: CommandInput) => Effect.Effect<string, { readonly message: string }>
