@@ -4,7 +4,7 @@ import type { McpSessionError, McpSession } from "../../../../application/ports/
 import { isLoopbackAddress, listen } from "../../../http/hostAccess.ts"
 import { formatServerUrl, makeHttpServer } from "../../../http/httpServer.ts"
 import { corsHeaders, type AccessPolicy, crossOriginOf, checkAccess } from "../../../http/AccessPolicy.ts"
-import { jsonRpcCodes } from "../../jsonRpcCodes.ts"
+import { jsonRpcCodes } from "../../../../domain/jsonRpcCodes.ts"
 import { jsonRpcErrorResponse } from "./webHandler.ts"
 import { makeMcpHttpHandler, type McpHttpLimits } from "./McpHttpHandler.ts"
 
