@@ -39,7 +39,7 @@ const apiKeySchemes = Effect.fnUntraced(function* (
       ? []
       : yield* Effect.mapError(
           Effect.fromResult(parseSimpleKeys(Redacted.value(fromVariable))),
-          (reason) => new CommandFailed({ message: `A2C_API_KEYS is invalid: ${reason}` })
+          (reason) => new CommandFailed({ message: `A2C_API_KEYS cannot be used: ${reason}` })
         )
   if (file === undefined) return [yield* ApiKeys.make(simple)]
   const entries = yield* Effect.mapError(
