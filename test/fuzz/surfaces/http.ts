@@ -22,7 +22,7 @@ const timeouts = {
 }
 
 /** Timeouts of the servers: longer than every wait of the test. */
-const timeouts = {
+const serverTimeouts = {
   streamable: { timeout: "PT2S", sse_read_timeout: "PT5S" },
   sse: { timeout: 2, sse_read_timeout: 5 }
 }
@@ -132,7 +132,7 @@ export const httpSurface: Surface = {
       const started = yield* startHttpPeers(kinds)
       const maliciousServers = started.map(({ peer, url }, index) => {
         const kind = kinds[index]?.[1] ?? "streamable"
-        return { peer, config: { type: kind, server_parameters: { url, ...timeouts[kind] } } }
+        return { peer, config: { type: kind, server_parameters: { url, ...serverTimeouts[kind] } } }
       })
       return yield* openMcpOffice(note, { maliciousServers, isLasting: false, timeouts })
     })
