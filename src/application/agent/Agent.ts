@@ -3,7 +3,13 @@ import { definedOnly } from "../../domain/definedOnly.ts"
 import type { Notification, ComputerPart } from "../../domain/model/Notification.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
 import { unknownEvent } from "../../domain/model/ProtocolError.ts"
-import { joinOffice, type JoinFailed, type MemberStatus, type OfficeMember } from "../member/OfficeMember.ts"
+import {
+  joinOffice,
+  type JoinFailed,
+  type MemberOptions,
+  type MemberStatus,
+  type OfficeMember
+} from "../member/OfficeMember.ts"
 import { decodeBody, jsonBody } from "../ports/Body.ts"
 import type { MessageHandler, TransportClient } from "../ports/Transport.ts"
 import { type AgentError, type AgentRequests, makeAgentRequests, type ToolRequest } from "./AgentRequests.ts"
@@ -19,12 +25,7 @@ export type AgentEvent =
   | { readonly _tag: "Disconnected"; readonly reason: string }
 
 /** Name and office of an Agent. */
-export interface AgentOptions {
-  readonly office: string
-  readonly name: string
-  /** Retries the first join while its failure is temporary; without it the first failure is final. */
-  readonly retryInitialConnect?: boolean
-}
+export interface AgentOptions extends Omit<MemberOptions, "role"> {}
 
 /** Buffered events per subscriber; the oldest are dropped first. */
 const eventBacklog = 1024

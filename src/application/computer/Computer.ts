@@ -5,7 +5,7 @@ import type { ComputerPart } from "../../domain/model/Notification.ts"
 import type { ComputerConfig } from "../../domain/config/computerConfig.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
 import type { Catalogue } from "../../domain/tools/catalogue.ts"
-import type { JoinFailed, OfficeMember } from "../member/OfficeMember.ts"
+import type { JoinFailed, MemberOptions, OfficeMember } from "../member/OfficeMember.ts"
 import { jsonBody } from "../ports/Body.ts"
 import type { McpConnector } from "../ports/McpSession.ts"
 import type { TransportClient } from "../ports/Transport.ts"
@@ -27,15 +27,12 @@ import { makeServerSupervisor, type ServerSupervisor } from "./servers/ServerSup
 import { type LocalCall, makeToolCalls, type ToolCallRecord } from "./calls/ToolCalls.ts"
 
 /** Name, configuration and office of a Computer. */
-export interface ComputerOptions {
+export interface ComputerOptions extends Omit<MemberOptions, "office" | "role"> {
   /** The office to join after startup; without it the Computer stays outside until `join`. */
   readonly office?: string
-  readonly name: string
   readonly config: ComputerConfig
   /** Values of the `${name}` placeholders in server parameters. */
   readonly variables?: Variables
-  /** Retries the first join while its failure is temporary; without it the first failure is final. */
-  readonly retryInitialConnect?: boolean
 }
 
 interface ComputerShape

@@ -4,6 +4,7 @@ import {
   type JoinFailed,
   JoinRejected,
   type MemberHandlers,
+  type MemberOptions,
   type MemberStatus,
   type OfficeMember
 } from "../../member/OfficeMember.ts"
@@ -19,11 +20,8 @@ export class AlreadyJoined extends Data.TaggedError("AlreadyJoined")<{ readonly 
   }
 }
 
-export interface JoinOptions {
-  readonly office: string
-  /** Retries the first join while its failure is temporary; without it the first failure is final. */
-  readonly retryInitialConnect?: boolean
-}
+/** The office to join. */
+export interface JoinOptions extends Omit<MemberOptions, "role" | "name"> {}
 
 /** A Computer's membership of at most one office. */
 export interface OfficeConnection {
