@@ -131,7 +131,8 @@ describe("import", () => {
 describe("bundle", () => {
   it("of the domain holds only the domain and effect, without Node", async () => {
     const { inputs, text } = await bundle({ entryPoints: ["src/main/entrypoints/domain.ts"] })
-    const allowed = /^(src\/domain\/|src\/main\/entrypoints\/domain\.ts$|(?:\.\.\/)*(?:[\w/]+\/)?node_modules\/effect\/)/
+    const allowed =
+      /^(src\/domain\/|src\/main\/entrypoints\/domain\.ts$|(?:\.\.\/)*(?:[\w/]+\/)?node_modules\/effect\/)/
     assert.deepStrictEqual(
       inputs.filter((path) => !allowed.test(path)),
       []

@@ -37,8 +37,9 @@ export const checkJsonBody = (value: unknown): string | undefined => {
   return undefined
 }
 
-const escapeNonAscii = (text: string): string =>
-  // oxlint-disable-next-line no-control-regex -- the printable ASCII range is intended
+/** Escapes every character outside printable ASCII as JSON does. */
+export const escapeNonAscii = (text: string): string =>
+  // oxlint-disable-next-line no-control-regex -- the printable ASCII range is what is meant
   text.replace(/[^\x00-\x7e]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`)
 
 /**

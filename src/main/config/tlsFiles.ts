@@ -1,6 +1,6 @@
 import { resolve } from "node:path"
 import { Effect, type FileSystem, Result, Stream } from "effect"
-import type { TlsIdentity, TlsOptions } from "../../adapters/socketio/httpServer.ts"
+import type { TlsIdentity, TlsOptions } from "../../adapters/http/tlsServer.ts"
 import { CommandFailed } from "../cli/CommandFailed.ts"
 import { readTextFile } from "./configFiles.ts"
 import { reloadOnChange } from "./fileChanges.ts"
@@ -15,7 +15,7 @@ const readPem = Effect.fnUntraced(function* (file: string) {
   const text = yield* readTextFile(file)
   return Result.isSuccess(text)
     ? text.success
-    : yield* new CommandFailed({ message: `cannot read the certificate: ${file}: ${text.failure}` })
+    : yield* new CommandFailed({ message: `Invalid certificate: ${file}: ${text.failure}` })
 })
 
 const readTlsIdentity = ({

@@ -269,7 +269,7 @@ describe("over Socket.IO", () => {
       const { connect, load } = yield* live(known)
       const link = yield* connect({ token: "out" })
       yield* known.revoke("out")
-      assert.strictEqual(yield* link.closed, "transport close")
+      assert.strictEqual(yield* link.closed, "transport_closed")
       yield* until(load, 0)
     }).pipe(Effect.scoped)
   )
