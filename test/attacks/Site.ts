@@ -45,7 +45,7 @@ export class Site extends Context.Service<
         holdings,
         strangers: Effect.promise(async () => {
           const page = await fetch(`${url}/metrics`, { headers: { "x-api-key": goodKey } })
-          return parsePrometheus(await page.text()).get("a2c_strangers") ?? Number.NaN
+          return parsePrometheus(await page.text()).get("a2c_unauthenticated_connections") ?? Number.NaN
         }),
         revoke: Effect.asVoid(server.order({ _tag: "Revoke" })),
         witnessed: (attack) =>

@@ -74,9 +74,9 @@ const restingGauges = [
   "members{role=agent}",
   "members{role=computer}",
   "offices",
-  "calls_pending",
+  "calls_in_flight",
   "backlog_bytes",
-  "strangers"
+  "unauthenticated_connections"
 ] as const
 
 type RestingGauges = { readonly [name in (typeof restingGauges)[number]]?: number | undefined }

@@ -55,7 +55,7 @@ const holds = (at: Node) =>
   metrics(
     at,
     "connections",
-    "calls_pending",
+    "calls_in_flight",
     "members",
     "offices",
     "registry_sessions",
@@ -63,7 +63,7 @@ const holds = (at: Node) =>
     "backlog_bytes",
     "node_requests",
     "node_waiting",
-    "node_incomplete"
+    "node_incomplete_bodies"
   )
 
 const isEmpty = (gauges: { readonly [name: string]: number }) =>

@@ -3,11 +3,12 @@ import { type FileHandle, open, rename } from "node:fs/promises"
 import { Clock, Data, Duration, Effect, Latch, Layer, Result } from "effect"
 import { AuditLog, type AuditEvent } from "../../application/ports/AuditLog.ts"
 import { canonicalJson } from "../../domain/canonicalJson.ts"
+import { errorMessage } from "../../domain/errorMessage.ts"
 import { isJsonObject } from "../../domain/json.ts"
 import { type AuditRotation, defaultAuditRotation } from "./auditRotation.ts"
 
 /** The file of the audit cannot be opened. */
-export class AuditFileError extends Data.TaggedError("AuditFailed")<{ readonly message: string }> {}
+export class AuditFileError extends Data.TaggedError("AuditFileError")<{ readonly message: string }> {}
 
 /** Where the audit is written. Full files are renamed to `FILE.1`, `FILE.2` and so on, the youngest first. */
 export interface AuditFileOptions extends Partial<AuditRotation> {
@@ -33,8 +34,6 @@ const retryDelay = "1 second"
 
 /** How often it is said on the log that facts are lost; the file says it every time. */
 const warningInterval = Duration.toMillis("10 seconds")
-
-const errorMessage = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 /** The digest of the arguments of a request, where it has any: equal arguments have equal digests. */
 const digestOf = ({ request }: AuditEvent): string | undefined => {
@@ -161,9 +160,9 @@ const make = Effect.fnUntraced(function* ({
   const warnLoss = Effect.fnUntraced(function* (now: number, reason: string) {
     if (now < nextWarningAt) return
     nextWarningAt = now + warningInterval
-    yield* Effect.logWarning(lost > 0 ? "the audit is incomplete" : "the audit has trouble", {
+    yield* Effect.logWarning(lost > 0 ? "audit events dropped" : "audit write problem", {
       file,
-      lost,
+      dropped: lost,
       reason
     })
   })
@@ -201,7 +200,7 @@ const make = Effect.fnUntraced(function* ({
   const flushAndClose = Effect.fnUntraced(function* () {
     if (!(yield* writeAll())) {
       lost += queue.length
-      yield* Effect.logError("the audit ends incomplete", { file, lost })
+      yield* Effect.logError("audit closed with dropped events", { file, dropped: lost })
     }
     yield* Effect.ignore(Effect.tryPromise(() => target.close()))
   })

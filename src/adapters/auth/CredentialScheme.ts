@@ -5,11 +5,11 @@ import type { Identity } from "../../domain/model/Identity.ts"
 import { extractCredential } from "./extractCredential.ts"
 
 /** One kind of credentials. */
-export interface CredentialScheme extends Pick<Authenticator, "changes"> {
+export interface CredentialScheme extends Pick<Authenticator["Service"], "changes"> {
   /** Does a credential look like one of this kind? */
   readonly recognizes: (credential: string) => boolean
   readonly authenticate: (credential: string) => Effect.Effect<Identity, AdmissionRejected>
-  /** As {@link Authenticator.isStillValid}; what another scheme gave is welcome as far as this one knows. */
+  /** As `isStillValid` of {@link Authenticator}; what another scheme gave is welcome as far as this one knows. */
   readonly isStillValid: (identity: Identity) => boolean
 }
 
@@ -24,7 +24,10 @@ const unknownCredentials = admissionRejected(
 )
 
 /** Takes credentials of several kinds: the first scheme that recognises one decides about it alone. */
-export const makeSchemeAuthenticator = (schemes: ReadonlyArray<CredentialScheme>): Authenticator => ({
+export const makeSchemeAuthenticator = (
+  schemes: ReadonlyArray<CredentialScheme>
+): Authenticator["Service"] => ({
+  requiresCredentials: true,
   authenticate: (handshake) =>
     Effect.flatMap(
       Effect.fromResult(extractCredential(handshake)),

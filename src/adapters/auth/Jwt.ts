@@ -83,7 +83,7 @@ const verifyToken = (token: string, { algorithms, key }: JwtKey, options: JwtOpt
   return Effect.tryPromise(async () => (await jwtVerify(token, key, verifyOptions)).payload).pipe(
     Effect.tapError(({ cause }) =>
       cause instanceof KeySetUnreachable
-        ? Effect.logError("the keys of tokens cannot be fetched", { reason: fetchErrorReason(cause) })
+        ? Effect.logError("JWT key set fetch failed", { reason: fetchErrorReason(cause) })
         : Effect.void
     ),
     Effect.mapError(({ cause }) => toAdmissionRejected(cause))

@@ -14,10 +14,10 @@ export type JwtKeySource =
   | { readonly _tag: "KeySet"; readonly url: string }
 
 /** Signatures cannot be checked with what was given; the message says why and holds nothing of it. */
-export class InvalidJwtKey extends Data.TaggedError("JwtUnusable")<{ readonly message: string }> {}
+export class InvalidJwtKey extends Data.TaggedError("InvalidJwtKey")<{ readonly message: string }> {}
 
 /** The keys of tokens are elsewhere and cannot be had, which is not the fault of any token. */
-export class KeySetUnreachable extends Data.TaggedError("KeysOutOfReach")<{ readonly cause: unknown }> {}
+export class KeySetUnreachable extends Data.TaggedError("KeySetUnreachable")<{ readonly cause: unknown }> {}
 
 /** What checks signatures, and the algorithms it may be used with: a token does not choose them. */
 export interface JwtKey {

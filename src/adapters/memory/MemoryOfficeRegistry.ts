@@ -1,5 +1,7 @@
 import { Effect, HashMap, Layer, Option, Result } from "effect"
+import type { Session } from "../../domain/model/Membership.ts"
 import {
+  type Capacity,
   type MembershipCommand,
   isComputerElsewhere,
   findComputer,
@@ -14,6 +16,7 @@ import { sortedMembers } from "../../domain/office/OfficeReplica.ts"
 import {
   type RegistryChange,
   OfficeRegistry,
+  type Registration,
   takeoverReason
 } from "../../application/ports/OfficeRegistry.ts"
 
@@ -22,7 +25,7 @@ type Listener = (change: RegistryChange) => void
 /** A Server of a cluster in memory: who listens, and whose connections it holds. */
 interface ClusterNode {
   readonly listeners: Set<Listener>
-  readonly sids: Set<string>
+  readonly registrations: Map<string, { session: Session }>
 }
 
 /** The offices that all Servers of one process share. */
@@ -62,21 +65,31 @@ const notifyNodes = (
   for (const [name, node] of nodes) {
     const here = recipients.get(name)
     // Its own node hears of a member even when nobody else is there: it counts who sits, and its calls end.
-    if (here !== undefined || node.sids.has(sid))
+    if (here !== undefined || node.registrations.has(sid))
       notifyListeners(node, { _tag, sid, membership, recipients: here ?? [] })
+  }
+}
+
+/** Evolves the shared state and the registration of the event's session. */
+export const evolveOffices = (cluster: MemoryOffices, event: MembershipEvent): void => {
+  cluster.state = evolve(cluster.state, event)
+  const sid = event._tag === "Connected" ? event.session.sid : event.sid
+  const session = Option.getOrUndefined(HashMap.get(cluster.state.sessions, sid))
+  for (const { registrations } of cluster.nodes.values()) {
+    const registration = registrations.get(sid)
+    if (session === undefined) registrations.delete(sid)
+    else if (registration !== undefined) registration.session = session
   }
 }
 
 /** Makes one event true and tells the nodes. */
 const applyEvent = (cluster: MemoryOffices, event: MembershipEvent) => {
-  cluster.state = evolve(cluster.state, event)
-  if (event._tag === "Connected") cluster.nodes.get(event.session.node)?.sids.add(event.session.sid)
-  if (event._tag === "Disconnected") for (const { sids } of cluster.nodes.values()) sids.delete(event.sid)
+  evolveOffices(cluster, event)
   if (event._tag !== "Entered" && event._tag !== "Left") return
   notifyNodes(cluster, event)
   if (event._tag === "Entered" || !event.replaced) return
   for (const node of cluster.nodes.values()) {
-    if (node.sids.has(event.sid))
+    if (node.registrations.has(event.sid))
       notifyListeners(node, { _tag: "Evicted", sid: event.sid, reason: takeoverReason })
   }
 }
@@ -84,7 +97,7 @@ const applyEvent = (cluster: MemoryOffices, event: MembershipEvent) => {
 const applyCommand = (
   cluster: MemoryOffices,
   command: MembershipCommand,
-  capacity: Parameters<typeof decide>[2]
+  capacity?: Capacity
 ): ReturnType<typeof decide> => {
   const decision = decide(cluster.state, command, capacity)
   if (Result.isSuccess(decision)) for (const event of decision.success) applyEvent(cluster, event)
@@ -96,34 +109,39 @@ export const layer = (cluster: MemoryOffices, node: string): Layer.Layer<OfficeR
   Layer.effect(
     OfficeRegistry,
     Effect.gen(function* () {
-      const { listeners, sids } = yield* Effect.acquireRelease(
+      const { listeners, registrations } = yield* Effect.acquireRelease(
         Effect.sync((): ClusterNode => {
-          const own = { listeners: new Set<Listener>(), sids: new Set<string>() }
+          const own = {
+            listeners: new Set<Listener>(),
+            registrations: new Map<string, { session: Session }>()
+          }
           cluster.nodes.set(node, own)
           return own
         }),
         (own) =>
           Effect.sync(() => {
-            for (const sid of own.sids) applyCommand(cluster, { _tag: "Disconnect", sid }, undefined)
+            for (const sid of own.registrations.keys()) applyCommand(cluster, { _tag: "Disconnect", sid })
             cluster.nodes.delete(node)
-            for (const other of cluster.nodes.values()) notifyListeners(other, { _tag: "NodeGone", node })
+            for (const other of cluster.nodes.values()) notifyListeners(other, { _tag: "NodeLost", node })
           })
       )
       return OfficeRegistry.of({
         node,
+        connect: (session) =>
+          Effect.sync(() => {
+            const registration: Registration = { session: { ...session, node, membership: Option.none() } }
+            registrations.set(session.sid, registration)
+            applyCommand(cluster, { _tag: "Connect", node, ...session })
+            return registration
+          }),
+        disconnect: (sid) => Effect.sync(() => void applyCommand(cluster, { _tag: "Disconnect", sid })),
         apply: (command, capacity) =>
-          Effect.suspend(() =>
-            Result.match(applyCommand(cluster, command, capacity), {
-              onFailure: Effect.fail,
-              onSuccess: () => Effect.void
-            })
-          ),
+          Effect.suspend(() => Effect.asVoid(Effect.fromResult(applyCommand(cluster, command, capacity)))),
         subscribe: (listener) =>
           Effect.acquireRelease(
             Effect.sync(() => void listeners.add(listener)),
             () => Effect.sync(() => void listeners.delete(listener))
           ),
-        session: (sid) => (sids.has(sid) ? HashMap.get(cluster.state.sessions, sid) : Option.none()),
         findComputer: (office, name) => findComputer(cluster.state, office, name),
         members: (office) => {
           const found = HashMap.get(cluster.state.offices, office)
@@ -134,7 +152,7 @@ export const layer = (cluster: MemoryOffices, node: string): Layer.Layer<OfficeR
         state: () => ({
           available: true,
           nodes: cluster.nodes.size,
-          sessions: sids.size,
+          sessions: registrations.size,
           offices: HashMap.size(cluster.state.offices)
         })
       })

@@ -12,7 +12,7 @@ const nanosPerSecond = 1e9
 const microsPerSecond = 1e6
 
 /** Shows how this process is: memory, processor time, and how late its event loop runs. */
-export const layer: Layer.Layer<never> = Layer.effectDiscard(
+export const layer: Layer.Layer<never, never, ServerMetrics> = Layer.effectDiscard(
   Effect.gen(function* () {
     const { gauge } = yield* ServerMetrics
     const delayHistogram = yield* Effect.acquireRelease(
@@ -38,7 +38,6 @@ export const layer: Layer.Layer<never> = Layer.effectDiscard(
       gauge({
         name: "event_loop_lag_seconds",
         labels: { quantile },
-        help: "How late the event loop ran in the last 15 seconds or so",
         // What is sampled is the whole time between two looks.
         read: () => Math.max(0, lastSample[quantile] / nanosPerSecond - resolution / 1000)
       })
@@ -47,18 +46,14 @@ export const layer: Layer.Layer<never> = Layer.effectDiscard(
     yield* registerLagGauge("max")
     yield* gauge({
       name: "process_resident_memory_bytes",
-      help: "Memory of the process",
       read: () => process.memoryUsage.rss()
     })
     yield* gauge({
       name: "process_heap_used_bytes",
-      help: "Memory of JavaScript objects",
       read: () => process.memoryUsage().heapUsed
     })
     yield* gauge({
       name: "process_cpu_seconds_total",
-      help: "Processor time of the process",
-      monotonic: true,
       read: () => {
         const { system, user } = process.cpuUsage()
         return (system + user) / microsPerSecond

@@ -98,11 +98,19 @@ const makeHandshake = (engineSocket: EngineSocket, auth: unknown): Handshake => 
 }
 
 /** Serves Socket.IO on an HTTP server of its own (spec §1, §2). */
-export const layer = (options: SocketIoServerOptions = {}): Layer.Layer<TransportServer> =>
-  Layer.succeed(TransportServer, TransportServer.of({ serve: (accept) => serve(options, accept) }))
+export const layer = (
+  options: SocketIoServerOptions = {}
+): Layer.Layer<TransportServer, never, ServerMetrics> =>
+  Layer.effect(
+    TransportServer,
+    Effect.map(ServerMetrics, (metrics) =>
+      TransportServer.of({ serve: (accept) => serve(options, metrics, accept) })
+    )
+  )
 
 const serve = Effect.fnUntraced(function* (
   options: SocketIoServerOptions,
+  { connectionRejected, gauge, limitExceeded }: ServerMetrics["Service"],
   accept: Accept
 ): Effect.fn.Return<{ readonly url: string }, ListenError, Scope.Scope> {
   const {
@@ -122,7 +130,6 @@ const serve = Effect.fnUntraced(function* (
   const serverVersion = yield* Effect.orDie(Effect.fromResult(parseVersion(version)))
   const links = new Map<RelayLink, Scope.Closeable>()
   const run = yield* FiberSet.makeRuntime<never>()
-  const { gauge, limitExceeded, connectionRejected } = yield* ServerMetrics
   const { connections: maxConnections } = yield* Limits
 
   const http = yield* makeHttpServer(tls)
@@ -208,8 +215,7 @@ const serve = Effect.fnUntraced(function* (
     unauthenticated: new Set()
   }
   yield* gauge({
-    name: "strangers",
-    help: "Connections that have not asked to be let in",
+    name: "unauthenticated_connections",
     read: () => handler.unauthenticated.size
   })
   engine.on("connection", (engineSocket: EngineSocket) => {

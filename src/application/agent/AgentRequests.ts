@@ -102,11 +102,11 @@ export const makeAgentRequests = (member: OfficeMember, agent: string, office: s
         switch (error._tag) {
           case "LinkClosed":
             return new Disconnected({ message: error.message })
-          case "NoAnswer":
+          case "RequestTimeout":
             return new ServerTimeout({
               message: `No answer within ${Duration.toSeconds(error.timeout)} seconds`
             })
-          case "NotSent":
+          case "SendFailed":
             return error.error
           case "NotPermitted":
             return new ProtocolError({ code: errorCodes.forbidden, message: error.message })

@@ -87,11 +87,11 @@ const isJoinRetryable = (error: JoinFailed): boolean => {
   switch (error._tag) {
     case "Unreachable":
       return error.permanent !== true
-    case "AdmissionRefused":
+    case "AdmissionRejected":
       return error.retryable === true
     case "JoinRefused":
       return isRetryableMessage(error.message)
-    case "VersionRefused":
+    case "VersionRejected":
       return false
   }
 }
@@ -103,7 +103,7 @@ const isJoinRetryable = (error: JoinFailed): boolean => {
 const isRejoinRetryable = (error: JoinFailed): boolean =>
   isJoinRetryable(error) ||
   error._tag === "JoinRefused" ||
-  (error._tag === "AdmissionRefused" && error.code === errorCodes.notFound)
+  (error._tag === "AdmissionRejected" && error.code === errorCodes.notFound)
 
 /**
  * Takes a seat in an office for as long as the scope. The first attempt may fail; a seat once taken is taken again,

@@ -11,7 +11,7 @@ import type { Endpoint } from "../../domain/config/endpointParameters.ts"
  * - `unavailable`: it could not be opened, or does not answer as MCP
  * - `unsupported`: the peer lacks the capability
  */
-export class McpSessionError extends Data.TaggedError("McpFailure")<{
+export class McpSessionError extends Data.TaggedError("McpSessionError")<{
   readonly reason: "protocol" | "unauthorized" | "forbidden" | "closed" | "unavailable" | "unsupported"
   readonly message: string
   readonly code?: number

@@ -3,7 +3,7 @@ import type { Body } from "./Body.ts"
 import type { Reply, ReplyExit, LinkClosed, RequestTimeout, SendFailed } from "./Transport.ts"
 
 /** Another node cannot be reached, or went while it was asked: whether the message arrived is unknown. */
-export class NodeUnreachable extends Data.TaggedError("NodeAway")<{
+export class NodeUnreachable extends Data.TaggedError("NodeUnreachable")<{
   readonly node: string
   readonly reason: string
 }> {

@@ -17,7 +17,18 @@ export type RegistryChange =
   /** A session of this node has lost its seat to another: its connection is to be closed with this reason. */
   | { readonly _tag: "Evicted"; readonly sid: string; readonly reason: string }
   /** Another node has left the cluster or is lost; its members have gone. */
-  | { readonly _tag: "NodeGone"; readonly node: string }
+  | { readonly _tag: "NodeLost"; readonly node: string }
+
+/** A session as it connects: its node is that of the registry. */
+export type NewSession = Pick<Session, "sid" | "version" | "role" | "reconnectKey">
+
+/** A join or leave. */
+export type OfficeCommand = Extract<MembershipCommand, { readonly _tag: "Join" | "Leave" }>
+
+/** A connected session's entry in the registry, which replaces `session` on every change. */
+export interface Registration {
+  readonly session: Session
+}
 
 /** How a registry is doing. */
 export interface RegistryState {
@@ -40,18 +51,20 @@ export class OfficeRegistry extends Context.Service<
   {
     /** The name of this node, unique in the cluster and for every start of the program. */
     readonly node: string
+    /** Registers a session of this node, outside of any office. */
+    readonly connect: (session: NewSession) => Effect.Effect<Registration>
+    /** Removes a session; it leaves its office first. */
+    readonly disconnect: (sid: string) => Effect.Effect<void>
     /**
-     * Applies a command of one of this node's sessions: of any number of racing ones on any node the rules see one
-     * after the other. Its changes have been heard when it returns. Connecting and disconnecting never fail; a join
-     * fails with `unavailable` when what the nodes share does not answer within a second or so.
+     * Applies a join or leave of a session of this node. Commands of all nodes are serialized. Listeners have heard the
+     * changes when it returns. A join fails with `unavailable` when the shared store does not reply within about a
+     * second.
      */
-    readonly apply: (command: MembershipCommand, capacity?: Capacity) => Effect.Effect<void, MembershipError>
+    readonly apply: (command: OfficeCommand, capacity: Capacity) => Effect.Effect<void, MembershipError>
     /** Hears every change until the scope closes. The listener must neither throw nor call the registry. */
     readonly subscribe: (
       listener: (change: RegistryChange) => void
     ) => Effect.Effect<void, never, Scope.Scope>
-    /** A session of this node. */
-    readonly session: (sid: string) => Option.Option<Session>
     /** A Computer in an office. */
     readonly findComputer: (office: string, name: string) => Option.Option<Member>
     /** Everybody in an office: the Agent first, then the Computers in the order of their arrival. */

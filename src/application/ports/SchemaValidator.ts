@@ -2,7 +2,7 @@ import { Context, Data, type Effect } from "effect"
 import type { JsonObject } from "../../domain/json.ts"
 
 /** A JSON Schema that cannot be used to check anything. */
-export class InvalidSchema extends Data.TaggedError("SchemaUnusable")<{ readonly message: string }> {}
+export class InvalidSchema extends Data.TaggedError("InvalidSchema")<{ readonly message: string }> {}
 
 /** Checks values against JSON Schemas, draft 2020-12 unless a schema names another one. */
 export class SchemaValidator extends Context.Service<

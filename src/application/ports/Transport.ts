@@ -15,10 +15,12 @@ export class LinkClosed extends Data.TaggedError("LinkClosed")<{ readonly reason
 }
 
 /** The far end did not acknowledge within the deadline. */
-export class RequestTimeout extends Data.TaggedError("NoAnswer")<{ readonly timeout: Duration.Duration }> {}
+export class RequestTimeout extends Data.TaggedError("RequestTimeout")<{
+  readonly timeout: Duration.Duration
+}> {}
 
 /** The message was not sent: it is too large or cannot be written. The link lives. */
-export class SendFailed extends Data.TaggedError("NotSent")<{ readonly error: ProtocolError }> {}
+export class SendFailed extends Data.TaggedError("SendFailed")<{ readonly error: ProtocolError }> {}
 
 /** How an ask ended. */
 export type ReplyExit = Exit.Exit<Reply, LinkClosed | RequestTimeout | SendFailed>
@@ -92,7 +94,7 @@ export interface Handshake {
 }
 
 /** The Server does not let this connection in; `code` is one of the protocol's. */
-export class AdmissionRejected extends Data.TaggedError("AdmissionRefused")<{
+export class AdmissionRejected extends Data.TaggedError("AdmissionRejected")<{
   readonly code: number
   readonly message: string
   /** Why, for programs, as far as it is known: the words are {@link AdmissionReason}'s, newer Servers may have more. */
@@ -111,7 +113,7 @@ export type AdmissionReason =
   | "unavailable"
 
 /** The address cannot be listened on. */
-export class ListenError extends Data.TaggedError("ListenFailed")<{ readonly message: string }> {}
+export class ListenError extends Data.TaggedError("ListenError")<{ readonly message: string }> {}
 
 /** The Server's end of a transport. */
 export class TransportServer extends Context.Service<
@@ -131,7 +133,7 @@ export class TransportServer extends Context.Service<
 >()("a2c-smcp/application/ports/TransportServer") {}
 
 /** Client and Server speak different protocol lines. Only another version of one of them helps. */
-export class VersionRejected extends Data.TaggedError("VersionRefused")<{
+export class VersionRejected extends Data.TaggedError("VersionRejected")<{
   readonly message: string
   /** What the Server said; missing where its answer could not be read. */
   readonly mismatch: VersionMismatch | undefined

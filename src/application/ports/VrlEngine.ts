@@ -9,7 +9,7 @@ import type { JsonObject } from "../../domain/json.ts"
  * - `failed`: the script failed, its event is too large, or the engine broke down under it
  * - `too long`: it took longer than it may
  */
-export class VrlError extends Data.TaggedError("VrlFailed")<{
+export class VrlError extends Data.TaggedError("VrlError")<{
   readonly reason: "missing" | "failed" | "too long"
   readonly message: string
 }> {}

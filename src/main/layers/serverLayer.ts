@@ -18,7 +18,7 @@ export interface ServerLayerOptions extends SocketIoServer.SocketIoServerOptions
   readonly settings?: Partial<ServerSettings>
   readonly limits?: Partial<Limits>
   /** Who finds out who connects; without one everybody may, which is right for loopback only. */
-  readonly authenticator?: Authenticator
+  readonly authenticator?: Authenticator["Service"]
   /** The Redis by which it shares its offices with other Servers; without one they are its own. */
   readonly redis?: RedisClusterOptions
 }
@@ -41,11 +41,10 @@ export type ServerStartFailed = ListenError | RedisUrlInvalid
 const listenerLayer = (socketIo: SocketIoServer.SocketIoServerOptions, isLoopbackOnly: boolean) =>
   Layer.unwrap(
     Effect.gen(function* () {
-      const authenticator = yield* Authenticator
       const fallback = yield* makeServerPages({
         observability: yield* Observability,
-        isLoopbackOnly,
-        ...(authenticator !== allowAll && { authenticator })
+        authenticator: yield* Authenticator,
+        isLoopbackOnly
       })
       return SocketIoServer.layer({ fallback, ...socketIo })
     })
@@ -65,10 +64,8 @@ export const serverLayer = ({
   const { host = "127.0.0.1" } = socketIo
   const isLocal = isLoopbackHost(host)
   const warningLayer =
-    authenticator === allowAll && !isLocal
-      ? Layer.effectDiscard(
-          Effect.logWarning("everybody who reaches this Server may enter every office", { host })
-        )
+    !authenticator.requiresCredentials && !isLocal
+      ? Layer.effectDiscard(Effect.logWarning("no authentication: every client has all rights", { host }))
       : Layer.empty
   return Server.layer.pipe(
     Layer.provide(warningLayer),

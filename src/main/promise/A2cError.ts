@@ -25,7 +25,7 @@ export type ExpectedError =
 
 type ErrorWithoutCode = Exclude<
   ExpectedError,
-  { readonly _tag: "Refusal" | "AdmissionRefused" | "VersionRefused" }
+  { readonly _tag: "Refusal" | "AdmissionRejected" | "VersionRejected" }
 >
 
 /** What ours are called; the protocol's have numbers. */
@@ -37,7 +37,7 @@ const ownCodes = {
   DocumentUnreadable: "document_unreadable",
   Unreachable: "unreachable",
   JoinRefused: "join_refused",
-  ListenFailed: "listen_failed",
+  ListenError: "listen_failed",
   RedisUrlInvalid: "redis_url_invalid",
   AlreadySeated: "already_seated",
   UnknownServer: "unknown_server",
@@ -73,8 +73,8 @@ export class A2cError extends Error {
 }
 
 const errorCodeOf = (error: ExpectedError): A2cErrorCode => {
-  if (error._tag === "Refusal" || error._tag === "AdmissionRefused") return error.code
-  return error._tag === "VersionRefused" ? errorCodes.versionMismatch : ownCodes[error._tag]
+  if (error._tag === "Refusal" || error._tag === "AdmissionRejected") return error.code
+  return error._tag === "VersionRejected" ? errorCodes.versionMismatch : ownCodes[error._tag]
 }
 
 /** The work was stopped by the caller's signal. */

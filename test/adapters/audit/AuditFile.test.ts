@@ -136,7 +136,7 @@ describe("an audit in a file", () => {
         lines.find(({ type }) => type === "lost"),
         { type: "lost", count: 15, total: 15 }
       )
-      assert.match(JSON.stringify(said), /the audit is incomplete.*"lost":15/)
+      assert.match(JSON.stringify(said), /audit events dropped.*"dropped":15/)
     })
   )
 
@@ -155,7 +155,7 @@ describe("an audit in a file", () => {
         log
       )
       assert.deepStrictEqual([audit.lostCount(), linesOf(file).length], [0, 1500])
-      assert.match(JSON.stringify(said), /the audit has trouble.*cannot be renamed/)
+      assert.match(JSON.stringify(said), /audit write problem.*cannot be renamed/)
     })
   )
 

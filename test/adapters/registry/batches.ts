@@ -111,7 +111,7 @@ const issue = (
     for (let left = turns; left > 0; left--) yield* turn
     const at = cast.find(({ name }) => name === nodeOf(command.sid, cast.length))
     if (at === undefined) return yield* Effect.die(new Error(`nobody holds ${command.sid}`))
-    const answered = Effect.map(outcome(at.node.registry.apply(command, capacity)), (says) => {
+    const answered = Effect.map(outcome(at.node.apply(command, capacity)), (says) => {
       answers.set(command, says)
     })
     return yield* Effect.forkChild(answered, { startImmediately: true })
@@ -139,9 +139,8 @@ interface NodeView {
   readonly computer: (office: string, name: string) => string | undefined
 }
 
-const viewOf = ({ node: { registry } }: Listening): NodeView => ({
-  membershipOf: (sid) =>
-    Option.getOrUndefined(Option.flatMap(registry.session(sid), ({ membership }) => membership)),
+const viewOf = ({ node: { registry, session } }: Listening): NodeView => ({
+  membershipOf: (sid) => Option.getOrUndefined(session(sid)?.membership ?? Option.none()),
   members: registry.members,
   computer: (office, name) => Option.getOrUndefined(registry.findComputer(office, name))?.sid
 })
@@ -171,7 +170,7 @@ const formatView = ({ computer, members, membershipOf }: NodeView): string => {
 }
 
 const changeInWords = (change: RegistryChange): string => {
-  if (change._tag === "NodeGone") return `gone ${change.node}`
+  if (change._tag === "NodeLost") return `gone ${change.node}`
   if (change._tag === "Evicted") return `evicted ${change.sid}`
   const { _tag, recipients, membership, sid } = change
   return `${_tag === "Entered" ? "+" : "-"}${sid} ${inPlace(membership)} → ${recipients.toSorted().join()}`

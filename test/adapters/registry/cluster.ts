@@ -1,9 +1,17 @@
 import { Context, Duration, Effect, Layer, Option, Redacted, Result, type Scope } from "effect"
 import * as MemoryRegistry from "../../../src/adapters/memory/MemoryOfficeRegistry.ts"
 import * as RedisRegistry from "../../../src/adapters/redis/registry/RedisRegistry.ts"
-import { type RegistryChange, OfficeRegistry } from "../../../src/application/ports/OfficeRegistry.ts"
-import type { Capacity } from "../../../src/domain/office/membership.ts"
-import type { MembershipError } from "../../../src/domain/model/Membership.ts"
+import {
+  type Registration,
+  type RegistryChange,
+  OfficeRegistry
+} from "../../../src/application/ports/OfficeRegistry.ts"
+import {
+  type Capacity,
+  type MembershipCommand,
+  unlimitedCapacity
+} from "../../../src/domain/office/membership.ts"
+import type { MembershipError, Session } from "../../../src/domain/model/Membership.ts"
 
 /** One Server's end of a registry, with what it has heard. */
 export interface TestNode {
@@ -14,6 +22,10 @@ export interface TestNode {
   readonly alone: ReadonlyArray<RegistryChange>
   /** Waits until what was heard, or anything else that changes with it, is as wanted. */
   readonly until: (wanted: () => boolean) => Effect.Effect<void>
+  /** The session of one that has connected here and not disconnected. */
+  readonly session: (sid: string) => Session | undefined
+  /** Applies any command of a session of this node. */
+  readonly apply: (command: MembershipCommand, capacity?: Capacity) => Effect.Effect<void, MembershipError>
   readonly connect: (sid: string, reconnectKey?: string) => Effect.Effect<void>
   readonly join: (
     sid: string,
@@ -28,6 +40,26 @@ export interface TestNode {
 
 /** Opens a node for as long as the scope. */
 export type OpenNode = (name: string) => Effect.Effect<TestNode, never, Scope.Scope>
+
+/** Applies any command to a registry, and knows the sessions that have connected by it. */
+export const commandsOf = (registry: OfficeRegistry["Service"]): Pick<TestNode, "apply" | "session"> => {
+  const registrations = new Map<string, Registration>()
+  return {
+    session: (sid) => registrations.get(sid)?.session,
+    apply: (command, capacity = unlimitedCapacity) => {
+      if (command._tag === "Connect") {
+        return Effect.map(registry.connect(command), (registration) => {
+          registrations.set(command.sid, registration)
+        })
+      }
+      if (command._tag !== "Disconnect") return registry.apply(command, capacity)
+      return Effect.andThen(
+        registry.disconnect(command.sid),
+        Effect.sync(() => void registrations.delete(command.sid))
+      )
+    }
+  }
+}
 
 /** A node on any registry. */
 const openNode = (layer: Layer.Layer<OfficeRegistry, unknown>) =>
@@ -46,8 +78,11 @@ const openNode = (layer: Layer.Layer<OfficeRegistry, unknown>) =>
       })
     })
     const { node } = registry
+    const commands = commandsOf(registry)
+    const { apply } = commands
     return {
       registry,
+      ...commands,
       heard,
       alone,
       until: (wanted) =>
@@ -61,12 +96,11 @@ const openNode = (layer: Layer.Layer<OfficeRegistry, unknown>) =>
         }),
       connect: (sid, reconnectKey = "") =>
         Effect.orDie(
-          registry.apply({ _tag: "Connect", sid, node, version: "0.2.0", role: Option.none(), reconnectKey })
+          apply({ _tag: "Connect", sid, node, version: "0.2.0", role: Option.none(), reconnectKey })
         ),
-      join: (sid, role, name, office, capacity) =>
-        registry.apply({ _tag: "Join", sid, role, name, office }, capacity),
-      leave: (sid, office) => registry.apply({ _tag: "Leave", sid, office }),
-      disconnect: (sid) => Effect.orDie(registry.apply({ _tag: "Disconnect", sid }))
+      join: (sid, role, name, office, capacity) => apply({ _tag: "Join", sid, role, name, office }, capacity),
+      leave: (sid, office) => apply({ _tag: "Leave", sid, office }),
+      disconnect: (sid) => Effect.orDie(apply({ _tag: "Disconnect", sid }))
     }
   })
 
@@ -96,7 +130,7 @@ export const outcome = (effect: Effect.Effect<void, MembershipError>) =>
 /** Everything heard of an office, shortened: who came or went, and who is to hear it. */
 export const told = ({ heard }: TestNode): ReadonlyArray<string> =>
   heard.map((change) => {
-    if (change._tag === "NodeGone") return `gone ${change.node}`
+    if (change._tag === "NodeLost") return `gone ${change.node}`
     if (change._tag === "Evicted") return `evicted ${change.sid}`
     const { _tag, recipients, membership, sid } = change
     return `${_tag === "Entered" ? "+" : "-"}${sid} ${membership.name}@${membership.office} → ${recipients.toSorted().join(",")}`

@@ -81,7 +81,7 @@ export const hasHeard = (
   const evicted: Array<string> = []
 
   for (const change of heard) {
-    if (change._tag === "NodeGone") return false
+    if (change._tag === "NodeLost") return false
     if (change._tag === "Evicted") {
       evicted.push(change.sid)
       continue

@@ -3,10 +3,11 @@ import { Arbitrary, Clock, Duration, Effect, Exit, Scope } from "effect"
 import { createClient } from "redis"
 import { afterAll, beforeAll } from "vitest"
 import type { RegistryChange, OfficeRegistry } from "../../../src/application/ports/OfficeRegistry.ts"
-import { commandOf, histories, inWords, returns } from "../../domain/office/histories.ts"
+import { unlimitedCapacity } from "../../../src/domain/office/membership.ts"
+import { commandOf, histories, inWords, nodeOf, returns } from "../../domain/office/histories.ts"
 import { startRedis } from "../../fixtures/redis.ts"
 import { play, type Stage } from "./batches.ts"
-import { memoryNodes, type OpenNode, redisNodes } from "./cluster.ts"
+import { commandsOf, memoryNodes, type OpenNode, redisNodes } from "./cluster.ts"
 
 const scope = Scope.makeUnsafe()
 let url = ""
@@ -108,10 +109,10 @@ type Registry = OfficeRegistry["Service"]
 const mistaken = (alter: (registry: Registry) => Partial<Registry>) => (): OpenNode => {
   const open = memoryNodes()
   return (name) =>
-    Effect.map(open(name), (node) => ({
-      ...node,
-      registry: { ...node.registry, ...alter(node.registry) }
-    }))
+    Effect.map(open(name), (node) => {
+      const registry = { ...node.registry, ...alter(node.registry) }
+      return { ...node, registry, ...commandsOf(registry) }
+    })
 }
 
 /** Nodes that hear something else than they should. */
@@ -120,7 +121,7 @@ const hearing = (change: (heard: RegistryChange, registry: Registry) => Readonly
     subscribe: (listener) => registry.subscribe((heard) => change(heard, registry).forEach(listener))
   }))
 
-const isOwn = (registry: Registry, sid: string) => registry.session(sid)._tag === "Some"
+const isOwn = (registry: Registry, sid: string) => nodeOf(sid, 3) === registry.node
 
 /** Each of these mistakes, with the fewest steps that show it. */
 const mutants: ReadonlyArray<readonly [mistake: string, fewest: number, open: () => OpenNode]> = [
@@ -156,20 +157,21 @@ const mutants: ReadonlyArray<readonly [mistake: string, fewest: number, open: ()
     "a seat is taken over without its holder's secret",
     4,
     mistaken((registry) => ({
-      apply: (command, capacity) =>
-        registry.apply(
-          command._tag === "Connect" ? { ...command, reconnectKey: "anybody" } : command,
-          capacity
-        )
+      connect: (session) => registry.connect({ ...session, reconnectKey: "anybody" })
     }))
   ],
-  ["there is always room", 4, mistaken((registry) => ({ apply: (command) => registry.apply(command) }))],
+  [
+    "there is always room",
+    4,
+    mistaken((registry) => ({ apply: (command) => registry.apply(command, unlimitedCapacity) }))
+  ],
   [
     "a command is acknowledged before it is done",
     2,
     mistaken((registry) => ({
       apply: (command, capacity) =>
-        Effect.asVoid(Effect.forkDetach(Effect.ignore(registry.apply(command, capacity))))
+        Effect.asVoid(Effect.forkDetach(Effect.ignore(registry.apply(command, capacity)))),
+      disconnect: (sid) => Effect.asVoid(Effect.forkDetach(registry.disconnect(sid)))
     }))
   ],
   ["leaving is told twice", 3, hearing((heard) => (heard._tag === "Left" ? [heard, heard] : [heard]))],

@@ -6,12 +6,15 @@ import { jsonBody } from "../../../src/application/ports/Body.ts"
 import { TransportClient } from "../../../src/application/ports/Transport.ts"
 import { Server } from "../../../src/application/server/lifecycle/Server.ts"
 import { PROTOCOL_VERSION } from "../../../src/domain/wire/version.ts"
+import { Authenticator } from "../../../src/application/ports/Authenticator.ts"
+import { Observability } from "../../../src/application/server/observability/Observability.ts"
 
 /** One Server of a cluster in memory, and the means to connect to it. */
 const startServer = Effect.fnUntraced(function* (cluster: MemoryCluster.MemoryCluster, idPrefix: string) {
   const context = yield* Server.layer.pipe(
     Layer.provideMerge(MemoryTransport.layer({ idPrefix })),
     Layer.provide(MemoryCluster.layerNode(cluster, idPrefix)),
+    Layer.provide([Authenticator.layerAllowAll, Observability.layerNone]),
     Layer.fresh,
     Layer.build
   )

@@ -15,8 +15,8 @@ export interface Seen {
   readonly client: Layer.Layer<TransportClient>
   readonly logging: Layer.Layer<never>
   readonly observability: Observability["Service"]
-  readonly metrics: ServerMetrics
-  readonly readiness: Readiness
+  readonly metrics: ServerMetrics["Service"]
+  readonly readiness: Readiness["Service"]
   /** Every series by its name and labels, as `name{label=value}`: counts, values, and how often a histogram was filled. */
   readonly series: () => { readonly [series: string]: number }
   /** What the audit was given. */
@@ -44,7 +44,7 @@ const valueOf = (snapshot: Metric.Metric.Snapshot): number => {
 /** Runs a watched Server with metrics of its own. */
 export const seenServer = Effect.fnUntraced(function* (
   settings: Partial<ServerSettings> = {},
-  authenticator: Authenticator = allowAll
+  authenticator: Authenticator["Service"] = allowAll
 ): Effect.fn.Return<Seen, never, Scope.Scope> {
   const audited = yield* Queue.unbounded<AuditEvent>()
   const registry = new Map()

@@ -9,6 +9,8 @@ import { Limits } from "../../../src/application/server/connections/Limits.ts"
 import { Server } from "../../../src/application/server/lifecycle/Server.ts"
 import { ServerSettings } from "../../../src/application/server/lifecycle/ServerSettings.ts"
 import { PROTOCOL_VERSION } from "../../../src/domain/wire/version.ts"
+import { Authenticator } from "../../../src/application/ports/Authenticator.ts"
+import { Observability } from "../../../src/application/server/observability/Observability.ts"
 
 const settings = { routingTimeout: Duration.hours(1), drainTimeout: Duration.seconds(10) }
 
@@ -20,6 +22,7 @@ const startServer = (cluster: MemoryCluster.MemoryCluster, idPrefix: string) =>
       Layer.provide(MemoryCluster.layerNode(cluster, idPrefix)),
       Layer.provide(Layer.succeed(Limits, { ...Limits.defaultValue(), idleTimeout: Duration.seconds(30) })),
       Layer.provide(Layer.succeed(ServerSettings, { ...ServerSettings.defaultValue(), ...settings })),
+      Layer.provide([Authenticator.layerAllowAll, Observability.layerNone]),
       Layer.fresh,
       Layer.build
     ),

@@ -126,9 +126,9 @@ export const encodeReply = (id: number, exit: ReplyExit): ReplyFrame => {
     switch (error._tag) {
       case "LinkClosed":
         return textReply(id, frameKinds.linkClosed, error.reason)
-      case "NotSent":
+      case "SendFailed":
         return rejectedReply(id, error.error)
-      case "NoAnswer": {
+      case "RequestTimeout": {
         const after = Duration.toMillis(error.timeout)
         return {
           kind: frameKinds.timedOut,

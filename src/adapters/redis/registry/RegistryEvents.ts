@@ -67,7 +67,7 @@ export const makeRegistryEvents = ({
       return
     }
     const message = decoded.success
-    if ("gone" in message) return emit({ _tag: "NodeGone", node: message.gone })
+    if ("gone" in message) return emit({ _tag: "NodeLost", node: message.gone })
     const { office, to: toRevision } = message
     if ("all" in message) {
       // While the nodes come back what is there is not yet everything: those who are missing have not left.

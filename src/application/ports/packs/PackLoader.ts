@@ -54,7 +54,7 @@ export interface PackCall {
  * - `crashed`: what ran it is gone
  * - `unusable`: it cannot be loaded
  */
-export class PackError extends Data.TaggedError("PackFailure")<{
+export class PackError extends Data.TaggedError("PackError")<{
   readonly reason: "params" | "unknown" | "failed" | "crashed" | "unusable"
   readonly message: string
   readonly problems?: ReadonlyArray<ParamsProblem>

@@ -1,4 +1,4 @@
-import type { MembershipEvent } from "./MembershipObservers.ts"
+import type { MembershipEvent } from "./observers.ts"
 
 /** How many sit in one office. */
 export interface OfficeCount {

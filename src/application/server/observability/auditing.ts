@@ -1,8 +1,7 @@
 import { type Clock, Result } from "effect"
 import { isJsonObject } from "../../../domain/json.ts"
 import type { AuditEvent } from "../../ports/AuditLog.ts"
-import type { CompletedCall } from "./observers.ts"
-import type { MembershipEvent } from "./MembershipObservers.ts"
+import type { CompletedCall, MembershipEvent } from "./observers.ts"
 import { callOutcome } from "./callOutcome.ts"
 
 type RecordAuditEvent = (event: AuditEvent) => void
@@ -47,11 +46,11 @@ const membershipFields = (event: MembershipEvent) => {
       const type = event._tag === "Entered" ? "join" : "leave"
       return { type, office, role, name, subject: event.subject, sid: event.sid }
     }
-    case "ConnectionRefused": {
+    case "ConnectionRejected": {
       const { code, reason, remoteAddress, sid } = event
       return { type: "connection_refused", remote: remoteAddress, code, reason: truncate(reason), sid }
     }
-    case "JoinRefused":
+    case "JoinRejected":
       return { type: "join_refused", subject: event.subject, reason: truncate(event.reason), sid: event.sid }
   }
 }

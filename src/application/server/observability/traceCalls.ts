@@ -4,7 +4,7 @@ import type { CompletedCall } from "./observers.ts"
 import { callOutcome } from "./callOutcome.ts"
 
 /** What a span ends with that stands for a call nobody answered as it should be. */
-class CallFailed extends Data.TaggedError("CallFaulted")<{ readonly outcome: string }> {
+class CallFailed extends Data.TaggedError("CallFailed")<{ readonly outcome: string }> {
   override get message(): string {
     return `The call ended with ${this.outcome}`
   }

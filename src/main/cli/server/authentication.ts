@@ -115,7 +115,7 @@ const jwtSchemes = Effect.fnUntraced(function* (
 export const makeAuthenticator = Effect.fnUntraced(function* (
   options: AuthenticationOptions,
   hasTls: boolean
-): Effect.fn.Return<Authenticator | undefined, CommandFailed, Requirements> {
+): Effect.fn.Return<Authenticator["Service"] | undefined, CommandFailed, Requirements> {
   const { apiKeys, host, insecure } = options
   // A token is known by its shape; whatever else is shown is a key.
   const schemes = [...(yield* jwtSchemes(options)), ...(yield* apiKeySchemes(apiKeys))]

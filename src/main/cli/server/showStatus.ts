@@ -29,7 +29,7 @@ const StatusReport = Schema.Struct({
   protocol: Schema.String,
   state: Schema.String,
   reason: Schema.optionalKey(Schema.String),
-  parts: Schema.Record(Schema.String, Schema.Struct({ fault: Schema.optionalKey(Schema.String) })),
+  components: Schema.Record(Schema.String, Schema.Struct({ error: Schema.optionalKey(Schema.String) })),
   uptimeSeconds: Schema.Finite,
   members: Schema.Struct({ agents: Schema.Finite, computers: Schema.Finite }),
   offices: Schema.Finite,
@@ -40,9 +40,9 @@ const StatusReport = Schema.Struct({
   totals: Schema.Struct({
     calls: Schema.Finite,
     outcomes: Counts,
-    refused: Counts,
+    limitRejections: Counts,
     dropped: Counts,
-    turnedAway: Counts
+    rejectedConnections: Counts
   }),
   gauges: Counts,
   officeList: Schema.optionalKey(
@@ -131,8 +131,8 @@ const fetchStatus = Effect.fnUntraced(function* (page: URL, token: string | unde
 const formatState = ({ reason, state }: StatusReport): string =>
   reason === undefined ? state : `${state}: ${reason}`
 
-const failingComponents = ({ parts }: StatusReport): ReadonlyArray<string> =>
-  Object.entries(parts).flatMap(([component, { fault: error }]) =>
+const failingComponents = ({ components }: StatusReport): ReadonlyArray<string> =>
+  Object.entries(components).flatMap(([component, { error }]) =>
     error === undefined ? [] : [`${component}: ${error}`]
   )
 
@@ -167,12 +167,12 @@ const formatSummary = (report: StatusReport): string => {
     ["members", `${members.agents} agents, ${members.computers} computers`],
     ["connections", String(gauges["connections"] ?? "unknown")],
     ["calls", `${totals.calls} so far, ${recent.perSecond.toFixed(1)} a second`],
-    ["under way", String(gauges["calls_pending"] ?? "unknown")],
+    ["under way", String(gauges["calls_in_flight"] ?? "unknown")],
     ["outcomes", formatCounts(totals.outcomes)],
     ["latency", formatLatency(report)],
-    ["limits hit", formatCounts(totals.refused)],
+    ["limits hit", formatCounts(totals.limitRejections)],
     ["dropped", formatCounts(totals.dropped)],
-    ["turned away", formatCounts(totals.turnedAway)]
+    ["turned away", formatCounts(totals.rejectedConnections)]
   ]
   const list = (officeList ?? []).map(({ agents, computers, office }) => [
     office,
@@ -184,8 +184,8 @@ const formatSummary = (report: StatusReport): string => {
 
 const formatLine = (now: number, report: StatusReport): string => {
   const { gauges, members, offices, recent, totals } = report
-  const limitRejections = Object.values(totals.refused).reduce((sum, count) => sum + count, 0)
-  const parts = [
+  const limitRejections = Object.values(totals.limitRejections).reduce((sum, count) => sum + count, 0)
+  const columns = [
     new Date(now).toISOString().slice(11, 19),
     formatState(report),
     ...failingComponents(report).map((error) => `(not working: ${error})`),
@@ -193,10 +193,10 @@ const formatLine = (now: number, report: StatusReport): string => {
     `${members.agents}+${members.computers} members`,
     `${recent.perSecond.toFixed(1)} calls/s`,
     formatLatency(report),
-    `${gauges["calls_pending"] ?? "?"} under way`,
+    `${gauges["calls_in_flight"] ?? "?"} under way`,
     `${limitRejections} limits hit`
   ]
-  return parts.join("  ")
+  return columns.join("  ")
 }
 
 /** Shows the status of a Server once, or again and again; a watched one may go away and come back. */

@@ -95,7 +95,7 @@ describe("a node that promises more than may be held for it", () => {
     }
     await turn()
     for (const id of [1, 2]) messenger.onMessage(promise("hostile", id, answerFields(id), 64 * mib))
-    assert.deepStrictEqual(ends, ["NodeAway"])
+    assert.deepStrictEqual(ends, ["NodeUnreachable"])
     assert.strictEqual(messenger.outboundCount(), 1)
   })
 

@@ -2,7 +2,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Duration, Effect, Fiber, Layer } from "effect"
 import * as MemoryCluster from "../../../../src/adapters/memory/MemoryCluster.ts"
 import { OfficeRegistry } from "../../../../src/application/ports/OfficeRegistry.ts"
-import { ServerMetrics } from "../../../../src/application/server/observability/ServerMetrics.ts"
+import {
+  noMetrics,
+  type ServerMetrics
+} from "../../../../src/application/server/observability/ServerMetrics.ts"
 import {
   agent,
   agentIn,
@@ -49,8 +52,8 @@ const counting = () => {
   const count = (what: string) => {
     counts[what] = (counts[what] ?? 0) + 1
   }
-  const metrics: ServerMetrics = {
-    ...ServerMetrics.defaultValue(),
+  const metrics: ServerMetrics["Service"] = {
+    ...noMetrics,
     limitExceeded: (limit) => count(`refused ${limit}`),
     dropped: (kind) => count(`dropped ${kind}`)
   }
@@ -128,7 +131,7 @@ describe("messages", () => {
         for (const _ of [1, 2]) yield* a1.hear("notify:update_desktop")
         assert.strictEqual(bodiesOf(a1, "notify:update_desktop").length, 2)
         assert.isAtLeast(told.counts["dropped message"] ?? 0, 2)
-        assert.strictEqual(warnings(world, "messages refused").length, 1)
+        assert.strictEqual(warnings(world, "rate limit exceeded").length, 1)
       }),
     { limits: few, tally: told.metrics }
   )

@@ -1,7 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Latch, type Scope } from "effect"
 import type { Limits } from "../../../../src/application/server/connections/Limits.ts"
-import { ServerMetrics } from "../../../../src/application/server/observability/ServerMetrics.ts"
+import {
+  noMetrics,
+  type ServerMetrics
+} from "../../../../src/application/server/observability/ServerMetrics.ts"
 import { agentIn, bodiesOf, computerIn, settled } from "../../../conformance/cast.ts"
 import { buildWorld, type Peer, type World } from "../../../conformance/World.ts"
 
@@ -22,8 +25,8 @@ const slow = (
     Effect.gen(function* () {
       const latches = new Map<string, Latch.Latch>()
       let saved = 0
-      const metrics: ServerMetrics = {
-        ...ServerMetrics.defaultValue(),
+      const metrics: ServerMetrics["Service"] = {
+        ...noMetrics,
         dropped: (kind) => {
           if (kind === "notification") saved += 1
         }

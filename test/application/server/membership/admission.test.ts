@@ -19,9 +19,12 @@ import { Server } from "../../../../src/application/server/lifecycle/Server.ts"
 import { isJsonObject } from "../../../../src/domain/json.ts"
 import { allGrants, type Grants, type Identity } from "../../../../src/domain/model/Identity.ts"
 import { PROTOCOL_VERSION } from "../../../../src/domain/wire/version.ts"
+import { Observability } from "../../../../src/application/server/observability/Observability.ts"
 
-/** Who may be whom: identities by the token that they show, taken back by {@link Guests.revoke}. */
-interface Guests extends Authenticator {
+type AuthenticatorService = Authenticator["Service"]
+
+/** Identities by their tokens, which {@link Guests.revoke} revokes. */
+interface Guests extends AuthenticatorService {
   readonly revoke: (token: string) => Effect.Effect<void>
 }
 
@@ -36,6 +39,7 @@ const guests = (known: { readonly [token: string]: Identity }) =>
     const left = yield* Ref.make(new Map(Object.entries(known)))
     const changes = yield* Queue.unbounded<void>()
     const made: Guests = {
+      requiresCredentials: true,
       authenticate: ({ auth }) =>
         Effect.gen(function* () {
           const token = isJsonObject(auth) ? auth["token"] : undefined
@@ -54,7 +58,7 @@ const guests = (known: { readonly [token: string]: Identity }) =>
   })
 
 /** A Server in memory, and everything that it logs. */
-const serve = Effect.fnUntraced(function* (authenticator: Authenticator) {
+const serve = Effect.fnUntraced(function* (authenticator: Authenticator["Service"]) {
   const logs: Array<string> = []
   const logger = Logger.make<unknown, void>(({ logLevel, message }) => {
     logs.push(`${logLevel} ${JSON.stringify(message)}`)
@@ -62,7 +66,7 @@ const serve = Effect.fnUntraced(function* (authenticator: Authenticator) {
   const context = yield* Server.layer.pipe(
     Layer.provideMerge(Memory.layer()),
     Layer.provide(MemoryCluster.layer),
-    Layer.provide(Layer.succeed(Authenticator, authenticator)),
+    Layer.provide([Layer.succeed(Authenticator, authenticator), Observability.layerNone]),
     Layer.provide(Logger.layer([logger])),
     Layer.build
   )
@@ -223,11 +227,11 @@ describe("an identity that is taken back", () => {
 })
 
 describe("over Socket.IO", () => {
-  const live = Effect.fnUntraced(function* (authenticator: Authenticator) {
+  const live = Effect.fnUntraced(function* (authenticator: Authenticator["Service"]) {
     const context = yield* Server.layer.pipe(
       Layer.provide(SocketIoServer.layer()),
       Layer.provide(MemoryCluster.layer),
-      Layer.provide(Layer.succeed(Authenticator, authenticator)),
+      Layer.provide([Layer.succeed(Authenticator, authenticator), Observability.layerNone]),
       Layer.provide(Logger.layer([])),
       Layer.fresh,
       Layer.build
@@ -252,7 +256,7 @@ describe("over Socket.IO", () => {
         const { connect } = yield* live(yield* guests({ good: guest("me") }))
         const transports = [transport]
         assert.deepInclude<object>(yield* Effect.flip(connect({ transports, token: "bad" })), {
-          _tag: "AdmissionRefused",
+          _tag: "AdmissionRejected",
           code: 401,
           reason: "invalid_credentials",
           message: "The key is not valid",
@@ -279,7 +283,7 @@ describe("over Socket.IO", () => {
       const { connect } = yield* live(yield* guests({ good: guest("me") }))
       const next = yield* Ref.make("bad")
       const token = Ref.get(next)
-      assert.strictEqual((yield* Effect.flip(connect({ token })))._tag, "AdmissionRefused")
+      assert.strictEqual((yield* Effect.flip(connect({ token })))._tag, "AdmissionRejected")
       yield* Ref.set(next, "good")
       yield* connect({ token })
       const none = yield* Effect.flip(connect({ token: Effect.fail({ message: "it is locked" }) }))
@@ -292,7 +296,7 @@ describe("over Socket.IO", () => {
     Effect.gen(function* () {
       const broken = yield* live({ ...allowAll, authenticate: () => Effect.die(new Error("a bug")) })
       const here = yield* Effect.flip(broken.connect({}))
-      assert.deepInclude<object>(here, { _tag: "AdmissionRefused", code: 500, retryable: true })
+      assert.deepInclude<object>(here, { _tag: "AdmissionRejected", code: 500, retryable: true })
       let status = 0
       const proxy = createServer((_, response) => void response.writeHead(status).end())
       yield* Effect.acquireRelease(
@@ -307,7 +311,7 @@ describe("over Socket.IO", () => {
       ] as const) {
         status = answered
         const refused = yield* Effect.flip(broken.connect({ url: `http://127.0.0.1:${port}` }))
-        assert.deepInclude<object>(refused, { _tag: "AdmissionRefused", code: answered, retryable })
+        assert.deepInclude<object>(refused, { _tag: "AdmissionRejected", code: answered, retryable })
       }
     }).pipe(Effect.scoped)
   )
@@ -328,11 +332,11 @@ describe("over Socket.IO", () => {
       const { connect } = yield* live(allowAll)
       const url = `http://127.0.0.1:${port}`
       const refused = yield* Effect.flip(connect({ url, token: "good", transports: ["websocket"] }))
-      assert.strictEqual(refused._tag, "VersionRefused")
+      assert.strictEqual(refused._tag, "VersionRejected")
     }).pipe(Effect.scoped)
   )
 
-  const expired: Authenticator = {
+  const expired: Authenticator["Service"] = {
     ...allowAll,
     authenticate: (handshake) =>
       isJsonObject(handshake.auth) && handshake.auth["token"] === "fresh"

@@ -59,7 +59,7 @@ describe("the metrics of a Server", () => {
       )
       assert.strictEqual(series["a2c_call_duration_seconds{event=client:tool_call}"], 4)
       assert.isAbove(series["a2c_call_request_bytes_total{event=client:tool_call}"] ?? 0, 4 * 50)
-      assert.isAbove(series["a2c_call_answer_bytes_total{event=client:tool_call}"] ?? 0, 3 * 20)
+      assert.isAbove(series["a2c_call_reply_bytes_total{event=client:tool_call}"] ?? 0, 3 * 20)
     })
   )
 
@@ -70,12 +70,12 @@ describe("the metrics of a Server", () => {
         Effect.flip(agent.callTool({ computer: "pc-1", tool: "slow", timeout: 60 }))
       )
       yield* Deferred.await(started)
-      assert.strictEqual(seen.series()["a2c_calls_pending"], 1)
+      assert.strictEqual(seen.series()["a2c_calls_in_flight"], 1)
       yield* TestClock.adjust("2 seconds")
       yield* Scope.close(computerScope, Exit.void)
       yield* Fiber.join(calling)
       assert.strictEqual(seen.series()[calls("404")], 1)
-      assert.strictEqual(seen.series()["a2c_calls_pending"], 0)
+      assert.strictEqual(seen.series()["a2c_calls_in_flight"], 0)
       const { latency } = seen.observability.report().recent
       assert.approximately(latency?.p99 ?? 0, 2000, 200)
     })
@@ -107,8 +107,8 @@ describe("the metrics of a Server", () => {
       const rejection = new AdmissionRejected({ code: 401, message: "no token" })
       const seen = yield* seenServer({}, { ...allowAll, authenticate: () => Effect.fail(rejection) })
       yield* refusedConnection(seen)
-      assert.strictEqual(seen.series()["a2c_connections_refused_total{code=401}"], 1)
-      assert.deepStrictEqual(seen.observability.report().totals.turnedAway, { "401": 1 })
+      assert.strictEqual(seen.series()["a2c_connections_rejected_total{code=401}"], 1)
+      assert.deepStrictEqual(seen.observability.report().totals.rejectedConnections, { "401": 1 })
     })
   )
 
@@ -118,9 +118,9 @@ describe("the metrics of a Server", () => {
       for (let at = 0; at < 1000; at++) metrics.limitExceeded(`limit ${at}`)
       metrics.connectionRejected(123_456)
       const names = Object.keys(series())
-      assert.isAtMost(names.filter((name) => name.startsWith("a2c_refusals_total")).length, 65)
-      assert.include(names, "a2c_connections_refused_total{code=other}")
-      const counted = Object.values(observability.report().totals.refused).reduce(
+      assert.isAtMost(names.filter((name) => name.startsWith("a2c_limit_rejections_total")).length, 65)
+      assert.include(names, "a2c_connections_rejected_total{code=other}")
+      const counted = Object.values(observability.report().totals.limitRejections).reduce(
         (sum, count) => sum + count,
         0
       )
@@ -132,15 +132,12 @@ describe("the metrics of a Server", () => {
     Effect.gen(function* () {
       const { metrics, observability, series } = yield* seenServer()
       const owner = yield* Scope.make()
-      yield* Scope.provide(
-        metrics.gauge({ name: "wheels", labels: { of: "a car" }, help: "How many", read: () => 4 }),
-        owner
-      )
-      assert.strictEqual(series()["a2c_wheels{of=a car}"], 4)
-      assert.strictEqual(observability.report().gauges["wheels{of=a car}"], 4)
+      yield* Scope.provide(metrics.gauge({ name: "nodes", labels: { of: "a test" }, read: () => 4 }), owner)
+      assert.strictEqual(series()["a2c_nodes{of=a test}"], 4)
+      assert.strictEqual(observability.report().gauges["nodes{of=a test}"], 4)
       yield* Scope.close(owner, Exit.void)
-      assert.notProperty(series(), "a2c_wheels{of=a car}")
-      assert.notProperty(observability.report().gauges, "wheels{of=a car}")
+      assert.notProperty(series(), "a2c_nodes{of=a test}")
+      assert.notProperty(observability.report().gauges, "nodes{of=a test}")
     })
   )
 })
@@ -176,11 +173,11 @@ describe("the readiness of a Server", () => {
       const seen = yield* seenServer()
       let error: string | undefined
       yield* seen.readiness.registerComponent("registry", () => error)
-      assert.deepStrictEqual(seen.observability.report().parts, { registry: { ok: true } })
+      assert.deepStrictEqual(seen.observability.report().components, { registry: { ok: true } })
       error = "Redis does not answer"
-      const { parts, state } = seen.observability.report()
-      assert.deepStrictEqual([state, parts], ["ready", { registry: { ok: false, fault: error } }])
-      assert.strictEqual(seen.series()["a2c_parts_failing"], 1)
+      const { components, state } = seen.observability.report()
+      assert.deepStrictEqual([state, components], ["ready", { registry: { ok: false, error } }])
+      assert.strictEqual(seen.series()["a2c_components_unhealthy"], 1)
     })
   )
 })
@@ -199,7 +196,7 @@ describe("what the audit is given", () => {
         type: "call",
         office: "O1",
         agent: "agent-1",
-        subject: "anybody",
+        subject: "anonymous",
         computer: "pc-1",
         event: "client:tool_call",
         tool: "good",
@@ -245,7 +242,7 @@ describe("what the audit is given", () => {
       yield* Effect.exit(agentUnderTest(seen, { name: "second" }))
       const events = (yield* Queue.takeAll(seen.audited)).map(({ fields }) => fields)
       assert.deepInclude(events[0], { type: "join_refused", reason: "Room already has an agent" })
-      assert.strictEqual(seen.series()["a2c_joins_refused_total"], 1)
+      assert.strictEqual(seen.series()["a2c_joins_rejected_total"], 1)
     })
   )
 })
