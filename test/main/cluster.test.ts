@@ -339,7 +339,7 @@ describe("three Servers on one Redis", () => {
         (count) => count === 1
       )
       yield* going.process.signal("SIGTERM")
-      yield* going.process.says("going down", "stderr")
+      yield* going.process.says("graceful shutdown started", "stderr")
       assert.strictEqual((yield* call(agent, "thinker", "shelf")).end, "503")
       for (const answer of answers) answer()
       assert.strictEqual((yield* Fiber.join(waiting)).end, "ok")

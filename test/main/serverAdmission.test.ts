@@ -148,7 +148,7 @@ describe("a2c server", () => {
       assert.match((yield* members(url, { A2C_TOKEN: agent.key })).stdout, /computer +desk/)
 
       writeKeys(keys, agent.entry)
-      yield* process.says("credentials revoked", "stderr")
+      yield* process.says("credentials_revoked", "stderr")
       assert.strictEqual(yield* computer.ended, 1)
       assert.match(computer.stderr(), /The API key is not valid/)
       assert.notMatch((yield* members(url, { A2C_TOKEN: agent.key })).stdout, /desk/)

@@ -64,7 +64,7 @@ const underWay = Effect.fnUntraced(function* (url: string) {
 
 /** What a process said on stderr about its end, in order. */
 const steps = (process: Cli) =>
-  ["told to stop", "refused", "no call", "cut off", "closing connections", "nobody listens"].filter((words) =>
+  ["told to stop", "shutdown started", "no calls in flight", "drain timeout exceeded", "closing connections", "nobody listens"].filter((words) =>
     process.stderr().includes(words)
   )
 
@@ -76,7 +76,7 @@ describe("a2c server that is told to stop", () => {
         const { process, url } = yield* server("--grace", "30")
         const { agent, answer, pc } = yield* underWay(url)
         yield* process.signal(signal)
-        yield* process.says("going down", "stderr")
+        yield* process.says("graceful shutdown started", "stderr")
         const [rejected] = yield* agent.request("client:get_tools", { ...request, req_id: "2" })
         assert.deepInclude(rejected, { code: 503 })
         const [joined, reason] = yield* agent.request("server:join_office", {
@@ -91,8 +91,8 @@ describe("a2c server that is told to stop", () => {
         assert.strictEqual(yield* process.ended, 0)
         assert.deepStrictEqual(steps(process), [
           "told to stop",
-          "refused",
-          "no call",
+          "shutdown started",
+          "no calls in flight",
           "closing connections",
           "nobody listens"
         ])
@@ -106,7 +106,7 @@ describe("a2c server that is told to stop", () => {
       const { process, url } = yield* server()
       const { answer, call } = yield* underWay(url)
       yield* process.signal("SIGTERM")
-      yield* process.says("going down", "stderr")
+      yield* process.says("graceful shutdown started", "stderr")
       const big = { tools: [], req_id: "1", text: "x".repeat(8_000_000) }
       answer(big)
       assert.deepStrictEqual(yield* Fiber.join(call), [big])
@@ -121,7 +121,7 @@ describe("a2c server that is told to stop", () => {
       yield* underWay(url)
       yield* process.signal("SIGTERM")
       assert.strictEqual(yield* process.ended, 0)
-      assert.include(steps(process), "cut off")
+      assert.include(steps(process), "drain timeout exceeded")
 
       const other = yield* node([cli, "server", "--port", "0"], { A2C_GRACE: "0" })
       const { agent } = yield* underWay((yield* other.says("listening on ")).replace("listening on ", ""))
@@ -141,7 +141,7 @@ describe("a2c server that is told to stop", () => {
         const { process, url } = yield* server("--grace", "600")
         const { agent } = yield* underWay(url)
         yield* process.signal("SIGTERM")
-        yield* process.says("going down", "stderr")
+        yield* process.says("graceful shutdown started", "stderr")
         yield* process.signal(signal)
         assert.strictEqual(yield* process.ended, code)
         yield* agent.closed

@@ -1,4 +1,4 @@
-import { type Clock, type Duration, Effect, Exit, FiberSet, Option, type Scope } from "effect"
+import { type Duration, Effect, Exit, FiberSet, Option, type Scope } from "effect"
 import type { Member } from "../../../domain/model/Membership.ts"
 import { shuttingDown, unavailable } from "../../../domain/model/ProtocolError.ts"
 import type { Body } from "../../ports/Body.ts"
@@ -6,10 +6,9 @@ import { type NodeReplyExit, type NodeLink, type NodeMessageHandler } from "../.
 import { LinkClosed, type ReplyExit, SendFailed } from "../../ports/Transport.ts"
 import type { Connection } from "../connections/Connection.ts"
 import type { Connections } from "../connections/Connections.ts"
-import type { Limits } from "../connections/Limits.ts"
-import type { Readiness } from "../lifecycle/Readiness.ts"
-import type { Gauge, ServerMetrics } from "../observability/ServerMetrics.ts"
+import type { Gauge } from "../observability/ServerMetrics.ts"
 import { InFlightCall } from "../routing/InFlightCall.ts"
+import type { ServerContext } from "../lifecycle/ServerContext.ts"
 
 const memberGone = new LinkClosed({ reason: "the member is not here" })
 
@@ -44,24 +43,13 @@ export interface ClusterNodes {
   ) => () => void
 }
 
-interface ClusterNodesParts {
-  readonly nodeLink: NodeLink["Service"]
-  readonly connections: Connections
-  readonly limits: Limits
-  readonly metrics: ServerMetrics["Service"]
-  readonly readiness: Readiness["Service"]
-  readonly clock: Clock.Clock
-}
+type ClusterContext = Pick<ServerContext, "clock" | "limits" | "metrics" | "nodeLink" | "readiness">
 
 /** Serves the other nodes until the scope closes. */
-export const makeClusterNodes = Effect.fnUntraced(function* ({
-  clock,
-  connections,
-  limits: { notificationBacklogBytes },
-  metrics,
-  nodeLink,
-  readiness
-}: ClusterNodesParts): Effect.fn.Return<ClusterNodes, never, Scope.Scope> {
+export const makeClusterNodes = Effect.fnUntraced(function* (
+  { clock, limits: { notificationBacklogBytes }, metrics, nodeLink, readiness }: ClusterContext,
+  connections: Connections
+): Effect.fn.Return<ClusterNodes, never, Scope.Scope> {
   const run = yield* FiberSet.makeRuntime<never>()
 
   /** Fails a request after a yield: the requester must first receive the function that cancels. */

@@ -1,10 +1,10 @@
-import { type Clock, Effect, FiberSet, type Scope } from "effect"
+import { Effect, FiberSet, type Scope } from "effect"
 import { errorCodes } from "../../../domain/model/ProtocolError.ts"
 import { makeTokenBucket } from "../../../domain/tokenBucket.ts"
 import { AdmissionRejected, type Link } from "../../ports/Transport.ts"
-import type { ServerMetrics } from "../observability/ServerMetrics.ts"
 import type { Connection, ConnectionParts } from "./Connection.ts"
 import { formatLimitName, type Limits } from "./Limits.ts"
+import type { ServerContext } from "../lifecycle/ServerContext.ts"
 
 /** The connections of this Server by session id. */
 export interface Connections {
@@ -38,11 +38,11 @@ const closeReasons: { readonly [limit in keyof Limits]?: string } = {
 }
 
 /** Keeps the connections of one Server. */
-export const makeConnections = Effect.fnUntraced(function* (
-  limits: Limits,
-  metrics: ServerMetrics["Service"],
-  clock: Clock.Clock
-): Effect.fn.Return<Connections, never, Scope.Scope> {
+export const makeConnections = Effect.fnUntraced(function* ({
+  clock,
+  limits,
+  metrics
+}: Pick<ServerContext, "clock" | "limits" | "metrics">): Effect.fn.Return<Connections, never, Scope.Scope> {
   const { backlogBytes, connections: maxConnections } = limits
   const rate = { perSecond: limits.messagesPerSecond, burst: limits.messageBurst }
   const run = yield* FiberSet.makeRuntime<never>()

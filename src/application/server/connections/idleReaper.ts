@@ -1,24 +1,21 @@
-import { type Clock, Duration, Effect } from "effect"
+import { Duration, Effect } from "effect"
 import type { Notifications } from "../membership/Notifications.ts"
 import { type Connection, hasCalls, isMember } from "./Connection.ts"
 import type { Connections } from "./Connections.ts"
-import type { Limits } from "./Limits.ts"
+import type { ServerContext } from "../lifecycle/ServerContext.ts"
 
 /** Interval of the scan, and so the precision of its timeouts. */
 const scanInterval = Duration.seconds(1)
-
-interface IdleReaperParts {
-  readonly connections: Connections
-  readonly notifications: Notifications
-  readonly limits: Limits
-  readonly clock: Clock.Clock
-}
 
 /**
  * Scans all connections once a second until the scope closes, in place of a timer for each: flushes deferred
  * notifications, and closes connections that exceed the send backlog, the join timeout or the idle timeout.
  */
-export const startIdleReaper = ({ clock, connections, limits, notifications }: IdleReaperParts) => {
+export const startIdleReaper = (
+  { clock, limits }: ServerContext,
+  connections: Connections,
+  notifications: Notifications
+) => {
   const joinTimeout = Duration.toMillis(limits.joinTimeout)
   const idleTimeout = Duration.toMillis(limits.idleTimeout)
 

@@ -1,14 +1,13 @@
-import { type Clock, Effect, Semaphore } from "effect"
+import { Effect, Semaphore } from "effect"
 import { shuttingDown, type ProtocolError, tooManyRequests } from "../../../domain/model/ProtocolError.ts"
 import { recordRejection, takeToken } from "../../../domain/tokenBucket.ts"
 import type { Reply } from "../../ports/Transport.ts"
-import type { Readiness } from "../lifecycle/Readiness.ts"
-import type { ServerMetrics } from "../observability/ServerMetrics.ts"
 import type { ClientRequest, RequestHandler } from "../routing/ClientRequest.ts"
 import { errorReply, isNotification } from "../routing/replies.ts"
 import { type Connection, isMember } from "./Connection.ts"
 import type { Connections } from "./Connections.ts"
 import { formatLimitName, type Limits } from "./Limits.ts"
+import type { ServerContext } from "../lifecycle/ServerContext.ts"
 
 /** Milliseconds after which an Agent with a large send backlog may retry its call. */
 const slowAgentRetryAfter = 1000
@@ -19,20 +18,13 @@ const rateLimitReadPause = 100
 /** Joins and leaves of one client in progress. They are serialized, and a shared registry makes each of them slow. */
 const maxPendingMembershipChanges = 16
 
-interface InboundGuardParts {
-  readonly connections: Connections
-  readonly limits: Limits
-  readonly metrics: ServerMetrics["Service"]
-  readonly readiness: Readiness["Service"]
-  readonly clock: Clock.Clock
-}
-
 /**
  * Rejects requests before the handler decodes them: requests beyond the rate limit, calls of Agents that do not read
  * their replies, and joins and calls while the Server drains. Serializes the joins and leaves of each client.
  */
 export const guardInbound = (
-  { clock, connections, limits, metrics, readiness }: InboundGuardParts,
+  { clock, limits, metrics, readiness }: ServerContext,
+  connections: Connections,
   handle: RequestHandler
 ): RequestHandler => {
   const { backlogBytes, messageBurst: burst, messagesPerSecond: perSecond } = limits

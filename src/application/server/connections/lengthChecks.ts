@@ -1,8 +1,7 @@
 import { Result } from "effect"
 import { checkName } from "../../../domain/model/names.ts"
 import { badRequest, type ProtocolError } from "../../../domain/model/ProtocolError.ts"
-import type { ServerMetrics } from "../observability/ServerMetrics.ts"
-import type { Limits } from "./Limits.ts"
+import type { ServerContext } from "../lifecycle/ServerContext.ts"
 
 /** Checks the texts that clients choose. Each function returns the request, or the error of a text that is too long. */
 export interface LengthChecks {
@@ -14,10 +13,10 @@ export interface LengthChecks {
   ) => Result.Result<R, ProtocolError>
 }
 
-export const makeLengthChecks = (
-  { nameLength, officeLength, requestIdLength }: Limits,
-  metrics: ServerMetrics["Service"]
-): LengthChecks => ({
+export const makeLengthChecks = ({
+  limits: { nameLength, officeLength, requestIdLength },
+  metrics
+}: ServerContext): LengthChecks => ({
   checkMembership: (request) => {
     if (request.name.length > nameLength) metrics.limitExceeded("nameLength")
     if (request.officeId.length > officeLength) metrics.limitExceeded("officeLength")

@@ -28,6 +28,7 @@ import { makeRequestHandler } from "../routing/requestHandler.ts"
 import { makeRouting } from "../routing/Routing.ts"
 import { shutDownGracefully } from "./gracefulShutdown.ts"
 import { Readiness } from "./Readiness.ts"
+import type { ServerContext } from "./ServerContext.ts"
 import { ServerSettings } from "./ServerSettings.ts"
 
 /** What a {@link Server} is composed of. */
@@ -65,52 +66,29 @@ export class Server extends Context.Service<
 
 const make = Effect.gen(function* () {
   const transport = yield* TransportServer
-  const registry = yield* OfficeRegistry
-  const nodeLink = yield* NodeLink
-  const authenticator = yield* Authenticator
-  const metrics = yield* ServerMetrics
-  const readiness = yield* Readiness
-  const limits = yield* Limits
-  const settings = yield* ServerSettings
-  const membershipObservers = yield* MembershipObservers
-  const callObservers = yield* CallObservers
-  const clock = yield* Clock.Clock
-
-  const connections = yield* makeConnections(limits, metrics, clock)
-  const inFlightCalls = makeInFlightCalls(limits, metrics)
-  const lengths = makeLengthChecks(limits, metrics)
-  const nodes = yield* makeClusterNodes({ nodeLink, connections, limits, metrics, readiness, clock })
-  const notifications = makeNotifications({ connections, nodeLink, limits, metrics, clock })
-  const coordinator = yield* makeMembershipCoordinator({
-    registry,
-    nodeLink,
-    connections,
-    inFlightCalls,
-    notifications,
-    limits,
-    observers: membershipObservers
-  })
-  const route = makeRouting({
-    registry,
-    connections,
-    inFlightCalls,
-    notifications,
-    nodes,
-    lengths,
-    settings,
-    observers: callObservers,
-    clock
-  })
-  const handler = makeRequestHandler({
-    registry,
-    coordinator,
-    notifications,
-    route,
-    lengths,
-    observers: membershipObservers
-  })
-  const handle = guardInbound({ connections, limits, metrics, readiness, clock }, handler)
-  const { admit, enforceValidity } = yield* makeAdmission({ authenticator, connections, limits, settings })
+  const context: ServerContext = {
+    registry: yield* OfficeRegistry,
+    nodeLink: yield* NodeLink,
+    authenticator: yield* Authenticator,
+    metrics: yield* ServerMetrics,
+    readiness: yield* Readiness,
+    limits: yield* Limits,
+    settings: yield* ServerSettings,
+    callObservers: yield* CallObservers,
+    membershipObservers: yield* MembershipObservers,
+    clock: yield* Clock.Clock
+  }
+  const { membershipObservers, metrics, readiness, registry } = context
+  const connections = yield* makeConnections(context)
+  const inFlightCalls = makeInFlightCalls(context)
+  const lengths = makeLengthChecks(context)
+  const nodes = yield* makeClusterNodes(context, connections)
+  const notifications = makeNotifications(context, connections)
+  const coordinator = yield* makeMembershipCoordinator(context, connections, inFlightCalls, notifications)
+  const route = makeRouting(context, { connections, inFlightCalls, lengths, nodes, notifications })
+  const handler = makeRequestHandler(context, { coordinator, lengths, notifications, route })
+  const handle = guardInbound(context, connections, handler)
+  const { admit, enforceValidity } = yield* makeAdmission(context, connections)
 
   const acceptConnection = Effect.fnUntraced(
     function* (
@@ -150,14 +128,12 @@ const make = Effect.gen(function* () {
   yield* readiness.registerComponent("registry", () =>
     registry.state().available ? undefined : "the shared registry cannot be reached: no member can join"
   )
-  yield* startIdleReaper({ connections, notifications, limits, clock })
+  yield* startIdleReaper(context, connections, notifications)
   // Its own scope, closed after the finalizer below has run: the transport serves during the graceful shutdown.
   const listenScope = yield* Scope.fork(yield* Effect.scope)
   const { url } = yield* Scope.provide(transport.serve(acceptConnection), listenScope)
   readiness.setState({ _tag: "Ready" })
-  yield* Effect.addFinalizer(() =>
-    shutDownGracefully({ connections, inFlightCalls, nodeLink, readiness, settings, clock })
-  )
+  yield* Effect.addFinalizer(() => shutDownGracefully(context, connections, inFlightCalls))
   return Server.of({
     url,
     draining: readiness.isDraining,

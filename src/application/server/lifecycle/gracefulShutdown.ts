@@ -1,34 +1,20 @@
-import { type Clock, Duration, Effect } from "effect"
-import type { NodeLink } from "../../ports/NodeLink.ts"
+import { Duration, Effect } from "effect"
 import type { Connections } from "../connections/Connections.ts"
 import type { InFlightCalls } from "../routing/InFlightCalls.ts"
-import type { Readiness } from "./Readiness.ts"
-import type { ServerSettings } from "./ServerSettings.ts"
+import type { ServerContext } from "./ServerContext.ts"
 
 /** Interval at which the drain checks for calls in flight and unsent replies. */
 const pollInterval = Duration.millis(20)
-
-interface GracefulShutdownParts {
-  readonly connections: Connections
-  readonly inFlightCalls: InFlightCalls
-  readonly nodeLink: NodeLink["Service"]
-  readonly readiness: Readiness["Service"]
-  readonly settings: ServerSettings
-  readonly clock: Clock.Clock
-}
 
 /**
  * Shuts a Server down while its transport still serves: rejects joins and new calls, waits for calls in flight until
  * the drain timeout, then closes every connection.
  */
-export const shutDownGracefully = Effect.fnUntraced(function* ({
-  clock,
-  connections,
-  inFlightCalls,
-  nodeLink,
-  readiness,
-  settings
-}: GracefulShutdownParts) {
+export const shutDownGracefully = Effect.fnUntraced(function* (
+  { clock, nodeLink, readiness, settings }: ServerContext,
+  connections: Connections,
+  inFlightCalls: InFlightCalls
+) {
   const drainMillis = Duration.toMillis(settings.drainTimeout)
   const seconds = drainMillis / 1000
   const logProgress = drainMillis > 0 ? Effect.logInfo : Effect.logDebug

@@ -1,21 +1,13 @@
 import { Duration, Effect, FiberSet, type Scope, Semaphore } from "effect"
 import type { MembershipError, Membership } from "../../../domain/model/Membership.ts"
 import { computerNotFound, notInOffice } from "../../../domain/model/ProtocolError.ts"
-import type {
-  NewSession,
-  OfficeCommand,
-  OfficeRegistry,
-  Registration,
-  RegistryChange
-} from "../../ports/OfficeRegistry.ts"
-import type { NodeLink } from "../../ports/NodeLink.ts"
+import type { NewSession, OfficeCommand, Registration, RegistryChange } from "../../ports/OfficeRegistry.ts"
 import { chargeFanOut, type Connection } from "../connections/Connection.ts"
 import type { Connections } from "../connections/Connections.ts"
-import type { Limits } from "../connections/Limits.ts"
-import type { MembershipEvent } from "../observability/observers.ts"
 import { abortCalls } from "../routing/InFlightCall.ts"
 import type { InFlightCalls } from "../routing/InFlightCalls.ts"
 import type { Notifications } from "./Notifications.ts"
+import type { ServerContext } from "../lifecycle/ServerContext.ts"
 
 /**
  * How long calls to a member of another node may still end by themselves after it has left. Registry changes and
@@ -31,25 +23,12 @@ export interface MembershipCoordinator {
   readonly apply: (command: OfficeCommand) => Effect.Effect<void, MembershipError>
 }
 
-interface MembershipCoordinatorParts {
-  readonly registry: OfficeRegistry["Service"]
-  readonly nodeLink: NodeLink["Service"]
-  readonly connections: Connections
-  readonly inFlightCalls: InFlightCalls
-  readonly notifications: Notifications
-  readonly limits: Limits
-  readonly observers: ReadonlyArray<(event: MembershipEvent) => void>
-}
-
-export const makeMembershipCoordinator = Effect.fnUntraced(function* ({
-  connections,
-  inFlightCalls,
-  limits,
-  nodeLink,
-  notifications,
-  observers,
-  registry
-}: MembershipCoordinatorParts): Effect.fn.Return<MembershipCoordinator, never, Scope.Scope> {
+export const makeMembershipCoordinator = Effect.fnUntraced(function* (
+  { limits, membershipObservers, nodeLink, registry }: ServerContext,
+  connections: Connections,
+  inFlightCalls: InFlightCalls,
+  notifications: Notifications
+): Effect.fn.Return<MembershipCoordinator, never, Scope.Scope> {
   const run = yield* FiberSet.makeRuntime<never>()
   const announceLock = yield* Semaphore.make(1)
   // Needs no bound: announcing never waits for a client.
@@ -94,7 +73,7 @@ export const makeMembershipCoordinator = Effect.fnUntraced(function* ({
       if (connection !== undefined) {
         chargeFanOut(connection, recipients.length)
         const { subject } = connection.identity
-        for (const observe of observers) observe({ _tag, sid, membership, subject })
+        for (const observe of membershipObservers) observe({ _tag, sid, membership, subject })
       }
       if (_tag === "Left") {
         abortCallsOf(connection, sid, membership)

@@ -1,4 +1,4 @@
-import { type Clock, Effect, Result } from "effect"
+import { Effect, Result } from "effect"
 import {
   addToBacklog,
   backlogNotifications,
@@ -9,11 +9,9 @@ import type { Notification } from "../../../domain/model/Notification.ts"
 import { lineForVersion, type ProtocolLine } from "../../../domain/wire/lines.ts"
 import { parseVersion, type Version } from "../../../domain/wire/version.ts"
 import { type Body, jsonBody } from "../../ports/Body.ts"
-import type { NodeLink } from "../../ports/NodeLink.ts"
 import type { Connection } from "../connections/Connection.ts"
 import type { Connections } from "../connections/Connections.ts"
-import type { Limits } from "../connections/Limits.ts"
-import type { ServerMetrics } from "../observability/ServerMetrics.ts"
+import type { ServerContext } from "../lifecycle/ServerContext.ts"
 
 interface EncodedNotification {
   readonly event: string
@@ -53,21 +51,10 @@ export interface Notifications {
   readonly flush: (connection: Connection) => Effect.Effect<void>
 }
 
-interface NotificationsParts {
-  readonly connections: Connections
-  readonly nodeLink: NodeLink["Service"]
-  readonly limits: Limits
-  readonly metrics: ServerMetrics["Service"]
-  readonly clock: Clock.Clock
-}
-
-export const makeNotifications = ({
-  clock,
-  connections,
-  limits: { notificationBacklogBytes },
-  metrics,
-  nodeLink
-}: NotificationsParts): Notifications => {
+export const makeNotifications = (
+  { clock, limits: { notificationBacklogBytes }, metrics, nodeLink }: ServerContext,
+  connections: Connections
+): Notifications => {
   const defer = (connection: Connection, notification: Notification) => {
     const backlog = (connection.notificationBacklog ??= makeBacklog())
     const before = backlog.size

@@ -4,12 +4,11 @@ import type { Identity } from "../../../domain/model/Identity.ts"
 import { errorCodes } from "../../../domain/model/ProtocolError.ts"
 import { Role } from "../../../domain/model/Role.ts"
 import { checkConnectRights } from "../../../domain/office/grants.ts"
-import { admissionRejected, type Authenticator, resolveIdentity } from "../../ports/Authenticator.ts"
+import { admissionRejected, resolveIdentity } from "../../ports/Authenticator.ts"
 import { AdmissionRejected, type Handshake } from "../../ports/Transport.ts"
 import type { Connection } from "../connections/Connection.ts"
 import type { Connections } from "../connections/Connections.ts"
-import type { Limits } from "../connections/Limits.ts"
-import type { ServerSettings } from "../lifecycle/ServerSettings.ts"
+import type { ServerContext } from "../lifecycle/ServerContext.ts"
 
 /** Time limit of the authenticator, unless the join or idle timeout is shorter. Clients wait longer to connect. */
 const maxAuthenticationTime = Duration.seconds(15)
@@ -62,19 +61,10 @@ export interface Admission {
   readonly enforceValidity: (connection: Connection) => Effect.Effect<void, AdmissionRejected, Scope.Scope>
 }
 
-interface AdmissionParts {
-  readonly authenticator: Authenticator["Service"]
-  readonly connections: Connections
-  readonly limits: Limits
-  readonly settings: ServerSettings
-}
-
-export const makeAdmission = Effect.fnUntraced(function* ({
-  authenticator,
-  connections,
-  limits: { idleTimeout, joinTimeout },
-  settings
-}: AdmissionParts): Effect.fn.Return<Admission, never, Scope.Scope> {
+export const makeAdmission = Effect.fnUntraced(function* (
+  { authenticator, limits: { idleTimeout, joinTimeout }, settings }: ServerContext,
+  connections: Connections
+): Effect.fn.Return<Admission, never, Scope.Scope> {
   const run = yield* FiberSet.makeRuntime<never>()
   const authenticationTimeout = [joinTimeout, idleTimeout].reduce(Duration.min, maxAuthenticationTime)
 

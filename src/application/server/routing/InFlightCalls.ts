@@ -1,8 +1,8 @@
 import { type ProtocolError, tooManyRequests } from "../../../domain/model/ProtocolError.ts"
 import type { Connection } from "../connections/Connection.ts"
-import { formatLimitName, type Limits } from "../connections/Limits.ts"
-import type { ServerMetrics } from "../observability/ServerMetrics.ts"
+import { formatLimitName } from "../connections/Limits.ts"
 import type { InFlightCall } from "./InFlightCall.ts"
+import type { ServerContext } from "../lifecycle/ServerContext.ts"
 
 /** A Computer by its connection here, or by its session id at another node. */
 type CallTarget = Connection | string
@@ -23,10 +23,10 @@ export interface InFlightCalls {
 
 const noCalls: ReadonlySet<InFlightCall> = new Set()
 
-export const makeInFlightCalls = (
-  { callsPerAgent, callsPerComputer }: Limits,
-  metrics: ServerMetrics["Service"]
-): InFlightCalls => {
+export const makeInFlightCalls = ({
+  limits: { callsPerAgent, callsPerComputer },
+  metrics
+}: ServerContext): InFlightCalls => {
   const remoteCalls = new Map<string, Set<InFlightCall>>()
   let size = 0
 

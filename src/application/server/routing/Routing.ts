@@ -1,4 +1,4 @@
-import { Cause, type Clock, Duration, Effect, Exit, Option, Result } from "effect"
+import { Cause, Duration, Effect, Exit, Option, Result } from "effect"
 import type { Member, Membership } from "../../../domain/model/Membership.ts"
 import type { RoutedDefinition } from "../../../domain/wire/lines.ts"
 import {
@@ -11,18 +11,17 @@ import {
   timedOut
 } from "../../../domain/model/ProtocolError.ts"
 import { type Body, decodeHead } from "../../ports/Body.ts"
-import type { OfficeRegistry } from "../../ports/OfficeRegistry.ts"
 import type { LinkClosed, Reply, RequestTimeout, SendFailed } from "../../ports/Transport.ts"
 import type { ClusterNodes } from "../cluster/ClusterNodes.ts"
 import type { Connection } from "../connections/Connection.ts"
 import type { Connections } from "../connections/Connections.ts"
 import type { LengthChecks } from "../connections/lengthChecks.ts"
-import type { ServerSettings } from "../lifecycle/ServerSettings.ts"
 import type { Notifications } from "../membership/Notifications.ts"
 import type { CompletedCall } from "../observability/observers.ts"
 import type { ClientRequest } from "./ClientRequest.ts"
 import { InFlightCall } from "./InFlightCall.ts"
 import type { InFlightCalls } from "./InFlightCalls.ts"
+import type { ServerContext } from "../lifecycle/ServerContext.ts"
 
 /** The membership of a client that must have this role, or the error of its request. */
 export const requireMembership = (
@@ -68,15 +67,11 @@ const checkReply = (reply: Reply): Result.Result<Body, ProtocolError> => {
 }
 
 interface RoutingParts {
-  readonly registry: OfficeRegistry["Service"]
   readonly connections: Connections
   readonly inFlightCalls: InFlightCalls
   readonly notifications: Notifications
   readonly nodes: ClusterNodes
   readonly lengths: LengthChecks
-  readonly settings: ServerSettings
-  readonly observers: ReadonlyArray<(call: CompletedCall) => void>
-  readonly clock: Clock.Clock
 }
 
 /** Routes a request to the named Computer, and ends with the Computer's reply or the reason why there is none. */
@@ -86,17 +81,11 @@ export type Route = (
 ) => Effect.Effect<Body, ProtocolError>
 
 /** Makes the function that routes requests between members of one office. Bodies pass through undecoded. */
-export const makeRouting = ({
-  clock,
-  connections,
-  inFlightCalls,
-  lengths,
-  nodes,
-  notifications,
-  observers,
-  registry,
-  settings: { routingTimeout, timeoutGrace }
-}: RoutingParts): Route => {
+export const makeRouting = (
+  { callObservers: observers, clock, registry, settings }: ServerContext,
+  { connections, inFlightCalls, lengths, nodes, notifications }: RoutingParts
+): Route => {
+  const { routingTimeout, timeoutGrace } = settings
   const now = () => Number(clock.currentTimeNanosUnsafe()) / 1e6
 
   const rejectAbsent = (office: string, computer: string): Effect.Effect<never, ProtocolError> =>

@@ -11,37 +11,30 @@ import {
 import { checkJoinRights } from "../../../domain/office/grants.ts"
 import type { EventDefinition, ServerRequests, UpdateDefinition } from "../../../domain/wire/lines.ts"
 import { decodeHead } from "../../ports/Body.ts"
-import type { OfficeRegistry } from "../../ports/OfficeRegistry.ts"
 import type { Reply } from "../../ports/Transport.ts"
 import { chargeFanOut } from "../connections/Connection.ts"
 import type { LengthChecks } from "../connections/lengthChecks.ts"
 import type { MembershipCoordinator } from "../membership/MembershipCoordinator.ts"
 import type { Notifications } from "../membership/Notifications.ts"
-import type { MembershipEvent } from "../observability/observers.ts"
 import type { ClientRequest, RequestHandler } from "./ClientRequest.ts"
 import { emptyReply, errorReply, jsonReply } from "./replies.ts"
 import { type Route, requireMembership } from "./Routing.ts"
+import type { ServerContext } from "../lifecycle/ServerContext.ts"
 
 interface RequestHandlerParts {
-  readonly registry: OfficeRegistry["Service"]
   readonly coordinator: MembershipCoordinator
   readonly notifications: Notifications
   readonly route: Route
   readonly lengths: LengthChecks
-  readonly observers: ReadonlyArray<(event: MembershipEvent) => void>
 }
 
 type CancelDefinition = Extract<EventDefinition, { readonly kind: "cancel" }>
 
 /** Handles every request of a client: one function for each kind of event. */
-export const makeRequestHandler = ({
-  coordinator,
-  lengths,
-  notifications,
-  observers,
-  registry,
-  route
-}: RequestHandlerParts): RequestHandler => {
+export const makeRequestHandler = (
+  { membershipObservers, registry }: ServerContext,
+  { coordinator, lengths, notifications, route }: RequestHandlerParts
+): RequestHandler => {
   const dropMessage = ({ connection, event }: ClientRequest, reason: string) =>
     Effect.as(Effect.logWarning("message dropped", { sid: connection.link.id, event, reason }), emptyReply)
 
@@ -62,7 +55,8 @@ export const makeRequestHandler = ({
       ),
       Effect.tapError(({ message: reason }) => {
         const { subject } = identity
-        for (const observe of observers) observe({ _tag: "JoinRejected", sid: link.id, subject, reason })
+        for (const observe of membershipObservers)
+          observe({ _tag: "JoinRejected", sid: link.id, subject, reason })
         return Effect.logWarning("join rejected", { sid: link.id, reason })
       }),
       Effect.result

@@ -23,18 +23,15 @@ const start = Effect.fnUntraced(function* (cluster: MemoryCluster.MemoryCluster,
     Layer.merge(MemoryCluster.layerNode(cluster, node), Layer.fresh(Readiness.layer))
   )
   const nodeLink = Context.get(context, NodeLink)
-  const limits = Limits.defaultValue()
-  const clock = yield* Clock.Clock
-  const connections = yield* makeConnections(limits, noMetrics, clock)
-  const readiness = Context.get(context, Readiness)
-  const nodes = yield* makeClusterNodes({
+  const server = {
     nodeLink,
-    connections,
-    limits,
+    limits: Limits.defaultValue(),
     metrics: noMetrics,
-    readiness,
-    clock
-  })
+    readiness: Context.get(context, Readiness),
+    clock: yield* Clock.Clock
+  }
+  const connections = yield* makeConnections(server)
+  const nodes = yield* makeClusterNodes(server, connections)
   return { nodes, nodeLink, connections, registry: Context.get(context, OfficeRegistry) }
 })
 

@@ -162,7 +162,7 @@ describe("messages", () => {
         yield* a1.closed
         assert.deepStrictEqual(yield* c1.hear("notify:leave_office"), { office_id: "O1", agent: "agent-1" })
         const [line] = warnings(world, "connection closed")
-        assert.include(line?.text, "messagesPerSecond")
+        assert.include(line?.text, "rate_limit_flood")
         yield* settled([c1])
       }),
     { limits: few }
@@ -306,7 +306,7 @@ describe("connections", () => {
         const outside = yield* agent(world)
         yield* world.elapse("3 seconds")
         yield* outside.closed
-        assert.include(warnings(world, "connection closed")[0]?.text, "joinTimeout")
+        assert.include(warnings(world, "connection closed")[0]?.text, "join_timeout")
         yield* settled([seated])
       }),
     { limits: { joinTimeout: Duration.seconds(2) } }
@@ -346,7 +346,7 @@ describe("connections", () => {
         yield* reached(c1, 1)
         yield* world.elapse("40 seconds")
         yield* silent.closed
-        assert.include(warnings(world, "connection closed")[0]?.text, "idleTimeout")
+        assert.include(warnings(world, "connection closed")[0]?.text, "idle_timeout")
         yield* answer
         yield* Fiber.join(waiting)
         // Being asked something is a sign of life of both, and so is being told something.

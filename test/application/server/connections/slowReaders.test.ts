@@ -193,7 +193,7 @@ describe("a member that reads too slowly", () => {
         world.stop(a1)
         yield* Effect.forEach(["1", "2", "3", "4"], (id) => Effect.forkChild(Effect.exit(calling(a1, id))))
         yield* a1.closed
-        assert.include(closedLines(world)[0]?.text, "backlogBytes")
+        assert.include(closedLines(world)[0]?.text, "send_backlog_exceeded")
         assert.deepStrictEqual(yield* c1.hear("notify:leave_office"), { office_id: "O1", agent: "agent-1" })
         yield* settled([c1])
       })

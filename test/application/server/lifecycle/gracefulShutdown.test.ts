@@ -64,7 +64,7 @@ describe("a Server that goes down", () => {
       yield* Fiber.join(closing)
       yield* a1.closed
       assert.isTrue(Exit.isFailure(yield* Fiber.await(call)))
-      assert.isTrue(world.logs.some(({ level, text }) => level === "Warn" && text.includes("cut off")))
+      assert.isTrue(world.logs.some(({ level, text }) => level === "Warn" && text.includes("drain timeout exceeded")))
     })
   )
 

@@ -189,7 +189,7 @@ describe("an identity that ends", () => {
       yield* TestClock.adjust(1)
       assert.strictEqual(yield* short.closed, "credentials expired")
       assert.deepStrictEqual(world.load(), { connections: 1, sessions: 1, offices: 1, calls: 0 })
-      assert.isTrue(world.logs.some((line) => line.includes("credentials expired") && line.includes("short")))
+      assert.isTrue(world.logs.some((line) => line.includes("credentials_expired") && line.includes("short")))
     })
   )
 })
