@@ -64,9 +64,14 @@ const underWay = Effect.fnUntraced(function* (url: string) {
 
 /** What a process said on stderr about its end, in order. */
 const steps = (process: Cli) =>
-  ["told to stop", "shutdown started", "no calls in flight", "drain timeout exceeded", "closing connections", "nobody listens"].filter((words) =>
-    process.stderr().includes(words)
-  )
+  [
+    "told to stop",
+    "shutdown started",
+    "no calls in flight",
+    "drain timeout exceeded",
+    "closing connections",
+    "nobody listens"
+  ].filter((words) => process.stderr().includes(words))
 
 describe("a2c server that is told to stop", () => {
   for (const signal of ["SIGTERM", "SIGINT"] as const) {

@@ -9,16 +9,15 @@ import { parseVersion, PROTOCOL_VERSION } from "../../domain/wire/version.ts"
 import { errorCodes } from "../../domain/model/ProtocolError.ts"
 import { hasRebindingSafeHost } from "./hostAccess.ts"
 
-/** What decides who sees the pages of a Server. */
 export interface ServerPagesOptions {
   readonly observability: Observability["Service"]
   /** Authenticates operators, unless it requires no credentials. */
   readonly authenticator: Authenticator["Service"]
-  /** Does the Server listen on this machine only? Then a page may not reach it by a name of its own. */
+  /** True when the Server listens on loopback only. Then a foreign Host header is rejected, against DNS rebinding. */
   readonly isLoopbackOnly?: boolean
 }
 
-/** Answers a request if it is for one of the pages; says whether it did, or will. */
+/** Responds to requests for the pages; false for other requests. */
 export type PageHandler = (request: IncomingMessage, response: ServerResponse) => boolean
 
 interface Page {
@@ -28,10 +27,10 @@ interface Page {
   readonly headers?: { readonly [name: string]: string }
 }
 
-/** How many offices `/status?offices=1` lists. */
+/** Limit of offices in `/status?offices=1`. */
 const maxListedOffices = 10_000
 
-/** How long the authenticator may take: it may have to fetch keys. */
+/** Time limit of the authenticator, which may have to fetch keys. */
 const authenticationTimeout = Duration.seconds(10)
 
 const textPage = (status: number, text: string, headers?: Page["headers"]): Page => ({
@@ -56,12 +55,12 @@ const readyPage = ({ components, state }: Observability["Service"]["readiness"])
   const now = state()
   if (now._tag === "Starting") return textPage(503, "starting")
   if (now._tag === "Draining") return textPage(503, `draining: ${now.reason}`)
-  // Their reasons may name machines, and everybody may read this.
+  // Without the errors, which may name hosts: this page needs no authentication.
   const failing = [...components()].flatMap(([component, error]) => (error === undefined ? [] : [component]))
   return textPage(200, failing.length === 0 ? "ready" : `ready, unhealthy components: ${failing.join(", ")}`)
 }
 
-/** What an authenticator is told of somebody who asks for a page: what connections say of themselves in headers. */
+/** The handshake of a page request, for the authenticator. */
 const handshakeFromRequest = ({ headers, socket }: IncomingMessage): Handshake => ({
   version: Result.getOrThrow(parseVersion(PROTOCOL_VERSION)),
   auth: {},
@@ -69,7 +68,7 @@ const handshakeFromRequest = ({ headers, socket }: IncomingMessage): Handshake =
   remoteAddress: socket.remoteAddress ?? "unknown"
 })
 
-/** Makes the pages of a Server: `/healthz`, `/readyz`, `/metrics`, `/status`. What is being answered ends with the scope. */
+/** Makes the pages `/healthz`, `/readyz`, `/metrics` and `/status`. Responses in progress end with the scope. */
 export const makeServerPages = Effect.fnUntraced(function* ({
   authenticator,
   isLoopbackOnly = false,
@@ -94,7 +93,7 @@ export const makeServerPages = Effect.fnUntraced(function* ({
     return { status: 200, type: "application/json", text: `${JSON.stringify(body)}\n` }
   }
 
-  /** Why somebody may not see numbers, or `undefined`. */
+  /** The rejection of a client that is not an operator, or `undefined`. */
   const checkOperator = Effect.fnUntraced(function* (request: IncomingMessage) {
     const handshake = handshakeFromRequest(request)
     const identity = yield* Effect.result(resolveIdentity(authenticator, handshake))

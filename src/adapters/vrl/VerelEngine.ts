@@ -43,7 +43,7 @@ const nextResponse = (
       duration: limit,
       orElse: () => {
         const time = Duration.format(Duration.fromInputUnsafe(limit))
-        return Effect.fail(new VrlError({ reason: "too long", message: `${what} takes longer than ${time}` }))
+        return Effect.fail(new VrlError({ reason: "timeout", message: `${what} takes longer than ${time}` }))
       }
     }),
     Effect.filterOrFail(

@@ -3,7 +3,7 @@ import type { JsonObject } from "../../domain/json.ts"
 import { collectPages } from "./paging.ts"
 import { McpSessionError, type McpPage } from "../ports/McpSession.ts"
 
-/** Everything an MCP server lists, page by page; one that never ends is at fault. */
+/** Collects all pages of a list of an MCP server. */
 export const listAllPages = (
   page: (cursor?: string) => Effect.Effect<McpPage, McpSessionError>
 ): Effect.Effect<ReadonlyArray<JsonObject>, McpSessionError> =>

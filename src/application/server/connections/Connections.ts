@@ -93,7 +93,7 @@ export const makeConnections = Effect.fnUntraced(function* ({
     metrics.limitExceeded(limit)
     const { link } = connection
     const reason = closeReasons[limit] ?? formatLimitName(limit)
-    // In a fiber of its own: the caller may handle a message of this link, and closing the link interrupts that.
+    // In another fiber: the caller may handle a message of this link, and closing the link interrupts that.
     run(
       Effect.andThen(
         Effect.logWarning("connection closed", { sid: link.id, reason, detail }),

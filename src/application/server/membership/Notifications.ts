@@ -47,7 +47,7 @@ export interface Notifications {
   readonly notify: (recipients: ReadonlyArray<string>, notification: Notification) => Effect.Effect<void>
   /** Notifies members of any node. Another node gets one message for all of its members. */
   readonly notifyMembers: (members: ReadonlyArray<Member>, notification: Notification) => Effect.Effect<void>
-  /** Sends the deferred notifications of a client, whatever its send backlog. */
+  /** Sends the deferred notifications of a client without regard to its send backlog. */
   readonly flush: (connection: Connection) => Effect.Effect<void>
 }
 

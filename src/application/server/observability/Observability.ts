@@ -11,12 +11,12 @@ import { makeLatencyWindow, type RecentCalls } from "./LatencyWindow.ts"
 import { type Gauge, ServerMetrics } from "./ServerMetrics.ts"
 import { recordCallSpan } from "./traceCalls.ts"
 
-/** How a Server is right now, without anybody's name. */
+/** The status of a Server, without names of members. */
 export interface StatusReport {
   readonly version: string
   readonly protocol: string
   readonly state: "starting" | "ready" | "draining"
-  /** Why it is not ready, where somebody said. */
+  /** Why it is not ready. */
   readonly reason?: string
   /** The health of each component, such as the registry. */
   readonly components: { readonly [component: string]: { readonly ok: boolean; readonly error?: string } }
@@ -37,19 +37,18 @@ const formatState = (state: ReadinessState): Pick<StatusReport, "state" | "reaso
   ...(state._tag === "Draining" && { reason: state.reason })
 })
 
-/** Sees what a Server does, for those who operate it. */
+/** Metrics, status and readiness of one Server, for its operators. */
 export class Observability extends Context.Service<
   Observability,
   {
     readonly report: () => StatusReport
-    /** The offices of this Server by name, at most so many. */
     readonly offices: (max: number) => ReadonlyArray<OfficeCount>
     readonly readiness: Pick<Readiness["Service"], "state" | "components">
   }
 >()("a2c-smcp/application/server/observability/Observability") {
   /**
-   * Watches the Server that is built on top of this: counts into the metrics of the context, records a span of every
-   * call where the context has a tracer, and writes to the {@link AuditLog} if there is one.
+   * Observes the Server that this layer is provided to. Updates the metrics in the registry of the context. Records a
+   * span for every call when the context has a tracer, and audit events when it has an {@link AuditLog}.
    */
   static readonly layer: Layer.Layer<Observability | ServerMetrics | Readiness> = Layer.effectContext(
     Effect.gen(function* () {

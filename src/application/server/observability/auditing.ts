@@ -6,7 +6,7 @@ import { callOutcome } from "./callOutcome.ts"
 
 type RecordAuditEvent = (event: AuditEvent) => void
 
-/** A text that a peer chose, as long as a line of the audit has room for. */
+/** Shortens a text that a client chose for a line of the audit. */
 const truncate = (text: string): string => (text.length <= 256 ? text : `${text.slice(0, 255)}…`)
 
 const toolOf = ({ request }: CompletedCall): string | undefined => {
@@ -15,7 +15,7 @@ const toolOf = ({ request }: CompletedCall): string | undefined => {
   return typeof name === "string" ? truncate(name) : undefined
 }
 
-/** Notes every call: who asked what of whom, and how it ended; of its arguments no more than a digest. */
+/** Records calls, with a digest of their arguments. */
 export const auditCall =
   (record: RecordAuditEvent) =>
   (call: CompletedCall): void => {
@@ -55,7 +55,7 @@ const membershipFields = (event: MembershipEvent) => {
   }
 }
 
-/** Notes who comes, who goes, and who was not let in. */
+/** Records joins, leaves, and rejected connections and joins. */
 export const auditMembership =
   (record: RecordAuditEvent, clock: Clock.Clock) =>
   (event: MembershipEvent): void =>

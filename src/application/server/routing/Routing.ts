@@ -74,7 +74,7 @@ interface RoutingParts {
   readonly lengths: LengthChecks
 }
 
-/** Routes a request to the named Computer, and ends with the Computer's reply or the reason why there is none. */
+/** Routes a request to the named Computer and gives the Computer's reply. */
 export type Route = (
   request: ClientRequest,
   definition: RoutedDefinition

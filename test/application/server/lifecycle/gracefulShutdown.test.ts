@@ -64,7 +64,9 @@ describe("a Server that goes down", () => {
       yield* Fiber.join(closing)
       yield* a1.closed
       assert.isTrue(Exit.isFailure(yield* Fiber.await(call)))
-      assert.isTrue(world.logs.some(({ level, text }) => level === "Warn" && text.includes("drain timeout exceeded")))
+      assert.isTrue(
+        world.logs.some(({ level, text }) => level === "Warn" && text.includes("drain timeout exceeded"))
+      )
     })
   )
 
