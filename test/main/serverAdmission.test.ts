@@ -122,7 +122,7 @@ describe("a2c server", () => {
       const { process, url } = yield* serve({}, "--api-keys", keys)
 
       for (const [variables, said] of [
-        [{}, /lets nobody in without credentials: .*; give --token-file FILE, or set A2C_TOKEN\n$/],
+        [{}, /requires credentials: .*; give --token-file FILE, or set A2C_TOKEN\n$/],
         [{ A2C_TOKEN: "wrong-s3cret" }, /API key is not valid/],
         [{ A2C_TOKEN: old.key }, /API key has expired/],
         [{ A2C_TOKEN: desk.key }, /'pc' may not be an Agent/]

@@ -13,16 +13,16 @@ import {
 } from "../../../src/domain/office/membership.ts"
 import type { MembershipError, Session } from "../../../src/domain/model/Membership.ts"
 
-/** One Server's end of a registry, with what it has heard. */
+/** A node of a registry, with the changes that it received. */
 export interface TestNode {
   readonly registry: OfficeRegistry["Service"]
-  /** What it has heard, but for what is in `alone`. */
+  /** Received changes, except those in `alone`. */
   readonly heard: ReadonlyArray<RegistryChange>
-  /** Entries of its own sessions that no other session was to hear. */
+  /** Joins without recipients. */
   readonly alone: ReadonlyArray<RegistryChange>
-  /** Waits until what was heard, or anything else that changes with it, is as wanted. */
+  /** Waits until a condition holds; checks it after every change. */
   readonly until: (wanted: () => boolean) => Effect.Effect<void>
-  /** The session of one that has connected here and not disconnected. */
+  /** A connected session of this node. */
   readonly session: (sid: string) => Session | undefined
   /** Applies any command of a session of this node. */
   readonly apply: (command: MembershipCommand, capacity?: Capacity) => Effect.Effect<void, MembershipError>
@@ -41,7 +41,7 @@ export interface TestNode {
 /** Opens a node for as long as the scope. */
 export type OpenNode = (name: string) => Effect.Effect<TestNode, never, Scope.Scope>
 
-/** Applies any command to a registry, and knows the sessions that have connected by it. */
+/** Applies any command to a registry, and keeps the sessions that it connects. */
 export const commandsOf = (registry: OfficeRegistry["Service"]): Pick<TestNode, "apply" | "session"> => {
   const registrations = new Map<string, Registration>()
   return {
@@ -72,7 +72,7 @@ const openNode = (layer: Layer.Layer<OfficeRegistry, unknown>) =>
       const isAlone = change._tag === "Entered" && change.recipients.length === 0
       if (isAlone) alone.push(change)
       else heard.push(change)
-      // The registry has not finished with it: look when it has.
+      // In a microtask: the registry is still applying the change.
       queueMicrotask(() => {
         for (const look of looking) look()
       })
@@ -120,14 +120,14 @@ export const redisNodes =
   (name) =>
     openNode(RedisRegistry.layer({ url: Redacted.make(url), prefix, node: name, ...options }))
 
-/** What became of a command, in a word. */
+/** The outcome of a command: "ok" or the reason of its rejection. */
 export const outcome = (effect: Effect.Effect<void, MembershipError>) =>
   Effect.map(
     Effect.result(effect),
     Result.match({ onFailure: ({ reason }) => reason, onSuccess: () => "ok" })
   )
 
-/** Everything heard of an office, shortened: who came or went, and who is to hear it. */
+/** The received changes in short form, with their recipients. */
 export const told = ({ heard }: TestNode): ReadonlyArray<string> =>
   heard.map((change) => {
     if (change._tag === "NodeLost") return `gone ${change.node}`

@@ -39,5 +39,5 @@ export const shutDownGracefully = Effect.fnUntraced(function* (
     ? logProgress("graceful shutdown: no calls in flight")
     : Effect.logWarning("graceful shutdown: drain timeout exceeded", { calls: remaining, seconds })
   yield* logProgress("graceful shutdown: closing connections", { connections: connections.size() })
-  yield* connections.closeAll("The Server is going down")
+  yield* connections.closeAll("the Server is shutting down")
 })

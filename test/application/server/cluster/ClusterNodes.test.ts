@@ -50,7 +50,7 @@ const remoteLink = (
   }
 }
 
-/** A link that answers with the event and the body, unless the event is `never`. */
+/** A link that replies with the event and the body, unless the event is `never`. */
 const linkOf = (id: string, heard: Array<unknown>, forgotten: Deferred.Deferred<void>): Link => {
   const startRequest: Link["startRequest"] = (event, body, _, onReply) => {
     heard.push(event)
@@ -71,7 +71,7 @@ const linkOf = (id: string, heard: Array<unknown>, forgotten: Deferred.Deferred<
   }
 }
 
-/** Two nodes; two Computers are connected to the second one and sit in an office. */
+/** Two nodes, and two Computers of the second one in an office. */
 const world = Effect.gen(function* () {
   const cluster = MemoryCluster.makeCluster()
   const heard: Array<unknown> = []
@@ -100,8 +100,8 @@ const world = Effect.gen(function* () {
   return { forgotten, heard, home, linkTo, one, two }
 })
 
-describe("members of other nodes", () => {
-  it.effect("are asked and answer as if they were here", () =>
+describe("a member of another node", () => {
+  it.effect("replies to requests", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const { linkTo } = yield* world
@@ -111,7 +111,7 @@ describe("members of other nodes", () => {
     )
   )
 
-  it.effect("that have gone are closed links", () =>
+  it.effect("fails requests with LinkClosed after it has disconnected", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const { linkTo } = yield* world
@@ -121,7 +121,7 @@ describe("members of other nodes", () => {
     )
   )
 
-  it.effect("are not asked by an office in which they sit no more, unless they are just on the move", () =>
+  it.effect("gets no requests of an office that it left, except during a membership change", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const { heard, linkTo, two } = yield* world
@@ -137,7 +137,7 @@ describe("members of other nodes", () => {
     )
   )
 
-  it.effect("whose node goes are refused with 503 and the name of the Computer", () =>
+  it.effect("fails requests with 503 and the name of the Computer when its node is lost", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const { home, linkTo } = yield* world
@@ -150,7 +150,7 @@ describe("members of other nodes", () => {
     )
   )
 
-  it.effect("are told once for all of them", () =>
+  it.effect("shares one notification with the other members of its node", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const { heard, linkTo, one } = yield* world
@@ -166,7 +166,7 @@ describe("members of other nodes", () => {
     )
   )
 
-  it.effect("are let go when the asker is interrupted", () =>
+  it.effect("cancels the request when the caller is interrupted", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const { forgotten, heard, linkTo } = yield* world

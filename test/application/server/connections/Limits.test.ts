@@ -22,7 +22,7 @@ import { buildWorld, conform, type Peer, type World } from "../../../conformance
 const calling = (peer: Peer, reqId: string, computerName = "pc-1") =>
   peer.ask("client:get_tools", { agent: "agent-1", req_id: reqId, computer: computerName })
 
-/** Answers calls when it is told to. */
+/** Replies to calls when the returned effect runs. */
 const answersLater = (peer: Peer) => {
   const gate = Deferred.makeUnsafe<void>()
   return Effect.as(
@@ -33,7 +33,7 @@ const answersLater = (peer: Peer) => {
 
 const answersAtOnce = (peer: Peer) => peer.answers(() => Effect.succeed([{ tools: [], req_id: "r" }]))
 
-/** Waits until the Computer has got so many calls. */
+/** Waits until the Computer has received `count` calls. */
 const reached = (peer: Peer, count: number) =>
   Effect.repeat(
     Effect.andThen(
@@ -46,7 +46,7 @@ const reached = (peer: Peer, count: number) =>
 const warnings = (world: World, text: string) =>
   world.logs.filter((line) => line.level === "Warn" && line.text.includes(text))
 
-/** A tally of its own for a test, and what it has counted. */
+/** Metrics of one test and their counts. */
 const counting = () => {
   const counts: Record<string, number> = {}
   const count = (what: string) => {
@@ -60,7 +60,7 @@ const counting = () => {
   return { counts, metrics }
 }
 
-describe("messages", () => {
+describe("the message rate limit", () => {
   const few = { messagesPerSecond: 0.01, messageBurst: 3 }
   const expected = {
     code: 429,
@@ -69,7 +69,7 @@ describe("messages", () => {
   }
 
   conform(
-    "too many are refused with what is allowed and when to try again, for that member alone",
+    "rejects messages of one member with the limit and a retry delay",
     (world) =>
       Effect.gen(function* () {
         const a1 = yield* agentIn(world, "O1")
@@ -87,7 +87,7 @@ describe("messages", () => {
   )
 
   conform(
-    "are taken again after the time that was said",
+    "accepts messages again after the retry delay",
     (world) =>
       Effect.gen(function* () {
         const a1 = yield* agentIn(world, "O1")
@@ -104,7 +104,7 @@ describe("messages", () => {
   )
 
   conform(
-    "count as many when they concern a large office",
+    "charges messages to a large office as several",
     (world) =>
       Effect.gen(function* () {
         const a1 = yield* agentIn(world, "O1")
@@ -121,7 +121,7 @@ describe("messages", () => {
 
   const told = counting()
   conform(
-    "that nobody answers are dropped and counted",
+    "drops and counts messages without a reply",
     (world) =>
       Effect.gen(function* () {
         const a1 = yield* agentIn(world, "O1")
@@ -137,7 +137,7 @@ describe("messages", () => {
   )
 
   conform(
-    "do not count when they are answers",
+    "never counts replies",
     (world) =>
       Effect.gen(function* () {
         const c1 = yield* computerIn(world, "O1")
@@ -153,7 +153,7 @@ describe("messages", () => {
   )
 
   conform(
-    "in a flood cost their sender the connection, and nobody else anything",
+    "closes the connection of a flood, without effect on others",
     (world) =>
       Effect.gen(function* () {
         const a1 = yield* agentIn(world, "O1")
@@ -169,9 +169,9 @@ describe("messages", () => {
   )
 })
 
-describe("calls", () => {
+describe("the limit of calls in flight", () => {
   conform(
-    "of one Agent are so many at once, and the next one goes when one has ended",
+    "applies to one Agent, until a call has ended",
     (world) =>
       Effect.gen(function* () {
         const a1 = yield* agentIn(world, "O1")
@@ -186,8 +186,8 @@ describe("calls", () => {
         assert.deepInclude(refused, { code: 429, limit: "calls_per_agent", most: 2 })
         const a2 = yield* agentIn(world, "O2")
         yield* computerIn(world, "O2")
-        assert.deepStrictEqual(yield* calling(a2, "1", "nobody"), [
-          { code: 404, message: "Computer 'nobody' not found in the office" }
+        assert.deepStrictEqual(yield* calling(a2, "1", "pc-9"), [
+          { code: 404, message: "Computer 'pc-9' not found in the office" }
         ])
         yield* answer
         yield* Fiber.join(waiting)
@@ -198,7 +198,7 @@ describe("calls", () => {
   )
 
   conform(
-    "to one Computer are so many at once, and another Computer is still there",
+    "applies to one Computer, and not to another",
     (world) =>
       Effect.gen(function* () {
         const a1 = yield* agentIn(world, "O1")
@@ -217,7 +217,7 @@ describe("calls", () => {
     { limits: { callsPerComputer: 1 } }
   )
 
-  it.effect("to nobody count as long as other Servers are asked for them", () =>
+  it.effect("counts lookups of an absent Computer", () =>
     Effect.gen(function* () {
       const asked = yield* Deferred.make<void>()
       const told = yield* Deferred.make<boolean>()
@@ -244,11 +244,11 @@ describe("calls", () => {
   )
 })
 
-describe("texts", () => {
+describe("the length limit", () => {
   const short = { nameLength: 8, officeLength: 4, requestIdLength: 3 }
 
   conform(
-    "names and office ids are so long, and hold nothing that breaks a line",
+    "applies to names and office ids, which must not contain line breaks",
     (world) =>
       Effect.gen(function* () {
         const c1 = yield* computer(world)
@@ -262,7 +262,7 @@ describe("texts", () => {
   )
 
   conform(
-    "request ids are so long",
+    "applies to request ids",
     (world) =>
       Effect.gen(function* () {
         const a1 = yield* agentIn(world, "O1", "agent-1")
@@ -281,9 +281,9 @@ describe("texts", () => {
   )
 })
 
-describe("connections", () => {
+describe("the connection limit", () => {
   conform(
-    "are so many, and the next one comes in when one has gone",
+    "rejects a connection until another one closes",
     (world) =>
       Effect.gen(function* () {
         const first = yield* agent(world)
@@ -299,7 +299,7 @@ describe("connections", () => {
   )
 
   conform(
-    "join an office in time, or are closed",
+    "closes a connection that joins no office before the join timeout",
     (world) =>
       Effect.gen(function* () {
         const seated = yield* computerIn(world, "O1")
@@ -313,10 +313,10 @@ describe("connections", () => {
   )
 
   conform(
-    "that have left an office have their time again",
+    "restarts the join timeout after a leave",
     (world) =>
       Effect.gen(function* () {
-        // Where time is real, the time to join is never over.
+        // With real time, the join timeout never expires here.
         if (world.transport !== "memory") return
         const c1 = yield* computerIn(world, "O1")
         yield* world.elapse("50 seconds")
@@ -324,7 +324,7 @@ describe("connections", () => {
         yield* world.elapse("59 seconds")
         assert.deepStrictEqual(yield* join(c1, "computer", "pc-1", "O2"), [true, null])
         yield* c1.ask("server:leave_office", { office_id: "O2" })
-        // Asking to leave what one is not in gives no time.
+        // A rejected leave does not restart the timeout.
         yield* world.elapse("30 seconds")
         yield* settled([c1])
         yield* world.elapse("32 seconds")
@@ -334,7 +334,7 @@ describe("connections", () => {
   )
 
   conform(
-    "in which nothing comes or goes are closed, if that is wanted",
+    "closes a connection after the idle timeout, if it is set",
     (world) =>
       Effect.gen(function* () {
         if (world.transport !== "memory") return
@@ -349,7 +349,7 @@ describe("connections", () => {
         assert.include(warnings(world, "connection closed")[0]?.text, "idle_timeout")
         yield* answer
         yield* Fiber.join(waiting)
-        // Being asked something is a sign of life of both, and so is being told something.
+        // Requests and notifications restart the idle timeout of both sides.
         yield* world.elapse("20 seconds")
         yield* calling(a1, "2")
         yield* world.elapse("20 seconds")
@@ -365,7 +365,7 @@ describe("connections", () => {
   )
 
   conform(
-    "that have just answered, or been answered, have their time again",
+    "restarts the idle timeout with every reply",
     (world) =>
       Effect.gen(function* () {
         if (world.transport !== "memory") return
@@ -380,7 +380,7 @@ describe("connections", () => {
         yield* world.elapse("29 seconds")
         assert.deepStrictEqual(warnings(world, "connection closed"), [])
         yield* world.elapse("2 seconds")
-        // Whoever hears of it has its time again.
+        // The notification restarts the timeout of its recipients.
         yield* a1.closed
       }),
     {

@@ -57,7 +57,7 @@ const guests = (known: { readonly [token: string]: Identity }) =>
     return made
   })
 
-/** A Server in memory, and everything that it logs. */
+/** A Server in memory and its log. */
 const serve = Effect.fnUntraced(function* (authenticator: Authenticator["Service"]) {
   const logs: Array<string> = []
   const logger = Logger.make<unknown, void>(({ logLevel, message }) => {
@@ -90,7 +90,7 @@ const serve = Effect.fnUntraced(function* (authenticator: Authenticator["Service
   return { connect, join, logs, transport, load: Context.get(context, Server).load }
 })
 
-/** Waits until the Server has so many connections: a link is closed a moment before what belongs to it is. */
+/** Waits until the Server has `count` connections: a link closes a moment before its scope. */
 const until = (load: Server["Service"]["load"], connections: number) =>
   Effect.repeat(
     Effect.andThen(
@@ -102,8 +102,8 @@ const until = (load: Server["Service"]["load"], connections: number) =>
 
 const computers: Grants = { rights: ["computer"], offices: ["team*"], names: ["desk"] }
 
-describe("connecting", () => {
-  it.effect("is for those whom the authenticator knows", () =>
+describe("a connection", () => {
+  it.effect("is accepted when the authenticator knows the client", () =>
     Effect.gen(function* () {
       const { connect, load, logs } = yield* serve(yield* guests({ good: guest("me") }))
       const refused = yield* Effect.flip(connect("bad-s3cret"))
@@ -115,7 +115,7 @@ describe("connecting", () => {
     })
   )
 
-  it.effect("needs the right to the stated role", () =>
+  it.effect("requires the right to the declared role", () =>
     Effect.gen(function* () {
       const { connect } = yield* serve(yield* guests({ pc: guest("pc", computers) }))
       yield* connect("pc", "computer")
@@ -128,7 +128,7 @@ describe("connecting", () => {
     })
   )
 
-  it.effect("is not for those whose time is over", () =>
+  it.effect("is rejected with expired credentials", () =>
     Effect.gen(function* () {
       const { connect } = yield* serve(yield* guests({ old: guest("old", allGrants, 1000) }))
       yield* TestClock.adjust("1 second")
@@ -139,7 +139,7 @@ describe("connecting", () => {
     })
   )
 
-  it.effect("does not hang on an authenticator that does", () =>
+  it.effect("times out with an authenticator that hangs", () =>
     Effect.gen(function* () {
       const { connect, load } = yield* serve({ ...allowAll, authenticate: () => Effect.never })
       const attempt = yield* Effect.forkChild(Effect.flip(connect("x")), { startImmediately: true })
@@ -154,8 +154,8 @@ describe("connecting", () => {
   )
 })
 
-describe("joining", () => {
-  it.effect("needs the role, the office and the name", () =>
+describe("a join", () => {
+  it.effect("requires grants of the role, the office and the name", () =>
     Effect.gen(function* () {
       const { connect, join, load } = yield* serve(yield* guests({ pc: guest("pc", computers) }))
       const link = yield* connect("pc")
@@ -173,8 +173,8 @@ describe("joining", () => {
   )
 })
 
-describe("an identity that ends", () => {
-  it.effect("ends its connections at that moment, and frees their seats", () =>
+describe("an identity that expires", () => {
+  it.effect("closes its connections at that moment and frees their memberships", () =>
     Effect.gen(function* () {
       const end = Duration.toMillis("2 hours")
       const world = yield* serve(
@@ -194,8 +194,8 @@ describe("an identity that ends", () => {
   )
 })
 
-describe("an identity that is taken back", () => {
-  it.effect("ends its connections at once, and no others", () =>
+describe("an identity that is revoked", () => {
+  it.effect("closes its connections at once, and no others", () =>
     Effect.gen(function* () {
       const known = yield* guests({ out: guest("out"), in: guest("in") })
       const { connect, load } = yield* serve(known)
@@ -208,7 +208,7 @@ describe("an identity that is taken back", () => {
     })
   )
 
-  it.effect("does not slip in while it is judged", () =>
+  it.effect("is rejected when it is revoked during its admission", () =>
     Effect.gen(function* () {
       const known = yield* guests({ out: guest("out") })
       const judging = yield* Deferred.make<void>()
@@ -226,7 +226,7 @@ describe("an identity that is taken back", () => {
   )
 })
 
-describe("over Socket.IO", () => {
+describe("admission over Socket.IO", () => {
   const live = Effect.fnUntraced(function* (authenticator: Authenticator["Service"]) {
     const context = yield* Server.layer.pipe(
       Layer.provide(SocketIoServer.layer()),
@@ -251,7 +251,7 @@ describe("over Socket.IO", () => {
   })
 
   for (const transport of ["polling", "websocket"] as const) {
-    it.live(`refusals say why in words for programs, over ${transport}`, () =>
+    it.live(`gives machine-readable reasons of rejections over ${transport}`, () =>
       Effect.gen(function* () {
         const { connect } = yield* live(yield* guests({ good: guest("me") }))
         const transports = [transport]
@@ -267,7 +267,7 @@ describe("over Socket.IO", () => {
     )
   }
 
-  it.live("whoever is revoked hears it, and is let go", () =>
+  it.live("closes a revoked connection with the reason", () =>
     Effect.gen(function* () {
       const known = yield* guests({ out: guest("out") })
       const { connect, load } = yield* live(known)
@@ -278,7 +278,7 @@ describe("over Socket.IO", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("a token is asked for anew with every connection, and one that cannot be had is no refusal", () =>
+  it.live("requests a new token for every connection, and reports a failure to get one as unreachable", () =>
     Effect.gen(function* () {
       const { connect } = yield* live(yield* guests({ good: guest("me") }))
       const next = yield* Ref.make("bad")
@@ -292,7 +292,7 @@ describe("over Socket.IO", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("a Server that is broken, or a proxy that has too much to do, may let in later", () =>
+  it.live("marks errors of the Server and of proxies as retryable", () =>
     Effect.gen(function* () {
       const broken = yield* live({ ...allowAll, authenticate: () => Effect.die(new Error("a bug")) })
       const here = yield* Effect.flip(broken.connect({}))
@@ -316,7 +316,7 @@ describe("over Socket.IO", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("who asks why a WebSocket was refused shows its token, too: a proxy may want to see it", () =>
+  it.live("sends the token with the request for the reason of a rejected WebSocket, for proxies", () =>
     Effect.gen(function* () {
       const mismatch = { code: 4008, message: "m", server_version: "0.3.0", client_version: "0.2.0" }
       const proxy = createServer(({ headers }, response) => {
@@ -350,7 +350,7 @@ describe("over Socket.IO", () => {
     onLost: () => Effect.void
   })
 
-  it.live("a member with a token that may be renewed tries again when it has expired", () =>
+  it.live("retries with a renewed token after an expiry", () =>
     Effect.gen(function* () {
       const { client, load } = yield* live(expired)
       const tokens = yield* Ref.make(["stale", "fresh"])
@@ -360,7 +360,7 @@ describe("over Socket.IO", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("a member whose token stays the same does not", () =>
+  it.live("never retries with a fixed token after an expiry", () =>
     Effect.gen(function* () {
       const { client } = yield* live(expired)
       const refused = yield* Effect.flip(

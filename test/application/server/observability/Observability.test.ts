@@ -13,7 +13,7 @@ import { type Seen, seenServer } from "../seen.ts"
 
 const calls = (outcome: string) => `a2c_calls_total{event=client:tool_call,outcome=${outcome}}`
 
-/** An office with a Computer whose tools answer, fail and wait, once the Agent has looked around. */
+/** An office whose Computer has a tool that succeeds, one that fails and one that waits. The Agent has listed them. */
 const office = Effect.gen(function* () {
   const seen = yield* seenServer()
   const started = yield* Deferred.make<void>()
@@ -31,7 +31,7 @@ const office = Effect.gen(function* () {
   return { agent, computerScope, seen, started }
 })
 
-/** What a peer gets that is not let in. */
+/** The error of a rejected connection. */
 const refusedConnection = ({ client }: Seen) =>
   Effect.flip(
     Effect.scoped(
@@ -44,8 +44,8 @@ const refusedConnection = ({ client }: Seen) =>
     )
   )
 
-describe("the metrics of a Server", () => {
-  it.effect("count calls by event and by how they ended", () =>
+describe("the ServerMetrics of a watched Server", () => {
+  it.effect("counts calls by event and outcome", () =>
     Effect.gen(function* () {
       const { agent, seen } = yield* office
       yield* agent.callTool({ computer: "pc-1", tool: "good" })
@@ -63,7 +63,7 @@ describe("the metrics of a Server", () => {
     })
   )
 
-  it.effect("count a call that its Computer's loss has ended", () =>
+  it.effect("counts a call that ends because its Computer is lost", () =>
     Effect.gen(function* () {
       const { agent, computerScope, seen, started } = yield* office
       const calling = yield* Effect.forkChild(
@@ -81,7 +81,7 @@ describe("the metrics of a Server", () => {
     })
   )
 
-  it.effect("count who comes and goes, and show who is here", () =>
+  it.effect("counts joins and leaves, and shows current members", () =>
     Effect.gen(function* () {
       const { computerScope, seen } = yield* office
       const shown = () => {
@@ -102,7 +102,7 @@ describe("the metrics of a Server", () => {
     })
   )
 
-  it.effect("count connections that were refused, by code", () =>
+  it.effect("counts rejected connections by code", () =>
     Effect.gen(function* () {
       const rejection = new AdmissionRejected({ code: 401, message: "no token" })
       const seen = yield* seenServer({}, { ...allowAll, authenticate: () => Effect.fail(rejection) })
@@ -112,7 +112,7 @@ describe("the metrics of a Server", () => {
     })
   )
 
-  it.effect("have few labels, whatever is counted", () =>
+  it.effect("limits the number of series of a label", () =>
     Effect.gen(function* () {
       const { metrics, observability, series } = yield* seenServer()
       for (let at = 0; at < 1000; at++) metrics.limitExceeded(`limit ${at}`)
@@ -128,7 +128,7 @@ describe("the metrics of a Server", () => {
     })
   )
 
-  it.effect("show a number as long as its owner lives", () =>
+  it.effect("removes a gauge when its scope closes", () =>
     Effect.gen(function* () {
       const { metrics, observability, series } = yield* seenServer()
       const owner = yield* Scope.make()
@@ -142,10 +142,10 @@ describe("the metrics of a Server", () => {
   )
 })
 
-describe("how a call ended", () => {
+describe("the outcome of a call", () => {
   const body = (value: unknown) => callOutcome({ outcome: jsonBody(value) })
 
-  it("is one word of few", () => {
+  it("is ok, tool_error, a known code or other", () => {
     assert.strictEqual(body({ content: [], isError: false }), "ok")
     assert.strictEqual(body({ content: [], isError: true }), "tool_error")
     assert.strictEqual(body({ code: 4015, message: "cannot" }), "4015")
@@ -157,7 +157,7 @@ describe("how a call ended", () => {
 })
 
 describe("the readiness of a Server", () => {
-  it.effect("is there when it takes members, and goes before it closes", () =>
+  it.effect("is ready while the Server accepts members, and drains before it closes", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
       const seen = yield* Scope.provide(seenServer(), scope)
@@ -168,7 +168,7 @@ describe("the readiness of a Server", () => {
     })
   )
 
-  it.effect("outlives a part that fails, which is told", () =>
+  it.effect("stays ready and reports an unhealthy component", () =>
     Effect.gen(function* () {
       const seen = yield* seenServer()
       let error: string | undefined
@@ -182,8 +182,8 @@ describe("the readiness of a Server", () => {
   )
 })
 
-describe("what the audit is given", () => {
-  it.effect("is one fact for each call, with its request and without its arguments", () =>
+describe("the audit of a Server", () => {
+  it.effect("gets one event per call, with the request and without arguments in its fields", () =>
     Effect.gen(function* () {
       const { agent, seen } = yield* office
       yield* Queue.takeAll(seen.audited)
@@ -209,7 +209,7 @@ describe("what the audit is given", () => {
     })
   )
 
-  it.effect("is everybody who comes, who goes, and who is not let in", () =>
+  it.effect("gets joins, leaves and rejected connections", () =>
     Effect.gen(function* () {
       const { computerScope, seen } = yield* office
       yield* Scope.close(computerScope, Exit.void)
@@ -235,7 +235,7 @@ describe("what the audit is given", () => {
     })
   )
 
-  it.effect("is also who may not join", () =>
+  it.effect("gets rejected joins", () =>
     Effect.gen(function* () {
       const { seen } = yield* office
       yield* Queue.takeAll(seen.audited)
