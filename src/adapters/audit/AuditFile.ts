@@ -5,7 +5,15 @@ import { AuditLog, type AuditEvent } from "../../application/ports/AuditLog.ts"
 import { canonicalJson } from "../../domain/canonicalJson.ts"
 import { errorMessage } from "../../domain/errorMessage.ts"
 import { isJsonObject } from "../../domain/json.ts"
-import { type AuditRotation, defaultAuditRotation } from "./auditRotation.ts"
+
+/** Size at which an audit file is rotated, and the number of rotated files. */
+export interface AuditRotation {
+  readonly maxBytes: number
+  readonly keep: number
+}
+
+/** About half a million calls per file, and a few million in all files. */
+export const defaultAuditRotation: AuditRotation = { maxBytes: 128 * 1024 * 1024, keep: 8 }
 
 /** The audit file cannot be opened. */
 export class AuditFileError extends Data.TaggedError("AuditFileError")<{ readonly message: string }> {}

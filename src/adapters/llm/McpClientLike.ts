@@ -1,5 +1,5 @@
 import { Cause, type Context, Effect, Exit } from "effect"
-import { listAllPages } from "../../application/shared/mcpPaging.ts"
+import { listAllPages } from "../../application/shared/paging.ts"
 import type { McpSessionError, McpPage, McpProgress, McpSession } from "../../application/ports/McpSession.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import { McpClientError, abortReasonOf } from "./McpClientError.ts"

@@ -1,4 +1,6 @@
 import { Effect } from "effect"
+import type { JsonObject } from "../../domain/json.ts"
+import { McpSessionError, type McpPage } from "../ports/McpSession.ts"
 
 export interface Page<A> {
   readonly items: ReadonlyArray<A>
@@ -28,3 +30,9 @@ export const collectPages = Effect.fnUntraced(function* <A, E>(
   } while (cursor !== undefined)
   return items
 })
+
+/** Collects all pages of a list of an MCP server. */
+export const listAllPages = (
+  page: (cursor?: string) => Effect.Effect<McpPage, McpSessionError>
+): Effect.Effect<ReadonlyArray<JsonObject>, McpSessionError> =>
+  collectPages(page, (message) => new McpSessionError({ reason: "protocol", message }))

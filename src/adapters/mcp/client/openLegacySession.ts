@@ -11,7 +11,7 @@ import {
   type McpProgress,
   type McpSession
 } from "../../../application/ports/McpSession.ts"
-import { listAllPages } from "../../../application/shared/mcpPaging.ts"
+import { listAllPages } from "../../../application/shared/paging.ts"
 import { packageVersion } from "../../../domain/packageVersion.ts"
 import { pollWhen, subscriptionsRejected } from "./resourcePolling.ts"
 import { maxPendingChanges, allChanges, methodNotFound, decodeChange } from "./mcpMessages.ts"

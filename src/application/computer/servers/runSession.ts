@@ -13,7 +13,7 @@ import {
 import { makeRefresher } from "../../shared/Refresher.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
 import { isDocumentUri, type RunningMcpServer } from "./ServersSnapshot.ts"
-import { listAllPages } from "../../shared/mcpPaging.ts"
+import { listAllPages } from "../../shared/paging.ts"
 import type { Secrets } from "../inputs/Secrets.ts"
 
 /** What a server lists. */

@@ -106,19 +106,12 @@ export const guardInbound = (
     connection.lastActivityAt = now
     const wait = takeToken(connection.bucket, rate, now)
     if (wait > 0) return rejectRateLimited(request, now, wait)
-    switch (definition?.kind) {
-      case "call":
-        return rejectDraining(request) ?? guardCall(request)
-      case "join":
-        // Checked when the lock is free: the Server may begin to drain while the join waits.
-        return guardMembershipChange(
-          request,
-          Effect.suspend(() => rejectDraining(request) ?? handle(request))
-        )
-      case "leave":
-        return guardMembershipChange(request, handle(request))
-      default:
-        return handle(request)
+    if (definition?.kind === "call") return rejectDraining(request) ?? guardCall(request)
+    if (definition?.kind === "join") {
+      // Checked when the lock is free: the Server may begin to drain while the join waits.
+      const joining = Effect.suspend(() => rejectDraining(request) ?? handle(request))
+      return guardMembershipChange(request, joining)
     }
+    return definition?.kind === "leave" ? guardMembershipChange(request, handle(request)) : handle(request)
   }
 }

@@ -46,5 +46,6 @@ export class InFlightCall {
 
 /** Aborts those of the calls that belong to an office. */
 export const abortCalls = (calls: Iterable<InFlightCall>, office: string, reason: ProtocolError): void => {
-  for (const call of [...calls]) if (call.office === office) call.abort(reason)
+  const affected = Array.from(calls).filter((call) => call.office === office)
+  for (const call of affected) call.abort(reason)
 }
