@@ -2,9 +2,8 @@ import { createHash } from "node:crypto"
 import { type FileHandle, open, rename } from "node:fs/promises"
 import { Clock, Data, Duration, Effect, Latch, Layer, Result } from "effect"
 import { AuditLog, type AuditEvent } from "../../application/ports/AuditLog.ts"
-import { canonicalJson } from "../../domain/canonicalJson.ts"
 import { errorMessage } from "../../domain/errorMessage.ts"
-import { isJsonObject } from "../../domain/json.ts"
+import { canonicalJson, isJsonObject } from "../../domain/json.ts"
 
 /** Size at which an audit file is rotated, and the number of rotated files. */
 export interface AuditRotation {

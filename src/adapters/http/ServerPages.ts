@@ -7,7 +7,7 @@ import type { Observability } from "../../application/server/observability/Obser
 import { ServerMetrics } from "../../application/server/observability/ServerMetrics.ts"
 import { parseVersion, PROTOCOL_VERSION } from "../../domain/wire/version.ts"
 import { errorCodes } from "../../domain/model/ProtocolError.ts"
-import { hasRebindingSafeHost } from "./hostAccess.ts"
+import { isRebindingSafe, requestedHostname } from "./hostAccess.ts"
 
 export interface ServerPagesOptions {
   readonly observability: Observability["Service"]
@@ -149,7 +149,7 @@ export const makeServerPages = Effect.fnUntraced(function* ({
           (found) => sendPage(request, response, found)
         )
       )
-    } else if (!page.isOpen && isLoopbackOnly && !hasRebindingSafeHost(request)) {
+    } else if (!page.isOpen && isLoopbackOnly && !isRebindingSafe(requestedHostname(request.headers))) {
       sendPage(request, response, textPage(403, "Host header must be an IP address or localhost"))
     } else sendPage(request, response, page.make(url))
     return true

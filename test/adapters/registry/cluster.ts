@@ -6,11 +6,8 @@ import {
   type RegistryChange,
   OfficeRegistry
 } from "../../../src/application/ports/OfficeRegistry.ts"
-import {
-  type Capacity,
-  type MembershipCommand,
-  unlimitedCapacity
-} from "../../../src/domain/office/membership.ts"
+import type { MembershipCommand } from "../../../src/domain/office/decide.ts"
+import { type Capacity, unlimitedCapacity } from "../../../src/domain/office/MembershipState.ts"
 import type { MembershipError, Session } from "../../../src/domain/model/Membership.ts"
 
 /** A node of a registry, with the changes that it received. */

@@ -3,7 +3,7 @@ import { Arbitrary, Clock, Duration, Effect, Exit, Scope } from "effect"
 import { createClient } from "redis"
 import { afterAll, beforeAll } from "vitest"
 import type { RegistryChange, OfficeRegistry } from "../../../src/application/ports/OfficeRegistry.ts"
-import { unlimitedCapacity } from "../../../src/domain/office/membership.ts"
+import { unlimitedCapacity } from "../../../src/domain/office/MembershipState.ts"
 import { commandOf, histories, inWords, nodeOf, returns } from "../../domain/office/histories.ts"
 import { startRedis } from "../../fixtures/redis.ts"
 import { play, type Stage } from "./batches.ts"
@@ -146,7 +146,7 @@ const mutants: ReadonlyArray<readonly [mistake: string, fewest: number, open: ()
           const applied = Effect.andThen(Effect.yieldNow, registry.apply(command, capacity))
           return Effect.catchIf(
             applied,
-            ({ reason }) => sawNobody && reason === "has an agent",
+            ({ reason }) => sawNobody && reason === "agent_exists",
             () => Effect.void
           )
         })

@@ -83,7 +83,7 @@ describe("a Server whose Computer serves an Agent of another Server", () => {
       const closing = yield* close
       yield* TestClock.adjust("5 seconds")
       assert.isUndefined(closing.pollUnsafe())
-      assert.deepStrictEqual(yield* calling, { code: 503, message: "The Server is going down, try again" })
+      assert.deepStrictEqual(yield* calling, { code: 503, message: "The Server is shutting down, try again" })
       yield* answer
       assert.deepStrictEqual(yield* Fiber.join(call), answered)
       yield* TestClock.adjust("20 millis")

@@ -11,7 +11,7 @@ export const jsonReply = (...given: ReadonlyArray<unknown>): Reply => given.map(
 
 /** True for events without a reply, not even an error. */
 export const isNotification = (definition: EventDefinition | undefined): boolean =>
-  definition?.kind === "report" || definition?.kind === "cancel"
+  definition?.kind === "update" || definition?.kind === "cancel"
 
 /** The error reply to an event, in the shape that the event defines. An unknown event has no definition. */
 export const errorReply = (

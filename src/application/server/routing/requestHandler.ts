@@ -172,7 +172,7 @@ export const makeRequestHandler = (
         return leave(request, definition)
       case "list":
         return Effect.catch(list(request, definition), (error) => reject(request, error))
-      case "report":
+      case "update":
         return report(request, definition)
       case "cancel":
         return cancel(request, definition)

@@ -174,7 +174,7 @@ describe("a gateway", () => {
       )
       yield* Effect.yieldNow
       yield* device.hangUp
-      assert.match(JSON.stringify(yield* Fiber.join(call)), /Device 'device-1' has gone: the far end closed/)
+      assert.match(JSON.stringify(yield* Fiber.join(call)), /Device 'device-1' has gone: closed by peer/)
     })
   )
 
@@ -246,7 +246,7 @@ describe("a gateway", () => {
       yield* device.nextMessage
       yield* device.hangUp
       for (const result of yield* Fiber.join(calls)) {
-        assert.match(JSON.stringify(result), /Device 'device-2' has gone: the far end closed/)
+        assert.match(JSON.stringify(result), /Device 'device-2' has gone: closed by peer/)
       }
       yield* hasTools(gateway, "device-1__stays")
     })

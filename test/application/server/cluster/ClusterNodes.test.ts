@@ -11,7 +11,7 @@ import { Limits } from "../../../../src/application/server/connections/Limits.ts
 import { Readiness } from "../../../../src/application/server/lifecycle/Readiness.ts"
 import { noMetrics } from "../../../../src/application/server/observability/ServerMetrics.ts"
 import { allGrants } from "../../../../src/domain/model/Identity.ts"
-import { unlimitedCapacity } from "../../../../src/domain/office/membership.ts"
+import { unlimitedCapacity } from "../../../../src/domain/office/MembershipState.ts"
 import { lineForVersion } from "../../../../src/domain/wire/lines.ts"
 
 const minute = Duration.minutes(1)
