@@ -13,7 +13,7 @@ export interface Connections {
    * slot is taken.
    */
   readonly reserve: (link: Link) => Effect.Effect<void, AdmissionRejected, Scope.Scope>
-  /** Opens the connection of a link with a slot, which removes it again. */
+  /** Opens the connection of a link that has a slot. Releasing the slot removes it. */
   readonly open: (parts: ConnectionParts) => Connection
   readonly get: (sid: string) => Connection | undefined
   /** A snapshot of the open connections. */
@@ -82,7 +82,8 @@ export const makeConnections = Effect.fnUntraced(function* ({
       notificationBacklog: undefined,
       closing: false
     }
-    connections.set(parts.link.id, connection)
+    // A link that closed during its admission has lost its slot, and nothing would remove the connection.
+    if (links.has(parts.link)) connections.set(parts.link.id, connection)
     return connection
   }
 

@@ -48,7 +48,8 @@ export class Observability extends Context.Service<
 >()("a2c-smcp/application/server/observability/Observability") {
   /**
    * Observes the Server that this layer is provided to. Updates the metrics in the registry of the context. Records a
-   * span for every call when the context has a tracer, and audit events when it has an {@link AuditLog}.
+   * span for every call when the context has a tracer, and audit events when it has an {@link AuditLog}. Every Server
+   * gets its own instance.
    */
   static readonly layer: Layer.Layer<Observability | ServerMetrics | Readiness> = Layer.effectContext(
     Effect.gen(function* () {
@@ -124,7 +125,7 @@ export class Observability extends Context.Service<
         Context.add(ServerMetrics, metrics)
       )
     })
-  ).pipe(Layer.provideMerge(Layer.fresh(Readiness.layer)))
+  ).pipe(Layer.provideMerge(Readiness.layer), Layer.fresh)
 
   /** Counts nothing and observes nothing, for one Server. */
   static readonly layerNone: Layer.Layer<ServerMetrics | Readiness> = Layer.fresh(

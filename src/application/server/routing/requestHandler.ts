@@ -126,7 +126,7 @@ export const makeRequestHandler = (
     return emptyReply
   })
 
-  const report = (request: ClientRequest, definition: UpdateDefinition) =>
+  const update = (request: ClientRequest, definition: UpdateDefinition) =>
     relay(
       request,
       definition,
@@ -173,7 +173,7 @@ export const makeRequestHandler = (
       case "list":
         return Effect.catch(list(request, definition), (error) => reject(request, error))
       case "update":
-        return report(request, definition)
+        return update(request, definition)
       case "cancel":
         return cancel(request, definition)
     }
