@@ -17,6 +17,8 @@ import { Inputs } from "../src/application/computer/inputs/Inputs.ts"
 import { Server } from "../src/application/server/lifecycle/Server.ts"
 import { parseComputerConfig } from "../src/domain/config/parseConfig.ts"
 import { soak } from "./soak.ts"
+import { Authenticator } from "../src/application/ports/Authenticator.ts"
+import { Observability } from "../src/application/server/observability/Observability.ts"
 
 const rounds = Number(process.argv[2] ?? 10_000)
 const office = "soak"
@@ -27,7 +29,10 @@ const config = Result.getOrThrow(
 
 const program = Effect.gen(function* () {
   const place = yield* Layer.build(
-    Server.layer.pipe(Layer.provide(MemoryCluster.layer), Layer.provideMerge(MemoryTransport.layer()))
+    Server.layer.pipe(
+      Layer.provide([MemoryCluster.layer, Authenticator.layerAllowAll, Observability.layerNone]),
+      Layer.provideMerge(MemoryTransport.layer())
+    )
   )
   const memory = yield* MemoryMcp.makeMemoryMcpServer({
     tools: [

@@ -332,7 +332,7 @@ const contract = (name: string, { handles, maxBufferedBytes, pass, run }: Kind) 
         const failed = yield* Effect.flip(
           ByteListener.use(({ listen }) => listen({ host, port, maxConnections: 1 }, echo))
         )
-        assert.strictEqual(failed._tag, "ListenFailed")
+        assert.strictEqual(failed._tag, "ListenError")
         assert.strictEqual(failed.message, `Cannot listen on ${host}:${port}: the address is in use`)
       })
     )

@@ -36,7 +36,7 @@ export const outcomeOf = (exit: NodeReplyExit): unknown => {
   const [reason] = exit.cause.reasons
   if (reason?._tag !== "Fail") return "defect"
   const { error } = reason
-  return error._tag === "NotSent" ? `NotSent ${error.error.code}` : error._tag
+  return error._tag === "SendFailed" ? `SendFailed ${error.error.code}` : error._tag
 }
 
 /** Asks, and waits for the end. */
@@ -167,8 +167,8 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
           answering((event) => ends[event])
         )
         assert.strictEqual(yield* request(one, "two", "closed", {}), "LinkClosed")
-        assert.strictEqual(yield* request(one, "two", "silent", {}), "NoAnswer")
-        assert.strictEqual(yield* request(one, "two", "refused", {}), "NotSent 403")
+        assert.strictEqual(yield* request(one, "two", "silent", {}), "RequestTimeout")
+        assert.strictEqual(yield* request(one, "two", "refused", {}), "SendFailed 403")
         assert.deepStrictEqual(yield* request(one, "two", "faulty", {}), ["fault 400"])
       })
     )
@@ -272,7 +272,7 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
       "a node that is not there is away at once",
       Effect.fnUntraced(function* (cluster) {
         const { one } = yield* pair(cluster)
-        assert.strictEqual(yield* request(one, "nobody", "echo", 1), "NodeAway")
+        assert.strictEqual(yield* request(one, "nobody", "echo", 1), "NodeUnreachable")
         one.notify("nobody", ["sid"], "tell", jsonBody(1))
         assert.deepStrictEqual(yield* request(one, "two", "echo", 1), [1])
         assert.isTrue(idle(one))
@@ -288,7 +288,7 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
             resume(Effect.succeed(outcomeOf(exit)))
           )
         })
-        assert.strictEqual(outcome, "NotSent 400")
+        assert.strictEqual(outcome, "SendFailed 400")
       })
     )
 
@@ -326,9 +326,9 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
         const pending = yield* Effect.forkChild(request(one, "two", "never", 1), { startImmediately: true })
         yield* until(() => never.reached() + handler.reached() === 2)
         yield* Scope.close(home, Exit.void)
-        assert.match(String(yield* Fiber.join(pending)), /^NodeAway|LinkClosed$/)
+        assert.match(String(yield* Fiber.join(pending)), /^NodeUnreachable|LinkClosed$/)
         yield* until(() => forgotten === 1)
-        assert.deepStrictEqual(ends, ["NodeAway"])
+        assert.deepStrictEqual(ends, ["NodeUnreachable"])
         assert.isTrue(idle(one) && idle(two))
       })
     )
@@ -344,8 +344,8 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
         const back = yield* Effect.forkChild(request(two, "one", "never", 1), { startImmediately: true })
         yield* until(() => never.reached() === 2)
         one.onNodeLost("two")
-        assert.strictEqual(yield* Fiber.join(pending), "NodeAway")
-        assert.strictEqual(yield* Fiber.join(back), "NodeAway")
+        assert.strictEqual(yield* Fiber.join(pending), "NodeUnreachable")
+        assert.strictEqual(yield* Fiber.join(back), "NodeUnreachable")
         yield* until(() => forgotten === 2)
         assert.isTrue(idle(one) && idle(two))
       })
@@ -360,7 +360,7 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
           answering(() => undefined, { onCancel: () => void forgotten++ })
         )
         const options = { timeout: Duration.millis(1) }
-        assert.strictEqual(yield* request(one, "two", "never", 1, options), "NoAnswer")
+        assert.strictEqual(yield* request(one, "two", "never", 1, options), "RequestTimeout")
         yield* until(() => forgotten === 1)
         assert.isTrue(idle(one) && idle(two))
       })

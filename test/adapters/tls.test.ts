@@ -10,6 +10,8 @@ import { jsonBody } from "../../src/application/ports/Body.ts"
 import { TransportClient } from "../../src/application/ports/Transport.ts"
 import { Server } from "../../src/application/server/lifecycle/Server.ts"
 import { PROTOCOL_VERSION } from "../../src/domain/wire/version.ts"
+import { Authenticator } from "../../src/application/ports/Authenticator.ts"
+import { Observability } from "../../src/application/server/observability/Observability.ts"
 
 const pem = (name: string) => readFileSync(new URL(`../fixtures/tls/${name}.pem`, import.meta.url), "utf8")
 
@@ -27,6 +29,7 @@ const serve = Effect.fnUntraced(function* (options: SocketIoServer.SocketIoServe
     Layer.provide(SocketIoServer.layer(options)),
     Layer.provide(MemoryCluster.layer),
     Layer.provide(Logger.layer([logger])),
+    Layer.provide([Authenticator.layerAllowAll, Observability.layerNone]),
     Layer.fresh,
     Layer.build
   )

@@ -12,6 +12,7 @@ import {
   TransportServer
 } from "../../src/application/ports/Transport.ts"
 import type { JsonObject } from "../../src/domain/json.ts"
+import { ServerMetrics } from "../../src/application/server/observability/ServerMetrics.ts"
 
 const limit = 100_000
 const minute = Duration.minutes(1)
@@ -84,7 +85,7 @@ const overSocketIo =
   (transports: ReadonlyArray<"polling" | "websocket">): Open =>
   (onMessage) =>
     open(
-      SocketIoServer.layer({ maxMessageBytes: limit }),
+      Layer.provide(SocketIoServer.layer({ maxMessageBytes: limit }), ServerMetrics.layerNone),
       (url) => SocketIoClient.layer({ url, transports }),
       onMessage
     )
@@ -154,7 +155,7 @@ const contract = (name: string, start: Open) => {
         const member = yield* site.connect()
         assert.strictEqual(
           yield* failureOf(member.request("never", jsonBody({}), Duration.millis(50))),
-          "NoAnswer"
+          "RequestTimeout"
         )
         assert.deepStrictEqual(yield* request(member, "one", 1), [1])
       })
@@ -210,7 +211,7 @@ const contract = (name: string, start: Open) => {
       Effect.gen(function* () {
         const site = yield* start()
         const refused = yield* Effect.flip(site.connect(echo, { bad: true }))
-        assert.deepInclude<object>(refused, { _tag: "AdmissionRefused", code: 401, message: "not you" })
+        assert.deepInclude<object>(refused, { _tag: "AdmissionRejected", code: 401, message: "not you" })
       })
     )
 
@@ -220,8 +221,11 @@ const contract = (name: string, start: Open) => {
         const site = yield* start()
         const member = yield* site.connect()
         assert.isFalse(member.fits(jsonBody("x".repeat(limit + 1))))
-        assert.strictEqual(yield* failureOf(member.notify("x", jsonBody("x".repeat(limit + 1)))), "NotSent")
-        assert.strictEqual(yield* failureOf(request(member, "x", 10n)), "NotSent")
+        assert.strictEqual(
+          yield* failureOf(member.notify("x", jsonBody("x".repeat(limit + 1)))),
+          "SendFailed"
+        )
+        assert.strictEqual(yield* failureOf(request(member, "x", 10n)), "SendFailed")
         const large = "ü".repeat(40_000)
         assert.deepStrictEqual(yield* request(member, "one", large), [large])
       })

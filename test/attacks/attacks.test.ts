@@ -97,7 +97,7 @@ layer(Layer.provideMerge(SlowHeads.layer, Site.layer), { excludeTestServices: tr
       Effect.gen(function* () {
         const { log } = yield* Site
         const text = log()
-        assert.include(text, "connection refused")
+        assert.include(text, "connection rejected")
         for (const secret of [goodKey, wrongKey, staleKey, doomedKey]) assert.notInclude(text, secret)
         assert.notMatch(text, /ERROR|request handler failed|request failed/)
       })

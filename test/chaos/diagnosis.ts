@@ -29,17 +29,19 @@ const counts = (numbers: { readonly [name: string]: number }) =>
     .map(([name, number]) => `${name} ${number}`)
     .join(", ")
 
-const formatStatus = ({ gauges, members, officeList, parts, state, totals }: ServerStatus) => {
+const formatStatus = ({ components, gauges, members, officeList, state, totals }: ServerStatus) => {
   const offices = officeList.map(
     ({ agents, computers, office }) =>
       `${office} with ${count(agents, "Agent")} and ${count(computers, "Computer")}`
   )
-  const failing = Object.entries(parts).flatMap(([part, { fault, ok }]) => (ok ? [] : [`${part}: ${fault}`]))
+  const failing = Object.entries(components).flatMap(([component, { error, ok }]) =>
+    ok ? [] : [`${component}: ${error}`]
+  )
   return [
     `${state}; ${count(members.agents, "Agent")}, ${count(members.computers, "Computer")}: ${offices.join(", ")}`,
     ...(failing.length === 0 ? [] : [`failing components: ${failing.join(", ")}`]),
-    `calls ended: ${counts(totals.outcomes)}; rejected by limits: ${counts(totals.refused) || "none"}; ` +
-      `connections rejected: ${counts(totals.turnedAway) || "none"}`,
+    `calls ended: ${counts(totals.outcomes)}; rejected by limits: ${counts(totals.limitRejections) || "none"}; ` +
+      `connections rejected: ${counts(totals.rejectedConnections) || "none"}`,
     `gauges: ${counts(gauges)}`
   ].map((line) => `    ${line}`)
 }

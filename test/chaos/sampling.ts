@@ -74,7 +74,7 @@ const restingGauges = [
   "members{role=agent}",
   "members{role=computer}",
   "offices",
-  "calls_pending",
+  "calls_in_flight",
   "backlog_bytes",
   "unauthenticated_connections"
 ] as const

@@ -28,8 +28,9 @@ import { TransportClient, type TransportServer } from "../../src/application/por
 import { Limits } from "../../src/application/server/connections/Limits.ts"
 import { Server } from "../../src/application/server/lifecycle/Server.ts"
 import { ServerSettings } from "../../src/application/server/lifecycle/ServerSettings.ts"
-import { ServerMetrics } from "../../src/application/server/observability/ServerMetrics.ts"
+import { noMetrics, ServerMetrics } from "../../src/application/server/observability/ServerMetrics.ts"
 import { PROTOCOL_VERSION } from "../../src/domain/wire/version.ts"
+import { Readiness } from "../../src/application/server/lifecycle/Readiness.ts"
 
 /** A received message as on the wire. */
 interface Heard {
@@ -148,7 +149,7 @@ const memoryPeer = Effect.fnUntraced(function* (options: ConnectOptions) {
     .pipe(
       Scope.provide(own),
       Effect.mapError((error) =>
-        error._tag === "AdmissionRefused"
+        error._tag === "AdmissionRejected"
           ? new Refused(error)
           : new Refused({ code: 0, message: error.message })
       )
@@ -158,7 +159,7 @@ const memoryPeer = Effect.fnUntraced(function* (options: ConnectOptions) {
     ask: (event, ...payload) =>
       link.request(event, jsonBody(payload[0]), hour).pipe(
         Effect.map((reply) => reply.map(({ head }) => valueOf(head))),
-        Effect.catchTag("NotSent", ({ error }) =>
+        Effect.catchTag("SendFailed", ({ error }) =>
           Effect.succeed([{ code: error.code, message: error.message }])
         ),
         Effect.orDie
@@ -236,10 +237,10 @@ export interface Conditions extends Partial<ServerSettings> {
   readonly version?: string
   readonly allowedOrigins?: ReadonlyArray<string>
   readonly limits?: Partial<Limits>
-  readonly tally?: ServerMetrics
+  readonly tally?: ServerMetrics["Service"]
   /** The read behaviour of members by session id; in memory only. */
   readonly reading?: (sid: string) => Effect.Effect<void>
-  readonly authenticator?: Authenticator
+  readonly authenticator?: Authenticator["Service"]
   /** The office registry and the links to other nodes; in memory by default. */
   readonly cluster?: Layer.Layer<OfficeRegistry | NodeLink>
 }
@@ -254,7 +255,7 @@ export const buildWorld = Effect.fnUntraced(function* (
     limits,
     maxMessageBytes,
     reading,
-    tally = ServerMetrics.defaultValue(),
+    tally = noMetrics,
     validateBytes = transport === "polling" ? 0 : undefined,
     version,
     ...settings
@@ -271,7 +272,7 @@ export const buildWorld = Effect.fnUntraced(function* (
     logs.push({ level: logLevel, text: [inspect(message, { depth: 9 }), Cause.pretty(cause)].join(" ") })
   })
   const logging = Layer.merge(Logger.layer([logger]), Layer.succeed(References.MinimumLogLevel, "All"))
-  const transports: Layer.Layer<TransportServer | TransportClient> =
+  const transports: Layer.Layer<TransportServer | TransportClient, never, ServerMetrics> =
     transport === "memory"
       ? Memory.layer({
           ...options,
@@ -285,7 +286,7 @@ export const buildWorld = Effect.fnUntraced(function* (
     Layer.provide(cluster),
     Layer.provide(Layer.succeed(ServerSettings, { ...ServerSettings.defaultValue(), ...settings })),
     Layer.provide(Layer.succeed(Limits, { ...Limits.defaultValue(), ...limits })),
-    Layer.provide(Layer.succeed(ServerMetrics, tally)),
+    Layer.provide([Layer.succeed(ServerMetrics, tally), Readiness.layer]),
     Layer.provide(Layer.succeed(Authenticator, authenticator)),
     Layer.provideMerge(logging),
     Layer.fresh,

@@ -131,7 +131,7 @@ describe("allResources", () => {
       const agent = yield* agentUnderTest(world)
       const error = yield* Effect.flip(agent.allResources("pc-1", "alpha"))
       assert.strictEqual(error._tag, "BadReply")
-      assert.include(error.message, "a cursor came back")
+      assert.include(error.message, "a cursor was repeated")
     })
   )
 })

@@ -10,6 +10,7 @@ import { AdmissionRejected, TransportClient } from "../../src/application/ports/
 import { Server } from "../../src/application/server/lifecycle/Server.ts"
 import { computerUnderTest, agentUnderTest } from "./members.ts"
 import { conform, type World } from "./World.ts"
+import { Observability } from "../../src/application/server/observability/Observability.ts"
 
 interface HttpAnswer {
   readonly status: number
@@ -19,12 +20,12 @@ interface HttpAnswer {
 
 const serve = (
   options: SocketIoServer.SocketIoServerOptions = {},
-  authenticator: Authenticator = allowAll
+  authenticator: Authenticator["Service"] = allowAll
 ): Effect.Effect<string, never, Scope.Scope> =>
   Server.layer.pipe(
     Layer.provide(SocketIoServer.layer(options)),
     Layer.provide(MemoryCluster.layer),
-    Layer.provide(Layer.succeed(Authenticator, authenticator)),
+    Layer.provide([Layer.succeed(Authenticator, authenticator), Observability.layerNone]),
     Layer.fresh,
     Layer.build,
     Effect.map((context) => Context.get(context, Server).url),
@@ -181,7 +182,7 @@ describe("version gate over HTTP", () => {
       assert.deepStrictEqual(bodyOf(yield* polling(url, "&a2c_version=0.3.0")), mismatch("0.3.0"))
       assert.strictEqual((yield* polling(url, "&a2c_version=0.2.0")).status, 200)
       const error = yield* Effect.flip(connectWith(url, {}))
-      assert.isTrue(error._tag === "AdmissionRefused" && error.code === 500)
+      assert.isTrue(error._tag === "AdmissionRejected" && error.code === 500)
       assert.strictEqual((yield* polling(url, "&a2c_version=0.2.0")).status, 200)
     }).pipe(Effect.scoped)
   )
@@ -302,7 +303,7 @@ describe("client at a rejecting gate", () => {
         JSON.stringify({ ...mismatch("0.2.0"), server_version: "0.3.0" })
       )
       const error = yield* Effect.flip(connectWith(url, {}))
-      assert.isTrue(error._tag === "VersionRefused")
+      assert.isTrue(error._tag === "VersionRejected")
       assert.include(error.message, "0.3.0")
       assert.include(error.message, "0.2.0")
       assert.strictEqual(urls.length, 1)
@@ -313,17 +314,17 @@ describe("client at a rejecting gate", () => {
     Effect.gen(function* () {
       const url = yield* serve({ version: "0.3.0" })
       const error = yield* Effect.flip(connectWith(url, { transports: ["websocket"] }))
-      assert.isTrue(error._tag === "VersionRefused" && error.mismatch?.server_version === "0.3.0")
+      assert.isTrue(error._tag === "VersionRejected" && error.mismatch?.server_version === "0.3.0")
     }).pipe(Effect.scoped)
   )
 
   it.live("cases 340, 341: treats other rejections as connection errors", () =>
     Effect.gen(function* () {
       const junk = yield* rejectingServer(400, "not json")
-      assert.strictEqual((yield* Effect.flip(connectWith(junk.url, {})))._tag, "AdmissionRefused")
+      assert.strictEqual((yield* Effect.flip(connectWith(junk.url, {})))._tag, "AdmissionRejected")
       const stripped = yield* rejectingServer(400, JSON.stringify(missing))
       const error = yield* Effect.flip(connectWith(stripped.url, {}))
-      assert.isTrue(error._tag === "AdmissionRefused" && error.message.includes("a2c_version"))
+      assert.isTrue(error._tag === "AdmissionRejected" && error.message.includes("a2c_version"))
     }).pipe(Effect.scoped)
   )
 
@@ -416,7 +417,7 @@ describe("client at a rejecting gate", () => {
 
 describe("host authentication", () => {
   const wrongToken = { code: 401, message: "Wrong token" }
-  const authenticator: Authenticator = {
+  const authenticator: Authenticator["Service"] = {
     ...allowAll,
     authenticate: (handshake) =>
       (handshake.auth as { readonly token?: unknown }).token === "good"
@@ -448,7 +449,7 @@ describe("member at a gate of another line", () => {
       Effect.gen(function* () {
         for (const attempt of [agentUnderTest, computerUnderTest]) {
           const said = yield* rejectionOf(world, attempt)
-          assert.include(said, "VersionRefused")
+          assert.include(said, "VersionRejected")
           assert.include(said, "0.3.0")
         }
       }),

@@ -11,6 +11,9 @@ import { Server } from "../../src/application/server/lifecycle/Server.ts"
 import { freePort } from "../freePort.ts"
 import { agentUnderTest, computerUnderTest, resource, tool } from "./members.ts"
 import type { World } from "./World.ts"
+import { Authenticator } from "../../src/application/ports/Authenticator.ts"
+import { Observability } from "../../src/application/server/observability/Observability.ts"
+import { ServerMetrics } from "../../src/application/server/observability/ServerMetrics.ts"
 
 /** A Server that can be restarted at the same address. */
 interface Restartable {
@@ -42,6 +45,7 @@ const restartable = Effect.fnUntraced(function* (
           Server.layer.pipe(
             Layer.provide(transport),
             Layer.provide(MemoryCluster.layer),
+            Layer.provide([Authenticator.layerAllowAll, Observability.layerNone]),
             Layer.provide(world.logging)
           )
         ),
@@ -64,7 +68,7 @@ const onMemory = Effect.gen(function* () {
 const onSocketIo = Effect.gen(function* () {
   const port = yield* freePort
   return yield* restartable(
-    SocketIoServer.layer({ port }),
+    Layer.provide(SocketIoServer.layer({ port }), ServerMetrics.layerNone),
     SocketIoClient.layer({ url: `http://127.0.0.1:${port}` }),
     () => Effect.void
   )

@@ -148,7 +148,7 @@ describe("security and robustness", () => {
       yield* c1.ask("client:get_tools", base)
       yield* a1.ask("server:list_room", { agent: "agent-1", req_id: "r", office_id: "O2" })
       const warnings = world.logs.filter(({ level }) => level === "Warn").map(({ text }) => text)
-      for (const words of ["across offices", "request refused", "another office"]) {
+      for (const words of ["cross-office request rejected", "request rejected", "another office"]) {
         assert.isTrue(
           warnings.some((text) => text.includes(words)),
           words

@@ -119,7 +119,10 @@ describe("fuzzer", () => {
             })
           )
       })
-      assert.match(faultOf(yield* fuzz(leaking, { seed, inputs: 3000 })).what, /the live heap grew from \d+ to \d+ bytes/)
+      assert.match(
+        faultOf(yield* fuzz(leaking, { seed, inputs: 3000 })).what,
+        /the live heap grew from \d+ to \d+ bytes/
+      )
       kept.length = 0
     })
   )

@@ -56,7 +56,7 @@ const holds = (at: Node) =>
   metrics(
     at,
     "connections",
-    "calls_pending",
+    "calls_in_flight",
     "members",
     "offices",
     "registry_sessions",
@@ -64,7 +64,7 @@ const holds = (at: Node) =>
     "backlog_bytes",
     "node_requests",
     "node_waiting",
-    "node_incomplete"
+    "node_incomplete_bodies"
   )
 
 const isEmpty = (gauges: { readonly [name: string]: number }) =>
@@ -340,7 +340,7 @@ describe("cluster of three Servers on one Redis", () => {
         (count) => count === 1
       )
       yield* going.process.signal("SIGTERM")
-      yield* going.process.says("going down", "stderr")
+      yield* going.process.says("graceful shutdown started", "stderr")
       assert.strictEqual((yield* call(agent, "thinker", "shelf")).end, "503")
       for (const answer of answers) answer()
       assert.strictEqual((yield* Fiber.join(waiting)).end, "ok")

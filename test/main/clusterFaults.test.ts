@@ -152,10 +152,13 @@ describe("failing Redis of a cluster", () => {
         const join = yield* timed(newcomer.join("new", "o"))
         assert.deepStrictEqual(join.result, "The office registry is unavailable, try again")
         assert.isBelow(join.millis, 1500)
-        yield* until(metrics(a, "registry_up", "parts_failing"), (seen) => seen["a2c_registry_up"] === 0)
+        yield* until(
+          metrics(a, "registry_up", "components_unhealthy"),
+          (seen) => seen["a2c_registry_up"] === 0
+        )
         assert.deepStrictEqual(yield* page(a, "/readyz"), {
           status: 200,
-          text: "ready, but not working: registry\n"
+          text: "ready, unhealthy components: registry\n"
         })
         assert.strictEqual((yield* call(agent, "thinker", "far")).end, "503")
         yield* until(Effect.sync(during.near), (those) => those.length > 200)
@@ -204,7 +207,7 @@ describe("failing Redis of a cluster", () => {
       yield* alone.process.says("Redis unreachable: joins fail until it connects", "stderr")
       assert.deepStrictEqual(yield* page(alone, "/readyz"), {
         status: 200,
-        text: "ready, but not working: registry\n"
+        text: "ready, unhealthy components: registry\n"
       })
       const agent = yield* connect(alone, "agent")
       assert.strictEqual(yield* agent.join("thinker", "o"), "The office registry is unavailable, try again")

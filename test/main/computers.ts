@@ -29,6 +29,8 @@ import { TransportClient } from "../../src/application/ports/Transport.ts"
 import { Server } from "../../src/application/server/lifecycle/Server.ts"
 import { parseComputerConfig } from "../../src/domain/config/parseConfig.ts"
 import { PROTOCOL_VERSION } from "../../src/domain/wire/version.ts"
+import { Authenticator } from "../../src/application/ports/Authenticator.ts"
+import { Observability } from "../../src/application/server/observability/Observability.ts"
 
 /** A Server in this process, and the log of all parts. */
 export interface Place {
@@ -51,6 +53,7 @@ export const makePlace: Effect.Effect<Place, never, Scope.Scope> = Effect.gen(fu
     Layer.provideMerge(Memory.layer()),
     Layer.provide(MemoryCluster.layer),
     Layer.provide(logging),
+    Layer.provide([Authenticator.layerAllowAll, Observability.layerNone]),
     Layer.fresh,
     Layer.build,
     Effect.orDie

@@ -10,6 +10,8 @@ import { Server } from "../../src/application/server/lifecycle/Server.ts"
 import { parseComputerConfig } from "../../src/domain/config/parseConfig.ts"
 import { runCommands } from "../../src/main/repl/runRepl.ts"
 import { resource, textResult, tool } from "../conformance/members.ts"
+import { Authenticator } from "../../src/application/ports/Authenticator.ts"
+import { Observability } from "../../src/application/server/observability/Observability.ts"
 
 /** A Computer named pc-1 in memory with a Server. Its servers `files` and `notes` need this time to start. */
 export const desk = (
@@ -62,7 +64,10 @@ export const desk = (
           })
         ),
         Layer.provide(
-          Server.layer.pipe(Layer.provide(MemoryCluster.layer), Layer.provideMerge(MemoryTransport.layer()))
+          Server.layer.pipe(
+            Layer.provide([MemoryCluster.layer, Authenticator.layerAllowAll, Observability.layerNone]),
+            Layer.provideMerge(MemoryTransport.layer())
+          )
         ),
         Layer.provideMerge(ConfigProvider.layer(ConfigProvider.fromEnv({ env: { A2C_SMCP_SIZE: "M" } }))),
         Layer.provide(Logger.layer([]))

@@ -111,7 +111,7 @@ describe("fault of an MCP server at its start", () => {
   )
 
   for (const [mode, reason] of [
-    ["repeating", "the listing never ends: a cursor came back"],
+    ["repeating", "the listing never ends: a cursor was repeated"],
     ["endless", "the listing never ends: it has more than 1000 pages"]
   ] as const) {
     faulty(`rejects a tool listing that never ends (${mode})`, mode, ({ computer }) =>

@@ -64,9 +64,14 @@ const underWay = Effect.fnUntraced(function* (url: string) {
 
 /** Lines about the shutdown of a process on stderr, in order. */
 const steps = (process: Cli) =>
-  ["shutdown requested", "refused", "no call", "cut off", "closing connections", "server stopped"].filter(
-    (words) => process.stderr().includes(words)
-  )
+  [
+    "shutdown requested",
+    "graceful shutdown started",
+    "no calls in flight",
+    "drain timeout exceeded",
+    "closing connections",
+    "server stopped"
+  ].filter((words) => process.stderr().includes(words))
 
 describe("a2c server shutdown", () => {
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
@@ -76,7 +81,7 @@ describe("a2c server shutdown", () => {
         const { process, url } = yield* server("--grace", "30")
         const { agent, answer, pc } = yield* underWay(url)
         yield* process.signal(signal)
-        yield* process.says("going down", "stderr")
+        yield* process.says("graceful shutdown started", "stderr")
         const [rejected] = yield* agent.request("client:get_tools", { ...request, req_id: "2" })
         assert.deepInclude(rejected, { code: 503 })
         const [joined, reason] = yield* agent.request("server:join_office", {
@@ -91,8 +96,8 @@ describe("a2c server shutdown", () => {
         assert.strictEqual(yield* process.ended, 0)
         assert.deepStrictEqual(steps(process), [
           "shutdown requested",
-          "refused",
-          "no call",
+          "graceful shutdown started",
+          "no calls in flight",
           "closing connections",
           "server stopped"
         ])
@@ -106,7 +111,7 @@ describe("a2c server shutdown", () => {
       const { process, url } = yield* server()
       const { answer, call } = yield* underWay(url)
       yield* process.signal("SIGTERM")
-      yield* process.says("going down", "stderr")
+      yield* process.says("graceful shutdown started", "stderr")
       const big = { tools: [], req_id: "1", text: "x".repeat(8_000_000) }
       answer(big)
       assert.deepStrictEqual(yield* Fiber.join(call), [big])
@@ -121,7 +126,7 @@ describe("a2c server shutdown", () => {
       yield* underWay(url)
       yield* process.signal("SIGTERM")
       assert.strictEqual(yield* process.ended, 0)
-      assert.include(steps(process), "cut off")
+      assert.include(steps(process), "drain timeout exceeded")
 
       const other = yield* node([cli, "server", "--port", "0"], { A2C_GRACE: "0" })
       const { agent } = yield* underWay((yield* other.says("listening on ")).replace("listening on ", ""))
@@ -141,7 +146,7 @@ describe("a2c server shutdown", () => {
         const { process, url } = yield* server("--grace", "600")
         const { agent } = yield* underWay(url)
         yield* process.signal("SIGTERM")
-        yield* process.says("going down", "stderr")
+        yield* process.says("graceful shutdown started", "stderr")
         yield* process.signal(signal)
         assert.strictEqual(yield* process.ended, code)
         yield* agent.closed

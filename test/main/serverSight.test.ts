@@ -135,7 +135,7 @@ describe("a2c server observability", () => {
       assert.strictEqual(samples.get('a2c_call_duration_seconds_count{event="client:tool_call"}'), 4)
       assert.strictEqual(samples.get('a2c_joins_total{role="agent"}'), 4)
       assert.strictEqual(samples.get('a2c_members{role="computer"}'), 1)
-      assert.strictEqual(samples.get("a2c_calls_pending"), 0)
+      assert.strictEqual(samples.get("a2c_calls_in_flight"), 0)
 
       const status = yield* node([cli, "server", "status", url, "--offices"])
       assert.strictEqual(yield* status.ended, 0)
@@ -172,7 +172,7 @@ describe("a2c server observability", () => {
         const of = (name: string) => samples.get(name) ?? 0
         const calls = of('a2c_calls_total{event="client:tool_call",outcome="ok"}')
         const latencies = of('a2c_call_duration_seconds_count{event="client:tool_call"}')
-        return { calls, latencies, pending: of("a2c_calls_pending") }
+        return { calls, latencies, pending: of("a2c_calls_in_flight") }
       })
       let last = yield* until(read, ({ calls }) => calls > 0)
       for (let round = 0; round < 5; round++) {

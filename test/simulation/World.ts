@@ -33,6 +33,8 @@ import type { ComputerConfig } from "../../src/domain/config/computerConfig.ts"
 import { type History, makeHistory } from "./History.ts"
 import { makeNet, type Net } from "./Net.ts"
 import type { Cast, MemberRef } from "./plan.ts"
+import { Authenticator } from "../../src/application/ports/Authenticator.ts"
+import { Observability } from "../../src/application/server/observability/Observability.ts"
 
 /** Injects faults into the code under test, to verify that the rules detect them. */
 export interface Sabotage {
@@ -181,6 +183,7 @@ export const makeWorld = Effect.fnUntraced(function* (
     const context = yield* Server.layer.pipe(
       Layer.provideMerge(sabotaged),
       Layer.provideMerge(Layer.merge(transports, MemoryCluster.layerNode(cluster, idPrefix))),
+      Layer.provide([Authenticator.layerAllowAll, Observability.layerNone]),
       Layer.fresh,
       Layer.build,
       Scope.provide(own),

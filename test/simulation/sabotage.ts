@@ -1,5 +1,6 @@
 import { Duration, Effect, Exit, Fiber, HashMap, Option, Result } from "effect"
 import type { MemoryCluster } from "../../src/adapters/memory/MemoryCluster.ts"
+import { evolveOffices } from "../../src/adapters/memory/MemoryOfficeRegistry.ts"
 import { jsonBody } from "../../src/application/ports/Body.ts"
 import {
   type Reply,
@@ -10,8 +11,7 @@ import {
   type TransportServer
 } from "../../src/application/ports/Transport.ts"
 import { isJsonObject } from "../../src/domain/json.ts"
-import { type MembershipCommand } from "../../src/domain/office/decide.ts"
-import { evolve } from "../../src/domain/office/evolve.ts"
+import type { MembershipCommand } from "../../src/domain/office/decide.ts"
 import { type MembershipError } from "../../src/domain/model/Membership.ts"
 import type { Sabotage } from "./World.ts"
 
@@ -126,7 +126,7 @@ const inventMember = (): Sabotage =>
 const forceJoin = (cluster: MemoryCluster, command: MembershipCommand): void => {
   if (command._tag !== "Join") return
   const { name, office, role, sid } = command
-  cluster.offices.state = evolve(cluster.offices.state, {
+  evolveOffices(cluster.offices, {
     _tag: "Entered",
     sid,
     membership: { name, office, role }
@@ -213,7 +213,7 @@ const keepingMembers = (): Sabotage => {
   return {
     registry: (registry) => ({
       ...registry,
-      apply: (command, capacity) => (hit(command._tag) ? Effect.void : registry.apply(command, capacity))
+      disconnect: (sid) => (hit("Disconnect") ? Effect.void : registry.disconnect(sid))
     })
   }
 }

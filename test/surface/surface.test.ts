@@ -6,6 +6,7 @@ import { describe, it } from "@effect/vitest"
 import { Console, Effect } from "effect"
 import { Command } from "effect/cli"
 import { expect } from "vitest"
+import { metricDefinitions, metricPrefix } from "../../src/application/server/observability/metricNames.ts"
 import { errorCodes } from "../../src/domain/model/ProtocolError.ts"
 import { rootCommand } from "../../src/main/cli/root.ts"
 
@@ -95,6 +96,14 @@ describe("public surface", () => {
       "codes of the protocol",
       ...Object.entries(errorCodes).map(([name, code]) => `  ${code} ${name}`)
     ]))
+
+  it("has the listed metrics", () =>
+    pin(
+      "metrics.txt",
+      Object.entries(metricDefinitions).map(
+        ([name, { kind, labels }]) => `${metricPrefix}${name}{${labels.join(",")}} ${kind}`
+      )
+    ))
 
   it.effect(
     "defines the listed commands, flags and environment variables",

@@ -1,5 +1,5 @@
 import { Cause, type Context, Effect, Exit, Predicate } from "effect"
-import { listAllPages } from "../../application/shared/mcpPaging.ts"
+import { listAllPages } from "../../application/shared/paging.ts"
 import type { McpProgress, McpSession, McpSessionError } from "../../application/ports/McpSession.ts"
 import { definedOnly } from "../../domain/definedOnly.ts"
 import type { JsonObject } from "../../domain/json.ts"

@@ -1,7 +1,9 @@
 import { Effect, HashMap, Layer, Option, Result } from "effect"
+import type { Session } from "../../domain/model/Membership.ts"
 import { type MembershipCommand, decide, type MembershipEvent } from "../../domain/office/decide.ts"
 import { evolve } from "../../domain/office/evolve.ts"
 import {
+  type Capacity,
   isComputerElsewhere,
   findComputer,
   membersOf,
@@ -12,6 +14,7 @@ import { sortedMembers } from "../../domain/office/OfficeReplica.ts"
 import {
   type RegistryChange,
   OfficeRegistry,
+  type Registration,
   takeoverReason
 } from "../../application/ports/OfficeRegistry.ts"
 
@@ -20,7 +23,7 @@ type Listener = (change: RegistryChange) => void
 /** A node: its listeners and its sessions. */
 interface ClusterNode {
   readonly listeners: Set<Listener>
-  readonly sids: Set<string>
+  readonly registrations: Map<string, { session: Session }>
 }
 
 /** The offices that the nodes of one process share. */
@@ -50,21 +53,31 @@ const notifyNodes = (
   for (const [name, node] of nodes) {
     const here = recipients.get(name)
     // The member's own node counts members and ends calls, even without other members.
-    if (here !== undefined || node.sids.has(sid))
+    if (here !== undefined || node.registrations.has(sid))
       notifyListeners(node, { _tag, sid, membership, recipients: here?.map((member) => member.sid) ?? [] })
+  }
+}
+
+/** Evolves the shared state and the registration of the event's session. */
+export const evolveOffices = (cluster: MemoryOffices, event: MembershipEvent): void => {
+  cluster.state = evolve(cluster.state, event)
+  const sid = event._tag === "Connected" ? event.session.sid : event.sid
+  const session = Option.getOrUndefined(HashMap.get(cluster.state.sessions, sid))
+  for (const { registrations } of cluster.nodes.values()) {
+    const registration = registrations.get(sid)
+    if (session === undefined) registrations.delete(sid)
+    else if (registration !== undefined) registration.session = session
   }
 }
 
 /** Applies an event and notifies the nodes. */
 const applyEvent = (cluster: MemoryOffices, event: MembershipEvent) => {
-  cluster.state = evolve(cluster.state, event)
-  if (event._tag === "Connected") cluster.nodes.get(event.session.node)?.sids.add(event.session.sid)
-  if (event._tag === "Disconnected") for (const { sids } of cluster.nodes.values()) sids.delete(event.sid)
+  evolveOffices(cluster, event)
   if (event._tag !== "Entered" && event._tag !== "Left") return
   notifyNodes(cluster, event)
   if (event._tag === "Entered" || !event.replaced) return
   for (const node of cluster.nodes.values()) {
-    if (node.sids.has(event.sid))
+    if (node.registrations.has(event.sid))
       notifyListeners(node, { _tag: "Evicted", sid: event.sid, reason: takeoverReason })
   }
 }
@@ -72,7 +85,7 @@ const applyEvent = (cluster: MemoryOffices, event: MembershipEvent) => {
 const applyCommand = (
   cluster: MemoryOffices,
   command: MembershipCommand,
-  capacity: Parameters<typeof decide>[2]
+  capacity?: Capacity
 ): ReturnType<typeof decide> => {
   const decision = decide(cluster.state, command, capacity)
   if (Result.isSuccess(decision)) for (const event of decision.success) applyEvent(cluster, event)
@@ -80,18 +93,26 @@ const applyCommand = (
 }
 
 const make = Effect.fnUntraced(function* (cluster: MemoryOffices, node: string) {
-  const self: ClusterNode = { listeners: new Set(), sids: new Set() }
-  const { listeners, sids } = self
+  const self: ClusterNode = { listeners: new Set(), registrations: new Map() }
+  const { listeners, registrations } = self
   cluster.nodes.set(node, self)
   yield* Effect.addFinalizer(() =>
     Effect.sync(() => {
-      for (const sid of sids) applyCommand(cluster, { _tag: "Disconnect", sid }, undefined)
+      for (const sid of registrations.keys()) applyCommand(cluster, { _tag: "Disconnect", sid })
       cluster.nodes.delete(node)
-      for (const other of cluster.nodes.values()) notifyListeners(other, { _tag: "NodeGone", node })
+      for (const other of cluster.nodes.values()) notifyListeners(other, { _tag: "NodeLost", node })
     })
   )
   return OfficeRegistry.of({
     node,
+    connect: (session) =>
+      Effect.sync(() => {
+        const registration: Registration = { session: { ...session, node, membership: Option.none() } }
+        registrations.set(session.sid, registration)
+        applyCommand(cluster, { _tag: "Connect", node, ...session })
+        return registration
+      }),
+    disconnect: (sid) => Effect.sync(() => void applyCommand(cluster, { _tag: "Disconnect", sid })),
     apply: (command, capacity) =>
       Effect.suspend(() => Effect.asVoid(Effect.fromResult(applyCommand(cluster, command, capacity)))),
     subscribe: (listener) =>
@@ -99,7 +120,6 @@ const make = Effect.fnUntraced(function* (cluster: MemoryOffices, node: string) 
         Effect.sync(() => void listeners.add(listener)),
         () => Effect.sync(() => void listeners.delete(listener))
       ),
-    session: (sid) => (sids.has(sid) ? HashMap.get(cluster.state.sessions, sid) : Option.none()),
     findComputer: (office, name) => findComputer(cluster.state, office, name),
     members: (office) =>
       Option.match(HashMap.get(cluster.state.offices, office), { onNone: () => [], onSome: sortedMembers }),
@@ -108,7 +128,7 @@ const make = Effect.fnUntraced(function* (cluster: MemoryOffices, node: string) 
     state: () => ({
       available: true,
       nodes: cluster.nodes.size,
-      sessions: sids.size,
+      sessions: registrations.size,
       offices: HashMap.size(cluster.state.offices)
     })
   })

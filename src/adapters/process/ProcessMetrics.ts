@@ -11,7 +11,7 @@ const nanosPerSecond = 1e9
 const microsPerSecond = 1e6
 
 /** Registers metrics of this process: memory, CPU time and event loop lag. */
-export const layer: Layer.Layer<never> = Layer.effectDiscard(
+export const layer: Layer.Layer<never, never, ServerMetrics> = Layer.effectDiscard(
   Effect.gen(function* () {
     const { gauge } = yield* ServerMetrics
     const delayHistogram = yield* Effect.acquireRelease(
@@ -37,25 +37,20 @@ export const layer: Layer.Layer<never> = Layer.effectDiscard(
       yield* gauge({
         name: "event_loop_lag_seconds",
         labels: { quantile },
-        help: "Event loop lag in the last 15 seconds",
         // A sample is the whole time between two ticks of the histogram.
         read: () => Math.max(0, lastSample[quantile] / nanosPerSecond - resolution / 1000)
       })
     }
     yield* gauge({
       name: "process_resident_memory_bytes",
-      help: "Resident memory of the process",
       read: () => process.memoryUsage.rss()
     })
     yield* gauge({
       name: "process_heap_used_bytes",
-      help: "Used JavaScript heap",
       read: () => process.memoryUsage().heapUsed
     })
     yield* gauge({
       name: "process_cpu_seconds_total",
-      help: "CPU time of the process",
-      monotonic: true,
       read: () => {
         const { system, user } = process.cpuUsage()
         return (system + user) / microsPerSecond

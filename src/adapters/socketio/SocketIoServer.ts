@@ -62,8 +62,17 @@ const closeTimeout = 2000
 type Accept = RelayContext["accept"]
 
 /** Serves Socket.IO on an HTTP server (spec §1, §2). */
-export const layer = (options: SocketIoServerOptions = {}): Layer.Layer<TransportServer> =>
-  Layer.succeed(TransportServer, TransportServer.of({ serve: (accept) => serve(options, accept) }))
+export const layer = (
+  options: SocketIoServerOptions = {}
+): Layer.Layer<TransportServer, never, ServerMetrics> =>
+  Layer.effect(
+    TransportServer,
+    Effect.map(ServerMetrics, (metrics) =>
+      TransportServer.of({
+        serve: (accept) => Effect.provideService(serve(options, accept), ServerMetrics, metrics)
+      })
+    )
+  )
 
 const notFound: Rejection = { status: 404, headers: {}, body: { code: 404, message: "Not found" } }
 
@@ -101,7 +110,6 @@ const acceptConnections = Effect.fnUntraced(function* (engine: RelayEngine, cont
   const { unauthenticated } = context
   yield* gauge({
     name: "unauthenticated_connections",
-    help: "Connections that have not authenticated",
     read: () => unauthenticated.size
   })
   engine.on("connection", (engineSocket: EngineSocket) => {
@@ -117,7 +125,7 @@ const acceptConnections = Effect.fnUntraced(function* (engine: RelayEngine, cont
 const serve = Effect.fnUntraced(function* (
   options: SocketIoServerOptions,
   accept: Accept
-): Effect.fn.Return<{ readonly url: string }, ListenError, Scope.Scope> {
+): Effect.fn.Return<{ readonly url: string }, ListenError, Scope.Scope | ServerMetrics> {
   const {
     allowedOrigins = [],
     host = "127.0.0.1",

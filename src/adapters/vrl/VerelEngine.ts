@@ -41,7 +41,7 @@ const nextResponse = (
       duration: limit,
       orElse: () => {
         const time = Duration.format(Duration.fromInputUnsafe(limit))
-        return Effect.fail(new VrlError({ reason: "too long", message: `${what} timed out after ${time}` }))
+        return Effect.fail(new VrlError({ reason: "timeout", message: `${what} timed out after ${time}` }))
       }
     }),
     Effect.filterOrFail(

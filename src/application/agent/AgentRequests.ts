@@ -94,9 +94,9 @@ const toAgentError = (error: Effect.Error<ReturnType<OfficeMember["request"]>>):
   switch (error._tag) {
     case "LinkClosed":
       return new Disconnected({ message: error.message })
-    case "NoAnswer":
+    case "RequestTimeout":
       return new ServerTimeout({ message: `No reply within ${Duration.toSeconds(error.timeout)} seconds` })
-    case "NotSent":
+    case "SendFailed":
       return error.error
     case "NotPermitted":
       return new ProtocolError({ code: errorCodes.forbidden, message: error.message })

@@ -86,11 +86,11 @@ const isJoinRetryable = (error: JoinFailed): boolean => {
   switch (error._tag) {
     case "Unreachable":
       return error.permanent !== true
-    case "AdmissionRefused":
+    case "AdmissionRejected":
       return error.retryable === true
     case "JoinRejected":
       return isRetryableMessage(error.message)
-    case "VersionRefused":
+    case "VersionRejected":
       return false
   }
 }
@@ -102,7 +102,7 @@ const isJoinRetryable = (error: JoinFailed): boolean => {
 const isRejoinRetryable = (error: JoinFailed): boolean =>
   isJoinRetryable(error) ||
   error._tag === "JoinRejected" ||
-  (error._tag === "AdmissionRefused" && error.code === errorCodes.notFound)
+  (error._tag === "AdmissionRejected" && error.code === errorCodes.notFound)
 
 /** Web Crypto of Node and browsers; this layer is compiled without the types of either. */
 declare const crypto: { readonly getRandomValues: (bytes: Uint8Array) => Uint8Array }

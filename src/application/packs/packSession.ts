@@ -10,7 +10,7 @@ const errorResult = (text: string): JsonObject => ({ content: [{ type: "text", t
 
 /** What went wrong, in words a model can act on. */
 const formatFailure = (error: PackError | PackTimeoutError | PackBusyError): string => {
-  const problems = error._tag === "PackFailure" ? (error.problems ?? []) : []
+  const problems = error._tag === "PackError" ? (error.problems ?? []) : []
   if (problems.length === 0) return error.message
   const lines = problems.map(({ loc, msg }) => {
     const where = loc.filter((part) => part !== "body").join(".")

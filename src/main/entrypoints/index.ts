@@ -147,11 +147,13 @@ export {
   VersionRejected
 } from "../../application/ports/Transport.ts"
 export { VrlEngine, VrlError } from "../../application/ports/VrlEngine.ts"
-export { CallObservers, type CompletedCall } from "../../application/server/observability/observers.ts"
 export {
-  MembershipObservers,
-  type MembershipEvent
-} from "../../application/server/observability/MembershipObservers.ts"
+  CallObservers,
+  type CompletedCall,
+  type MembershipEvent,
+  MembershipObservers
+} from "../../application/server/observability/observers.ts"
+export { Observability } from "../../application/server/observability/Observability.ts"
 export { Limits } from "../../application/server/connections/Limits.ts"
 export { Server } from "../../application/server/lifecycle/Server.ts"
 export { ServerSettings } from "../../application/server/lifecycle/ServerSettings.ts"

@@ -26,7 +26,7 @@ export type ExpectedError =
 
 type ErrorWithoutCode = Exclude<
   ExpectedError,
-  { readonly _tag: "ProtocolError" | "AdmissionRefused" | "VersionRefused" }
+  { readonly _tag: "ProtocolError" | "AdmissionRejected" | "VersionRejected" }
 >
 
 /** Codes of errors outside the protocol; errors of the protocol have numbers. */
@@ -38,7 +38,7 @@ const ownCodes = {
   DocumentUnreadable: "document_unreadable",
   Unreachable: "unreachable",
   JoinRejected: "join_rejected",
-  ListenFailed: "listen_failed",
+  ListenError: "listen_failed",
   RedisUrlInvalid: "redis_url_invalid",
   AlreadyJoined: "already_joined",
   UnknownServer: "unknown_server",
@@ -74,8 +74,8 @@ export class A2cError extends Error {
 }
 
 const errorCodeOf = (error: ExpectedError): A2cErrorCode => {
-  if (error._tag === "ProtocolError" || error._tag === "AdmissionRefused") return error.code
-  return error._tag === "VersionRefused" ? errorCodes.versionMismatch : ownCodes[error._tag]
+  if (error._tag === "ProtocolError" || error._tag === "AdmissionRejected") return error.code
+  return error._tag === "VersionRejected" ? errorCodes.versionMismatch : ownCodes[error._tag]
 }
 
 /** The error of work that the caller's signal aborts. */

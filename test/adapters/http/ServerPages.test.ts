@@ -32,7 +32,7 @@ const get = (url: string, path: string, headers: { readonly [name: string]: stri
 type Options = Parameters<typeof serverLayer>[0]
 
 /** A Server on a free port, with metrics of its own. */
-const serve = Effect.fnUntraced(function* (options: Options = {}, authenticator?: Authenticator) {
+const serve = Effect.fnUntraced(function* (options: Options = {}, authenticator?: Authenticator["Service"]) {
   const context = yield* serverLayer({
     ...options,
     ...(authenticator !== undefined && { authenticator })
@@ -40,8 +40,9 @@ const serve = Effect.fnUntraced(function* (options: Options = {}, authenticator?
   return Context.get(context, Server).url
 })
 
-const authenticator = (authenticate: Authenticator["authenticate"]): Authenticator => ({
+const authenticator = (authenticate: Authenticator["Service"]["authenticate"]): Authenticator["Service"] => ({
   ...allowAll,
+  requiresCredentials: true,
   authenticate
 })
 
@@ -86,7 +87,7 @@ describe("the pages of a Server", () => {
       const page = yield* get(url, "/metrics")
       assert.strictEqual(page.headers["content-type"], "text/plain; version=0.0.4; charset=utf-8")
       const samples = parsePrometheus(page.text)
-      assert.strictEqual(samples.get('a2c_connections_refused_total{code="400"}'), 1)
+      assert.strictEqual(samples.get('a2c_connections_rejected_total{code="400"}'), 1)
       assert.strictEqual(samples.get("a2c_ready"), 1)
       assert.isAbove(samples.get("a2c_process_resident_memory_bytes") ?? 0, 1_000_000)
       assert.isTrue([...samples.keys()].every((name) => name.startsWith("a2c_")))

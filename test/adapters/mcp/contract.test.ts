@@ -5,7 +5,7 @@ import { Effect, Exit, Fiber, Layer, Option, Queue, Result, Schema, Scope, Strea
 import { ChildProcess } from "effect/process"
 import * as McpClient from "../../../src/adapters/mcp/client/McpClient.ts"
 import { openModernSession } from "../../../src/adapters/mcp/client/modern/openModernSession.ts"
-import { listAllPages } from "../../../src/application/shared/mcpPaging.ts"
+import { listAllPages } from "../../../src/application/shared/paging.ts"
 import {
   type McpChange,
   McpConnector,

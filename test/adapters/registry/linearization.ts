@@ -8,26 +8,26 @@ import {
   type ModelSessions
 } from "../../domain/office/referenceModel.ts"
 
-/** What became of a command: "ok", or why it was refused. */
+/** The outcome of a command: "ok" or the reason of its rejection. */
 export interface Outcome {
   readonly command: MembershipCommand
   readonly says: string
 }
 
-/** A notice, and whether its session left by a command to leave or to disconnect. */
+/** A notice, and whether a leave or disconnect of its session caused it. */
 interface Told extends ModelNotification {
   readonly isOwnWish: boolean
 }
 
-/** Commands in some order: who is told what in it, and who is there at its end. */
+/** An order of commands, with its notices and the members after it. */
 export interface Order {
   readonly notices: ReadonlyArray<Told>
   readonly after: ModelSessions
 }
 
 /**
- * The first order of commands that were issued at once in which the model says what was said, and that is accepted;
- * `undefined` when there is none. Commands of one session keep their order.
+ * The first accepted order of concurrent commands in which the model gives the same outcomes. Commands of one session
+ * keep their order.
  */
 export const explain = (
   before: ModelSessions,
@@ -65,9 +65,8 @@ const isAbout = ({ membership, sid, kind }: ModelNotification, change: Coming): 
   membership.name === change.membership.name
 
 /**
- * Has a node with these sessions heard what it should have heard in this order, each once and with the right recipients? A member that wants
- * to leave has left for its own node at once, before the others know; everything else is heard in the order in which it
- * happened.
+ * True when a node with these sessions received each change of the order once and with the right recipients. A leave
+ * takes effect at its own node at once, before other nodes know; all other changes arrive in order.
  */
 export const hasHeard = (
   own: ReadonlySet<string>,
@@ -86,7 +85,7 @@ export const hasHeard = (
   const evicted: Array<string> = []
 
   for (const change of heard) {
-    if (change._tag === "NodeGone") return false
+    if (change._tag === "NodeLost") return false
     if (change._tag === "Evicted") {
       evicted.push(change.sid)
       continue
@@ -106,7 +105,7 @@ export const hasHeard = (
 
   const sitsAgain = (sid: string) => after.some((one) => one.sid === sid && one.membership !== undefined)
   const replaced = notices.flatMap((notice) => (notice.replaced && own.has(notice.sid) ? [notice.sid] : []))
-  // Whoever has moved on meanwhile may stay.
+  // A member that has joined another office meanwhile may stay.
   const must = replaced.filter((sid) => !sitsAgain(sid))
   return (
     must.every((sid) => evicted.includes(sid)) &&

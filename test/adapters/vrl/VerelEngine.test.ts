@@ -242,7 +242,7 @@ describe("VerelEngine", () => {
   it.live("stops a script after the timeout and runs the next one", () =>
     Effect.gen(function* () {
       const { message, reason } = yield* Effect.flip(run(endless))
-      assert.deepStrictEqual([reason, message], ["too long", "the script timed out after 1s"])
+      assert.deepStrictEqual([reason, message], ["timeout", "the script timed out after 1s"])
       assert.deepStrictEqual(yield* run(".a = 1", {}), { a: 1 })
     }).pipe(Effect.provide(VerelEngine.layer({ timeout: "1 second" })))
   )

@@ -13,6 +13,8 @@ import {
 } from "../../../src/application/ports/Transport.ts"
 import { Limits } from "../../../src/application/server/connections/Limits.ts"
 import { Server } from "../../../src/application/server/lifecycle/Server.ts"
+import { Authenticator } from "../../../src/application/ports/Authenticator.ts"
+import { Observability } from "../../../src/application/server/observability/Observability.ts"
 
 const quiet = () => ({
   onMessage: () => Effect.succeed([]),
@@ -42,6 +44,7 @@ const place = Effect.gen(function* () {
     ),
     Layer.provideMerge(MemoryTransport.layer()),
     Layer.provide(MemoryCluster.layer),
+    Layer.provide([Authenticator.layerAllowAll, Observability.layerNone]),
     Layer.fresh,
     Layer.build
   )

@@ -30,6 +30,8 @@ import {
 } from "./mcpPeer.ts"
 import { makeStdioPeer } from "./stdioPeer.ts"
 import { until } from "./wait.ts"
+import { Authenticator } from "../../../src/application/ports/Authenticator.ts"
+import { Observability } from "../../../src/application/server/observability/Observability.ts"
 
 /** A malicious MCP server and its configuration. */
 export interface MaliciousServer {
@@ -95,6 +97,7 @@ export const openMcpOffice = (
       Layer.provideMerge(MemoryTransport.layer()),
       Layer.provide(MemoryCluster.layer),
       Layer.provide(Layer.succeed(Limits, limits)),
+      Layer.provide([Authenticator.layerAllowAll, Observability.layerNone]),
       Layer.fresh,
       Layer.build
     )

@@ -10,7 +10,7 @@ import {
   type McpProgress,
   type McpSession
 } from "../../../application/ports/McpSession.ts"
-import { listAllPages } from "../../../application/shared/mcpPaging.ts"
+import { listAllPages } from "../../../application/shared/paging.ts"
 import { definedOnly } from "../../../domain/definedOnly.ts"
 import { packageVersion } from "../../../domain/packageVersion.ts"
 import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"

@@ -143,6 +143,8 @@ export const makeMethodHandler = (session: McpSession) => {
   return (request: McpRequest): Effect.Effect<JsonObject, JsonRpcError> => {
     const handler = methods.get(request.method)
     if (handler === undefined) return Effect.fail(methodNotFoundError(request.method))
-    return Effect.catchTag(handler(request), "McpFailure", (failure) => Effect.fail(toJsonRpcError(failure)))
+    return Effect.catchTag(handler(request), "McpSessionError", (failure) =>
+      Effect.fail(toJsonRpcError(failure))
+    )
   }
 }

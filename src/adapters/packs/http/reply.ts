@@ -77,7 +77,7 @@ const packErrorReply = ({ reason, message, problems }: PackError): Reply => {
 /** Says what became of a call that gave no result. */
 export const callErrorReply = (error: PackError | PackTimeoutError | PackBusyError): Reply => {
   switch (error._tag) {
-    case "PackFailure":
+    case "PackError":
       return packErrorReply(error)
     case "PackTimeout":
       return errorReply(504, error.message)

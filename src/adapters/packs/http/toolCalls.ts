@@ -130,7 +130,7 @@ export const makeToolCallHandler = (
       Effect.catchTags({
         Refused: ({ reply }) => Effect.succeed(reply),
         Gone: () => Effect.undefined,
-        PackFailure: (error) => Effect.succeed(callErrorReply(error)),
+        PackError: (error) => Effect.succeed(callErrorReply(error)),
         PackTimeout: (error) => Effect.succeed(callErrorReply(error)),
         PackBusy: (error) => Effect.succeed(callErrorReply(error))
       })

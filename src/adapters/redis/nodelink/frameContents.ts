@@ -102,9 +102,9 @@ export const replyFrame = (id: number, exit: ReplyExit): OutgoingFrame => {
     switch (error._tag) {
       case "LinkClosed":
         return textReply(id, frameKinds.linkClosed, error.reason)
-      case "NotSent":
+      case "SendFailed":
         return rejectedReply(id, error.error)
-      case "NoAnswer": {
+      case "RequestTimeout": {
         const after = Duration.toMillis(error.timeout)
         return {
           kind: frameKinds.timedOut,

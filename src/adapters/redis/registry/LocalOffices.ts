@@ -14,6 +14,7 @@ import {
   replicaFromSnapshot
 } from "../../../domain/office/OfficeReplica.ts"
 import {
+  type Registration,
   type RegistryChange,
   membershipLostReason,
   takeoverReason
@@ -51,8 +52,10 @@ export class LocalOffices {
     this.#emit = emit
   }
 
-  connect(session: Session): void {
-    this.#sessions.set(session.sid, { session, joining: undefined, pendingEviction: undefined })
+  connect(session: Session): Registration {
+    const local: LocalSession = { session, joining: undefined, pendingEviction: undefined }
+    this.#sessions.set(session.sid, local)
+    return local
   }
 
   disconnect(sid: string): void {

@@ -1,8 +1,12 @@
 import { Duration, Effect, FiberSet, Layer, Option, Queue, Semaphore } from "effect"
-import { type MembershipCommand, checkLeave } from "../../../domain/office/decide.ts"
-import { type Capacity, unlimitedCapacity } from "../../../domain/office/MembershipState.ts"
-import { MembershipError } from "../../../domain/model/Membership.ts"
-import { type RegistryChange, OfficeRegistry } from "../../../application/ports/OfficeRegistry.ts"
+import { checkLeave } from "../../../domain/office/decide.ts"
+import type { Capacity } from "../../../domain/office/MembershipState.ts"
+import { type MembershipError, notConnected } from "../../../domain/model/Membership.ts"
+import {
+  type OfficeCommand,
+  type RegistryChange,
+  OfficeRegistry
+} from "../../../application/ports/OfficeRegistry.ts"
 import type { RedisNodeOptions, RedisUrlInvalid } from "../redisClient.ts"
 import { makeRegistryScripts } from "./RegistryScripts.ts"
 import { makeJoinOffice } from "./joinOffice.ts"
@@ -61,48 +65,30 @@ const make = Effect.fnUntraced(function* ({
       return Effect.ignore(sync.outOfSyncOnError(scripts.leave(sid)))
     })
 
-  const applyCommand = (
-    command: Exclude<MembershipCommand, { readonly _tag: "Connect" }>,
-    capacity: Capacity
-  ): Effect.Effect<void, MembershipError> => {
+  /** Runs the joins, leaves and disconnect of one session one after the other. */
+  const serialized = <E>(sid: string, effect: Effect.Effect<void, E>): Effect.Effect<void, E> =>
+    Effect.suspend(() => locks.get(sid)?.withPermit(effect) ?? effect)
+
+  const applyCommand = (command: OfficeCommand, capacity: Capacity): Effect.Effect<void, MembershipError> => {
     const session = local.session(command.sid)
-    if (session === undefined) {
-      return command._tag === "Disconnect"
-        ? Effect.void
-        : Effect.fail(new MembershipError({ reason: "not_connected", message: "Not connected" }))
+    if (session === undefined) return Effect.fail(notConnected())
+    if (command._tag === "Leave") {
+      return Effect.flatMap(Effect.fromResult(checkLeave(session, command.office)), () =>
+        leaveOffice(command.sid)
+      )
     }
-    switch (command._tag) {
-      case "Join": {
-        const { name, office, role } = command
-        return joinOffice(session, { office, role, name }, capacity)
-      }
-      case "Leave":
-        return Effect.flatMap(Effect.fromResult(checkLeave(session, command.office)), () =>
-          leaveOffice(command.sid)
-        )
-      case "Disconnect": {
-        const disconnected = Effect.sync(() => {
-          local.disconnect(command.sid)
-          locks.delete(command.sid)
-        })
-        return Option.isNone(session.membership)
-          ? disconnected
-          : Effect.ensuring(leaveOffice(command.sid), disconnected)
-      }
-    }
+    const { name, office, role } = command
+    return joinOffice(session, { office, role, name }, capacity)
   }
 
-  const apply = (command: MembershipCommand, capacity: Capacity = unlimitedCapacity) =>
-    Effect.suspend((): Effect.Effect<void, MembershipError> => {
-      if (command._tag === "Connect") {
-        const { reconnectKey, role, sid, version } = command
-        local.connect({ sid, node, version, role, reconnectKey, membership: Option.none() })
-        locks.set(sid, Semaphore.makeUnsafe(1))
-        return Effect.void
-      }
-      const lock = locks.get(command.sid)
-      const applied = Effect.suspend(() => applyCommand(command, capacity))
-      return lock === undefined ? applied : lock.withPermit(applied)
+  const removeSession = (sid: string) =>
+    Effect.suspend(() => {
+      const removed = Effect.sync(() => {
+        local.disconnect(sid)
+        locks.delete(sid)
+      })
+      const isMember = Option.isSome(local.session(sid)?.membership ?? Option.none())
+      return isMember ? Effect.ensuring(leaveOffice(sid), removed) : removed
     })
 
   // Without Redis, the other nodes remove this node when its lease expires.
@@ -117,13 +103,22 @@ const make = Effect.fnUntraced(function* ({
 
   return OfficeRegistry.of({
     node,
-    apply,
+    connect: (session) =>
+      Effect.sync(() => {
+        locks.set(session.sid, Semaphore.makeUnsafe(1))
+        return local.connect({ ...session, node, membership: Option.none() })
+      }),
+    disconnect: (sid) => serialized(sid, removeSession(sid)),
+    apply: (command, capacity) =>
+      serialized(
+        command.sid,
+        Effect.suspend(() => applyCommand(command, capacity))
+      ),
     subscribe: (listener) =>
       Effect.acquireRelease(
         Effect.sync(() => void listeners.add(listener)),
         () => Effect.sync(() => void listeners.delete(listener))
       ),
-    session: (sid) => Option.fromNullishOr(local.session(sid)),
     findComputer: (office, name) => local.findComputer(office, name),
     members: (office) => local.members(office),
     isComputerElsewhere: (office, name) =>

@@ -54,7 +54,7 @@ export const makeRegistryEvents = ({ emit, local, run, scripts, sync }: Registry
       return
     }
     const message = decoded.success
-    if ("gone" in message) return emit({ _tag: "NodeGone", node: message.gone })
+    if ("gone" in message) return emit({ _tag: "NodeLost", node: message.gone })
     const { office, to: toRevision } = message
     if ("all" in message) {
       // While nodes reconcile, Redis does not hold all members yet: those that are missing have not left.

@@ -96,7 +96,7 @@ describe("node that exceeds the reassembly budget", () => {
     }
     await turn()
     for (const id of [1, 2]) messenger.onMessage(announcement("hostile", id, replyFields(id), 64 * mib))
-    assert.deepStrictEqual(ends, ["NodeAway"])
+    assert.deepStrictEqual(ends, ["NodeUnreachable"])
     assert.strictEqual(messenger.outboundCount(), 1)
   })
 

@@ -56,7 +56,7 @@ const peer = (url: string, node: string): Effect.Effect<ChildProcess, never, Sco
 /** Retries a request until it succeeds. Only NodeUnreachable is retried. */
 const works = (link: LinkOf, node: string): Effect.Effect<void> =>
   Effect.flatMap(request(link, node, "echo", "again"), (outcome) => {
-    if (outcome === "NodeAway") {
+    if (outcome === "NodeUnreachable") {
       return Effect.andThen(
         Effect.promise(() => new Promise<void>((resolve) => setTimeout(resolve, 10))),
         works(link, node)
@@ -131,7 +131,7 @@ describe("RedisNodeLink", () => {
         const [there, back] = [load(one, "two"), load(two, "one")]
         yield* until(() => there.count("answered") > 200 && back.count("answered") > 200)
         yield* redis.kill
-        yield* until(() => there.count("NodeAway") > 100 && back.count("NodeAway") > 100)
+        yield* until(() => there.count("NodeUnreachable") > 100 && back.count("NodeUnreachable") > 100)
         const before = there.count("answered")
         yield* redis.restart
         yield* until(() => there.count("answered") > before + 200)
@@ -152,10 +152,10 @@ describe("RedisNodeLink", () => {
         yield* redis.pause
         const begun = performance.now()
         const early = yield* Effect.forkChild(request(one, "two", "echo", 1), { startImmediately: true })
-        assert.strictEqual(yield* Fiber.join(waiting), "NodeAway")
-        assert.strictEqual(yield* Fiber.join(early), "NodeAway")
+        assert.strictEqual(yield* Fiber.join(waiting), "NodeUnreachable")
+        assert.strictEqual(yield* Fiber.join(early), "NodeUnreachable")
         assert.isBelow(performance.now() - begun, 4000)
-        assert.strictEqual(yield* request(one, "two", "echo", 1), "NodeAway")
+        assert.strictEqual(yield* request(one, "two", "echo", 1), "NodeUnreachable")
         yield* redis.resume
         yield* works(one, "two")
         assert.isTrue(idle(one))
@@ -179,8 +179,8 @@ describe("RedisNodeLink", () => {
         // The first client belongs to the first node.
         const [first] = list.split("\n").map((line) => /^id=(\d+)/.exec(line)?.[1] ?? "")
         yield* Effect.promise(() => client.sendCommand(["CLIENT", "KILL", "ID", first ?? ""]))
-        assert.strictEqual(yield* Fiber.join(from), "NodeAway")
-        assert.strictEqual(yield* Fiber.join(to), "NodeAway")
+        assert.strictEqual(yield* Fiber.join(from), "NodeUnreachable")
+        assert.strictEqual(yield* Fiber.join(to), "NodeUnreachable")
         assert.strictEqual(third.load().inboundRequests, 1)
         yield* Fiber.interrupt(other)
         yield* works(one, "two")
@@ -210,7 +210,7 @@ describe("RedisNodeLink", () => {
         }
         yield* works(one, "two")
         yield* until(() => ends.length > 0)
-        assert.strictEqual(ends[0], "NotSent 503")
+        assert.strictEqual(ends[0], "SendFailed 503")
         assert.isBelow(one.load().queuedBytes, 64 * mib + 1)
         const memory = yield* Effect.promise(() => client.sendCommand<string>(["CLIENT", "LIST"]))
         const held = [...memory.matchAll(/omem=(\d+)/g)].map(([, bytes]) => Number(bytes))
@@ -218,7 +218,7 @@ describe("RedisNodeLink", () => {
         child.kill("SIGCONT")
         yield* until(() => ends.length === 10)
         assert.isAbove(ends.filter((end) => end === "answered").length, 6)
-        assert.notInclude(ends, "NodeAway")
+        assert.notInclude(ends, "NodeUnreachable")
         yield* until(() => idle(one))
       })
     )
@@ -236,8 +236,8 @@ describe("RedisNodeLink", () => {
         child.kill("SIGKILL")
         yield* until(() => child.signalCode !== null)
         one.onNodeLost("child")
-        assert.strictEqual(yield* Fiber.join(waiting), "NodeAway")
-        assert.strictEqual(yield* request(one, "child", "echo", 1), "NodeAway")
+        assert.strictEqual(yield* Fiber.join(waiting), "NodeUnreachable")
+        assert.strictEqual(yield* request(one, "child", "echo", 1), "NodeUnreachable")
         assert.isTrue(idle(one))
       })
     )
@@ -366,7 +366,7 @@ describe("RedisNodeLink", () => {
             const redis = yield* startRedis()
             const link = yield* join(redis.url.replace("redis://", "redis://someone:s3cret@"), "one")
             const outcome = yield* request(link, "two", "echo", 1)
-            assert.strictEqual(outcome, "NodeAway")
+            assert.strictEqual(outcome, "NodeUnreachable")
           })
         )
       )

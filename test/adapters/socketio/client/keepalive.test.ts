@@ -1,12 +1,13 @@
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Duration, Effect, type Scope } from "effect"
+import { Deferred, Duration, Effect, type Scope, Layer } from "effect"
 import { io } from "socket.io-client"
 import * as SocketIoClient from "../../../../src/adapters/socketio/client/SocketIoClient.ts"
 import * as SocketIoServer from "../../../../src/adapters/socketio/SocketIoServer.ts"
 import { jsonBody } from "../../../../src/application/ports/Body.ts"
 import { type Link, TransportClient, TransportServer } from "../../../../src/application/ports/Transport.ts"
 import { openProxy } from "../../../chaos/Proxy.ts"
+import { ServerMetrics } from "../../../../src/application/server/observability/ServerMetrics.ts"
 
 const mebibyte = 1024 * 1024
 const minute = Duration.minutes(1)
@@ -34,9 +35,15 @@ const site = Effect.fnUntraced(function* ({ down, pingTimeout, tls = false }: Pa
       Effect.as(Deferred.succeed(accepted, link), () => Effect.succeed([down === 0 ? jsonBody("") : answer]))
     )
   ).pipe(
-    Effect.provide(SocketIoServer.layer({ pingInterval, pingTimeout, ...(tls && { tls: { cert, key } }) }), {
-      local: true
-    }),
+    Effect.provide(
+      Layer.provide(
+        SocketIoServer.layer({ pingInterval, pingTimeout, ...(tls && { tls: { cert, key } }) }),
+        ServerMetrics.layerNone
+      ),
+      {
+        local: true
+      }
+    ),
     Effect.orDie
   )
   const proxy = yield* openProxy({ target: () => Number(new URL(url).port) })

@@ -1,8 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, type Scope } from "effect"
+import { Deferred, Effect, type Scope, Layer } from "effect"
 import { WebSocket } from "ws"
 import * as SocketIoServer from "../../../../src/adapters/socketio/SocketIoServer.ts"
 import { type Link, TransportServer } from "../../../../src/application/ports/Transport.ts"
+import { ServerMetrics } from "../../../../src/application/server/observability/ServerMetrics.ts"
 
 /** Signs of life are asked for this often, and have so long to come, in milliseconds. */
 const signs = { pingInterval: 200, pingTimeout: 300 }
@@ -19,7 +20,10 @@ const site = (options: SocketIoServer.SocketIoServerOptions) =>
           () => Deferred.succeed(gone, undefined)
         )
       )
-    ).pipe(Effect.provide(SocketIoServer.layer(options), { local: true }), Effect.orDie)
+    ).pipe(
+      Effect.provide(Layer.provide(SocketIoServer.layer(options), ServerMetrics.layerNone), { local: true }),
+      Effect.orDie
+    )
     return { url, far: Deferred.await(accepted), gone: Deferred.await(gone) }
   })
 

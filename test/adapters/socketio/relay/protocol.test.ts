@@ -1,11 +1,12 @@
 import { connect as connectTcp } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Duration, Effect, Exit, Fiber, Queue, Result, Scope } from "effect"
+import { Deferred, Duration, Effect, Exit, Fiber, Queue, Result, Scope, Layer } from "effect"
 import { io } from "socket.io-client"
 import { WebSocket } from "ws"
 import * as SocketIoServer from "../../../../src/adapters/socketio/SocketIoServer.ts"
 import { jsonBody } from "../../../../src/application/ports/Body.ts"
 import { type Link, TransportServer } from "../../../../src/application/ports/Transport.ts"
+import { ServerMetrics } from "../../../../src/application/server/observability/ServerMetrics.ts"
 
 /** A client that sends whatever it likes. */
 interface Raw {
@@ -44,7 +45,10 @@ const site = Effect.gen(function* () {
   const links = yield* Queue.unbounded<Link>()
   const { url } = yield* TransportServer.use(({ serve }) =>
     serve((link) => Effect.as(Queue.offer(links, link), (_event, body) => Effect.succeed([body])))
-  ).pipe(Effect.provide(SocketIoServer.layer(), { local: true }), Effect.orDie)
+  ).pipe(
+    Effect.provide(Layer.provide(SocketIoServer.layer(), ServerMetrics.layerNone), { local: true }),
+    Effect.orDie
+  )
   return { url, link: Queue.take(links), client: rawClient(url) }
 })
 
@@ -68,7 +72,10 @@ const noted = Effect.gen(function* () {
         })
       )
     )
-  ).pipe(Effect.provide(SocketIoServer.layer(), { local: true }), Effect.orDie)
+  ).pipe(
+    Effect.provide(Layer.provide(SocketIoServer.layer(), ServerMetrics.layerNone), { local: true }),
+    Effect.orDie
+  )
   const clients = [yield* rawClient(url), yield* rawClient(url)] as const
   for (const client of clients) {
     client.send("40/smcp,")

@@ -1,6 +1,6 @@
 import { SERVER_INFO_META_KEY, StreamableHTTPClientTransport } from "@modelcontextprotocol/client"
 import { Deferred, Effect, type Scope } from "effect"
-import { listAllPages } from "../../../../application/shared/mcpPaging.ts"
+import { listAllPages } from "../../../../application/shared/paging.ts"
 import type { McpSession, McpSessionError } from "../../../../application/ports/McpSession.ts"
 import { asObject, type JsonObject } from "../../../../domain/json.ts"
 import type { StreamableParameters } from "../../../../domain/config/endpointParameters.ts"
