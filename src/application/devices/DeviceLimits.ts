@@ -1,5 +1,5 @@
 import { Duration } from "effect"
-import { defaultFrameLimits, type FrameLimits } from "../../domain/devices/limits.ts"
+import { defaultFrameLimits, type FrameLimits } from "../../domain/devices/framing/frame.ts"
 
 /** Bounds of what the far end of a device connection may send or hold, and of how long it may take. */
 export interface DeviceLimits extends FrameLimits {

@@ -4,10 +4,10 @@ import type { McpProgress } from "../ports/McpSession.ts"
 import type { LoadedPack, PackCall, PackError } from "../ports/packs/PackLoader.ts"
 
 /** A call took longer than it may. */
-export class PackTimeoutError extends Data.TaggedError("PackTimeout")<{ readonly message: string }> {}
+export class PackTimeoutError extends Data.TaggedError("PackTimeoutError")<{ readonly message: string }> {}
 
 /** Too many calls of a pack run and wait already. */
-export class PackBusyError extends Data.TaggedError("PackBusy")<{ readonly message: string }> {}
+export class PackBusyError extends Data.TaggedError("PackBusyError")<{ readonly message: string }> {}
 
 /** Bounds of the calls of one pack. */
 export interface PackCallLimits {

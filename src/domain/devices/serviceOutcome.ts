@@ -1,6 +1,9 @@
 import { isJsonObject, type JsonObject } from "../json.ts"
 import type { ServiceOutcome } from "./deviceMessages.ts"
 
+/** The outcome of a call that failed. */
+export const failedOutcome = (error: string): ServiceOutcome => ({ success: false, error })
+
 const textBlock = (value: string): JsonObject => ({ type: "text", text: value })
 
 /** Blocks of MCP that hold binary data in base64, and their form inside the data of a result. */

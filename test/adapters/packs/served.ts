@@ -7,7 +7,8 @@ import { Deferred, Effect, Queue, type Scope, Stream } from "effect"
 import { makeMemoryMcpServer } from "../../../src/adapters/memory/MemoryMcp.ts"
 import { type ServeToolsOptions, serveTools } from "../../../src/adapters/packs/http/ToolServer.ts"
 import { PackBusyError, PackTimeoutError } from "../../../src/application/packs/RunningPack.ts"
-import { PackHost, type PackView } from "../../../src/application/packs/PackHost.ts"
+import { PackHost } from "../../../src/application/packs/PackHost.ts"
+import type { PackView } from "../../../src/application/packs/PackView.ts"
 import { type PackCall, PackError } from "../../../src/application/ports/packs/PackLoader.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
 import type { PackRoute } from "../../../src/domain/packs/PackManifest.ts"
@@ -64,8 +65,10 @@ const problem = { loc: ["body", "text"], msg: "Field required", type: "missing" 
 const outcomes: {
   readonly [name: string]: Effect.Effect<JsonObject, PackError | PackTimeoutError | PackBusyError>
 } = {
-  params: Effect.fail(new PackError({ reason: "params", message: "wrong", problems: [problem] })),
-  unknown: Effect.fail(new PackError({ reason: "unknown", message: "There is no tool 'echo' any more" })),
+  params: Effect.fail(new PackError({ reason: "invalid_params", message: "wrong", problems: [problem] })),
+  unknown: Effect.fail(
+    new PackError({ reason: "unknown_tool", message: "There is no tool 'echo' any more" })
+  ),
   failed: Effect.fail(new PackError({ reason: "failed", message: "the disk is full" })),
   crashed: Effect.fail(new PackError({ reason: "crashed", message: "the pack was killed" })),
   unusable: Effect.fail(new PackError({ reason: "unusable", message: "the pack does not load" })),

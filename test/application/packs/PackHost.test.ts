@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Duration, Effect, Fiber, type Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import type { PackView } from "../../../src/application/packs/PackHost.ts"
+import type { PackView } from "../../../src/application/packs/PackView.ts"
 import { PackError } from "../../../src/application/ports/packs/PackLoader.ts"
 import { entry, makeHost, manifestOf } from "./world.ts"
 
@@ -269,7 +269,7 @@ describe("a host of packs", () => {
       yield* host.rescan
       const call = yield* Effect.forkChild(callRoute(host, "/tools/slow"))
       yield* TestClock.adjust("5 seconds")
-      assert.strictEqual((yield* Effect.flip(Fiber.join(call)))._tag, "PackTimeout")
+      assert.strictEqual((yield* Effect.flip(Fiber.join(call)))._tag, "PackTimeoutError")
       const spoken = yield* Effect.forkChild(host.session.callTool("slow", {}))
       yield* TestClock.adjust("5 seconds")
       assert.deepStrictEqual(yield* Fiber.join(spoken), {
@@ -291,7 +291,7 @@ describe("a host of packs", () => {
         Effect.forEach([1, 2], () => callRoute(host, "/tools/slow"), { concurrency: 2 }),
         { startImmediately: true }
       )
-      assert.strictEqual((yield* Effect.flip(callRoute(host, "/tools/slow")))._tag, "PackBusy")
+      assert.strictEqual((yield* Effect.flip(callRoute(host, "/tools/slow")))._tag, "PackBusyError")
       yield* callRoute(host, "/tools/other")
       yield* Deferred.succeed(gate, undefined)
       assert.deepStrictEqual(yield* Fiber.join(calls), [said("done"), said("done")])
@@ -305,7 +305,9 @@ describe("a host of packs", () => {
       const problems = [{ loc: ["body", "text"], msg: "Field required", type: "missing" }]
       packs.set("a 1", {
         call: () =>
-          Effect.fail(new PackError({ reason: "params", message: "The arguments do not fit", problems }))
+          Effect.fail(
+            new PackError({ reason: "invalid_params", message: "The arguments do not fit", problems })
+          )
       })
       yield* put(entry("a"))
       yield* host.rescan

@@ -1,7 +1,11 @@
 import { Result, Schema } from "effect"
 import { encodeFrame, encodeJson } from "../../../src/domain/devices/framing/encoder.ts"
 import type { Frame, FrameType } from "../../../src/domain/devices/framing/frame.ts"
+import type { ByteBuffer } from "../../../src/domain/devices/framing/byteBuffer.ts"
 import { latin1 } from "./streams.ts"
+
+/** Bytes of memory that a buffer reserves. */
+export const capacity = ({ store }: ByteBuffer): number => store.memory.length
 
 /** Every type, in the order of their bytes. */
 export const types = ["auth", "audio", "end", "text", "status", "mcp", "speak", "listen", "emoji"] as const

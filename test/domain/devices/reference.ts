@@ -1,4 +1,4 @@
-import type { FrameLimits } from "../../../src/domain/devices/limits.ts"
+import type { FrameLimits } from "../../../src/domain/devices/framing/frame.ts"
 
 /** What the whole of a stream says, and whether a frame has begun at its end that has not ended. */
 export interface Reading {

@@ -70,7 +70,7 @@ const invalidParamsError = (problems: ReadonlyArray<ParamsProblem>): PackError =
     loc.length < 2 ? msg : `${loc.slice(1).join(".")}: ${msg}`
   )
   return new PackError({
-    reason: "params",
+    reason: "invalid_params",
     message: messages.join("; ") || "the parameters are wrong",
     problems
   })
@@ -200,7 +200,7 @@ export const startPack = Effect.fnUntraced(function* (
   const call: LoadedPack["call"] = Effect.fnUntraced(function* (request, onProgress) {
     const tool = tools.get(request.tool)
     if (tool === undefined) {
-      return yield* new PackError({ reason: "unknown", message: `there is no tool '${request.tool}'` })
+      return yield* new PackError({ reason: "unknown_tool", message: `there is no tool '${request.tool}'` })
     }
     const args = yield* prepareArguments(tool, yield* writeEmbeddedFiles(tool.files, request))
     return yield* runTool(methods, source, runtime, request.tool, args, onProgress)

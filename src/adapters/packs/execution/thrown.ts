@@ -60,7 +60,7 @@ export const toPackError = (thrown: unknown): PackError => {
   const message = thrownMessage(thrown)
   return problems === undefined
     ? new PackError({ reason: "failed", message })
-    : new PackError({ reason: "params", message, problems })
+    : new PackError({ reason: "invalid_params", message, problems })
 }
 
 /** Something that code of a pack threw, rejected with or failed with. */

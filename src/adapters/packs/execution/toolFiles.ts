@@ -6,7 +6,7 @@ import type { ParamsProblem, PackRoute } from "../../../domain/packs/PackManifes
 import type { ToolFile } from "../author/ToolFile.ts"
 
 /** A file that came with a call is not there any more, or cannot be read. */
-export class FileUnavailable extends Data.TaggedError("FileGone")<{ readonly message: string }> {}
+export class FileUnavailable extends Data.TaggedError("FileUnavailable")<{ readonly message: string }> {}
 
 /** A file on disk as code of a pack gets it. */
 const openToolFile = ({

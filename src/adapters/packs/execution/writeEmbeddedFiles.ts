@@ -65,5 +65,5 @@ export const writeEmbeddedFiles = Effect.fnUntraced(function* (
   }
   if (problems.length === 0) return { ...call, args, files }
   const message = problems.map(({ loc, msg }) => `${String(loc[1])}: ${msg}`).join("; ")
-  return yield* new PackError({ reason: "params", message, problems })
+  return yield* new PackError({ reason: "invalid_params", message, problems })
 })

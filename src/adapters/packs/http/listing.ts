@@ -1,4 +1,4 @@
-import type { HostedRoute, PackView } from "../../../application/packs/PackHost.ts"
+import type { HostedRoute, PackView } from "../../../application/packs/PackView.ts"
 
 /** A tool that can be called, as a client sees it. */
 const listTools = ({ name: pack, status }: PackView, routes: ReadonlyArray<HostedRoute>) =>

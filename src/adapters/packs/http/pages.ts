@@ -1,5 +1,6 @@
 import { Effect, SynchronizedRef } from "effect"
-import type { HostedRoute, PackHost, PackView } from "../../../application/packs/PackHost.ts"
+import type { PackHost } from "../../../application/packs/PackHost.ts"
+import type { HostedRoute, PackView } from "../../../application/packs/PackView.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import { makeOpenApiDocument } from "../../../domain/packs/openapi/openApiDocument.ts"
 import { packageVersion } from "../../../domain/packageVersion.ts"

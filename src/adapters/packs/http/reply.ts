@@ -12,10 +12,10 @@ export interface Reply {
 }
 
 /** A request cannot be served; `reply` says why to its client. */
-export class RequestRejected extends Data.TaggedError("Refused")<{ readonly reply: Reply }> {}
+export class RequestRejected extends Data.TaggedError("RequestRejected")<{ readonly reply: Reply }> {}
 
 /** The connection ended under way: nobody is there to be answered. */
-export class ClientDisconnected extends Data.TaggedError("Gone")<{}> {}
+export class ClientDisconnected extends Data.TaggedError("ClientDisconnected")<{}> {}
 
 /** What a call tells may be private, and is true only now. */
 const defaultHeaders = {
@@ -61,9 +61,9 @@ export const resultReply = ({ content = [], isError, structuredContent }: JsonOb
 
 const packErrorReply = ({ reason, message, problems }: PackError): Reply => {
   switch (reason) {
-    case "params":
+    case "invalid_params":
       return errorReply(422, problems ?? [{ loc: ["body"], msg: message, type: "value_error" }])
-    case "unknown":
+    case "unknown_tool":
       return errorReply(404, message)
     case "failed":
       return errorReply(500, message)
@@ -77,11 +77,11 @@ const packErrorReply = ({ reason, message, problems }: PackError): Reply => {
 /** Says what became of a call that gave no result. */
 export const callErrorReply = (error: PackError | PackTimeoutError | PackBusyError): Reply => {
   switch (error._tag) {
-    case "PackFailure":
+    case "PackError":
       return packErrorReply(error)
-    case "PackTimeout":
+    case "PackTimeoutError":
       return errorReply(504, error.message)
-    case "PackBusy":
+    case "PackBusyError":
       return busyReply(error.message)
   }
 }

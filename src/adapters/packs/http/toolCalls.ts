@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { Effect, type Scope } from "effect"
-import type { HostedRoute, PackHost } from "../../../application/packs/PackHost.ts"
+import type { PackHost } from "../../../application/packs/PackHost.ts"
+import type { HostedRoute } from "../../../application/packs/PackView.ts"
 import type { PackCall } from "../../../application/ports/packs/PackLoader.ts"
 import type { PackRoute } from "../../../domain/packs/PackManifest.ts"
 import { parseContentType, type PendingRequest, makePendingRequest, readJson } from "./requestBody.ts"
@@ -128,11 +129,11 @@ export const makeToolCallHandler = (
     }).pipe(
       Effect.scoped,
       Effect.catchTags({
-        Refused: ({ reply }) => Effect.succeed(reply),
-        Gone: () => Effect.undefined,
-        PackFailure: (error) => Effect.succeed(callErrorReply(error)),
-        PackTimeout: (error) => Effect.succeed(callErrorReply(error)),
-        PackBusy: (error) => Effect.succeed(callErrorReply(error))
+        RequestRejected: ({ reply }) => Effect.succeed(reply),
+        ClientDisconnected: () => Effect.undefined,
+        PackError: (error) => Effect.succeed(callErrorReply(error)),
+        PackTimeoutError: (error) => Effect.succeed(callErrorReply(error)),
+        PackBusyError: (error) => Effect.succeed(callErrorReply(error))
       })
     )
   }

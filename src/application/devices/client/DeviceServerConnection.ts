@@ -86,7 +86,7 @@ export const serveDeviceServer = Effect.fnUntraced(function* ({
   const sendResult = (callId: string, outcome: ServiceOutcome, task: string) => {
     const sendOutcome = (reply: ServiceOutcome) => link.sendMcp(makeDeviceMessage.result(callId, reply), task)
     return sendOutcome(outcome).pipe(
-      Effect.catchTag("FrameUnsendable", ({ message }) =>
+      Effect.catchTag("FrameEncodeError", ({ message }) =>
         sendOutcome({ success: false, error: `the result cannot be sent: ${message}` })
       ),
       // What JSON cannot say, from a session of our own process.
@@ -159,7 +159,7 @@ export const serveDeviceServer = Effect.fnUntraced(function* ({
     link.sendMcp(makeDeviceMessage.register(offered)).pipe(
       Effect.andThen(Effect.logInfo("services registered", { services: offered.size })),
       Effect.andThen(onRegistered(offered.size)),
-      Effect.catchTag("FrameUnsendable", ({ message }) =>
+      Effect.catchTag("FrameEncodeError", ({ message }) =>
         Effect.logError("the services cannot be registered", { services: offered.size, reason: message })
       )
     )
@@ -169,7 +169,7 @@ export const serveDeviceServer = Effect.fnUntraced(function* ({
     Effect.andThen(Effect.never),
     Effect.catchTags({
       ByteLinkClosed: () => Effect.never,
-      FrameUnsendable: ({ message }) =>
+      FrameEncodeError: ({ message }) =>
         Effect.fail(new DeviceRejected({ message: `the token cannot be sent: ${message}` }))
     })
   )

@@ -1,9 +1,9 @@
 import { Duration, Effect, Option, Schedule, type Scope, Stream, SubscriptionRef } from "effect"
 import { sanitizeName } from "../../../domain/tools/exposedNames.ts"
 import type { ServiceOutcome } from "../../../domain/devices/deviceMessages.ts"
-import { toolResultToOutcome } from "../../../domain/devices/serviceOutcome.ts"
+import { failedOutcome, toolResultToOutcome } from "../../../domain/devices/serviceOutcome.ts"
 import type { DeviceService } from "../../../domain/devices/serviceDefinitions.ts"
-import { isJsonObject, type JsonObject } from "../../../domain/json.ts"
+import { isJsonObject, type JsonObject, stringOrEmpty } from "../../../domain/json.ts"
 import { listAllPages } from "../../shared/mcpPaging.ts"
 import type { McpSession } from "../../ports/McpSession.ts"
 import { makeParamsCheck } from "../../shared/paramsCheck.ts"
@@ -29,10 +29,8 @@ const maxServiceNameLength = 64
 /** Listings are fetched this far apart, and tried again this long after one that failed. */
 const listingDelays = { debounce: Duration.millis(100), retry: Duration.seconds(5) }
 
-const failedOutcome = (error: string): ServiceOutcome => ({ success: false, error })
-
 const toService = ({ description, inputSchema }: JsonObject): DeviceService => ({
-  description: typeof description === "string" ? description : "",
+  description: stringOrEmpty(description),
   parameters: isJsonObject(inputSchema) ? inputSchema : { type: "object", properties: {} }
 })
 

@@ -1,6 +1,6 @@
 import { Deferred, Duration, Effect, Exit, FiberSet, type Scope } from "effect"
 import { makeDeviceMessage, type ServiceOutcome } from "../../../domain/devices/deviceMessages.ts"
-import { outcomeToToolResult } from "../../../domain/devices/serviceOutcome.ts"
+import { failedOutcome, outcomeToToolResult } from "../../../domain/devices/serviceOutcome.ts"
 import type { DeviceService } from "../../../domain/devices/serviceDefinitions.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import { makeParamsCheck } from "../../shared/paramsCheck.ts"
@@ -24,8 +24,6 @@ export interface DeviceCalls {
   /** Waits until the device is gone, and says why. */
   readonly disconnected: Effect.Effect<string>
 }
-
-const failedOutcome = (error: string): ServiceOutcome => ({ success: false, error })
 
 /** The calls of the device at the other end of this link. */
 export const makeDeviceCalls = Effect.fnUntraced(function* (

@@ -23,7 +23,7 @@ export interface DeviceEntry {
 }
 
 /** A service among those of all devices. */
-interface RegisteredService {
+export interface RegisteredService {
   readonly entry: DeviceEntry
   readonly service: string
 }

@@ -1,7 +1,7 @@
 import { Context, Data, type Effect } from "effect"
 
 /** The packages of a pack could not be installed. */
-export class PackInstallError extends Data.TaggedError("InstallFailed")<{ readonly message: string }> {}
+export class PackInstallError extends Data.TaggedError("PackInstallError")<{ readonly message: string }> {}
 
 /** Installs what packs depend on. */
 export class PackInstaller extends Context.Service<

@@ -46,16 +46,16 @@ export interface PackCall {
 }
 
 /**
- * A pack, or a call of one, did not work.
+ * A pack, or a call of one, failed.
  *
- * - `params`: the parameters are wrong; `problems` says how
- * - `unknown`: there is no such tool in the pack
- * - `failed`: the code of the pack said so, or threw
- * - `crashed`: what ran it is gone
- * - `unusable`: it cannot be loaded
+ * - `invalid_params`: the parameters are invalid; `problems` says how
+ * - `unknown_tool`: the pack has no such tool
+ * - `failed`: the code of the pack failed
+ * - `crashed`: the process of the pack exited
+ * - `unusable`: the pack cannot be loaded
  */
-export class PackError extends Data.TaggedError("PackFailure")<{
-  readonly reason: "params" | "unknown" | "failed" | "crashed" | "unusable"
+export class PackError extends Data.TaggedError("PackError")<{
+  readonly reason: "invalid_params" | "unknown_tool" | "failed" | "crashed" | "unusable"
   readonly message: string
   readonly problems?: ReadonlyArray<ParamsProblem>
 }> {}

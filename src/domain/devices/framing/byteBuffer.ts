@@ -21,9 +21,6 @@ export const emptyBuffer: ByteBuffer = { store: { memory: new Uint8Array(), writ
 /** What is held, as a view. */
 export const bytesOf = ({ length, store }: ByteBuffer): Uint8Array => store.memory.subarray(0, length)
 
-/** How much memory a value takes. */
-export const capacity = (buffer: ByteBuffer): number => buffer.store.memory.length
-
 /** A copy of bytes, and nothing but them: whatever they are a part of can go. */
 export const copyToBuffer = (bytes: Uint8Array): ByteBuffer => {
   if (bytes.length === 0) return emptyBuffer

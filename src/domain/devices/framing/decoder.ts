@@ -1,6 +1,5 @@
-import type { Frame, FrameType } from "./frame.ts"
 import { appendBytes, type ByteBuffer, copyToBuffer, emptyBuffer, bytesOf } from "./byteBuffer.ts"
-import { defaultFrameLimits, type FrameLimits, maxPayloadFor } from "../limits.ts"
+import { defaultFrameLimits, type Frame, type FrameLimits, type FrameType, maxPayloadFor } from "./frame.ts"
 import { type PayloadMode, type PayloadPosition, scanPayload } from "./payloadScanner.ts"
 import {
   endMarker,

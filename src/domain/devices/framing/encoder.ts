@@ -1,6 +1,5 @@
 import { Data, Result } from "effect"
-import { type Frame, frameTypes } from "./frame.ts"
-import { defaultFrameLimits, type FrameLimits, maxPayloadFor } from "../limits.ts"
+import { defaultFrameLimits, type Frame, type FrameLimits, frameTypes, maxPayloadFor } from "./frame.ts"
 import { encodeUtf8 } from "../../utf8.ts"
 import {
   endMarker,
@@ -16,8 +15,8 @@ import {
  * A frame that cannot be sent, and why: its task or its sequence is none, its payload holds a marker, at which peers
  * would cut it, or its payload is larger than the limit. Trying again does not help.
  */
-export class FrameEncodeError extends Data.TaggedError("FrameUnsendable")<{
-  readonly reason: "TaskInvalid" | "SequenceOutOfRange" | "PayloadContainsMarker" | "PayloadTooLarge"
+export class FrameEncodeError extends Data.TaggedError("FrameEncodeError")<{
+  readonly reason: "invalid_task" | "sequence_out_of_range" | "payload_contains_marker" | "payload_too_large"
   /** The reason in words. Never says what a payload holds, which may be secret. */
   readonly detail: string
 }> {
@@ -43,19 +42,19 @@ const findViolation = (
 ): { readonly reason: FrameEncodeError["reason"]; readonly detail: string } | undefined => {
   if (!printableTask.test(task) || markerPattern.test(task)) {
     const detail = `the task ${JSON.stringify(task)} is not up to ${taskLength} printable ASCII characters without a marker`
-    return { reason: "TaskInvalid", detail }
+    return { reason: "invalid_task", detail }
   }
   if (!Number.isInteger(sequence) || sequence < 0 || sequence > maxSequence) {
-    return { reason: "SequenceOutOfRange", detail: `the sequence ${sequence} is not 0 to ${maxSequence}` }
+    return { reason: "sequence_out_of_range", detail: `the sequence ${sequence} is not 0 to ${maxSequence}` }
   }
   const maxBytes = maxPayloadFor(type, limits)
   if (payload.length > maxBytes) {
     const detail = `a payload of ${payload.length} bytes is larger than the ${maxBytes} that ${type} may have`
-    return { reason: "PayloadTooLarge", detail }
+    return { reason: "payload_too_large", detail }
   }
   if (!containsMarker(payload)) return undefined
   return {
-    reason: "PayloadContainsMarker",
+    reason: "payload_contains_marker",
     detail: "the payload holds ##START or ##END, where peers would cut it"
   }
 }

@@ -114,7 +114,7 @@ export const runGateway = Effect.fnUntraced(
           host,
           port: tcp,
           acknowledgeRegistration,
-          ...(Option.isSome(authenticate) && { authenticate: authenticate.value }),
+          authenticate: Option.getOrElse(authenticate, () => "allowAll" as const),
           limits: { callTimeout, idleTimeout, maxPayloadBytes, maxCalls, maxDevices, maxServices }
         })
       )

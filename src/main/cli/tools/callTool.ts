@@ -1,5 +1,6 @@
 import { Console, type Duration, Effect } from "effect"
-import { PackHost, type PackView } from "../../../application/packs/PackHost.ts"
+import { PackHost } from "../../../application/packs/PackHost.ts"
+import type { PackView } from "../../../application/packs/PackView.ts"
 import { isJsonObject, type JsonObject } from "../../../domain/json.ts"
 import { parseToolResult } from "../../../domain/model/ToolResult.ts"
 import { CommandFailed, toCommandFailed, failCommand } from "../CommandFailed.ts"

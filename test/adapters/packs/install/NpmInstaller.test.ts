@@ -126,7 +126,7 @@ exit 1`
         message,
         "Not Found - GET https://registry.example/tiny - Not found; The requested resource 'tiny@9' could not be found"
       )
-      assert.deepStrictEqual((yield* Effect.flip(reject(folder, ["tiny@9"])))._tag, "InstallFailed")
+      assert.deepStrictEqual((yield* Effect.flip(reject(folder, ["tiny@9"])))._tag, "PackInstallError")
     })
   )
 

@@ -1,11 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
   appendBytes,
-  capacity,
   copyToBuffer,
   emptyBuffer,
   bytesOf
 } from "../../../../src/domain/devices/framing/byteBuffer.ts"
+import { capacity } from "../frames.ts"
 import { characters, latin1 } from "../streams.ts"
 
 const bytes = (held: Parameters<typeof bytesOf>[0]): string => characters(bytesOf(held))

@@ -10,8 +10,7 @@ import {
   decodeChunk
 } from "../../../../src/domain/devices/framing/decoder.ts"
 import { encodeJson } from "../../../../src/domain/devices/framing/encoder.ts"
-import { capacity } from "../../../../src/domain/devices/framing/byteBuffer.ts"
-import { cycle, Draft, Lengths, sendable, Stream } from "../frames.ts"
+import { capacity, cycle, Draft, Lengths, sendable, Stream } from "../frames.ts"
 import { readAtOnce } from "../reference.ts"
 import { brief, cut, decode, framesOf, full, join, latin1, readPieces, sent } from "../streams.ts"
 

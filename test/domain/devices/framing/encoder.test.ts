@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Option, Result, Schema } from "effect"
 import { encodeFrame, encodeJson } from "../../../../src/domain/devices/framing/encoder.ts"
 import { type Frame, frameTypes } from "../../../../src/domain/devices/framing/frame.ts"
-import { defaultFrameLimits } from "../../../../src/domain/devices/limits.ts"
+import { defaultFrameLimits } from "../../../../src/domain/devices/framing/frame.ts"
 import { decodeUtf8 } from "../../../../src/domain/utf8.ts"
 import { Draft, jsonTypes, sendable, Stream, types } from "../frames.ts"
 import { characters, decode, framesOf, latin1, sent } from "../streams.ts"
@@ -45,7 +45,7 @@ describe("encodeFrame", () => {
   it("refuses a task that has no place in a frame", () => {
     assert.deepStrictEqual(
       ["123456789", "ä", "\n", "\x7f", "##START", "a##END"].map((task) => reasonOf({ task })),
-      Array.from({ length: 6 }, () => "TaskInvalid")
+      Array.from({ length: 6 }, () => "invalid_task")
     )
     assert.deepStrictEqual(
       ["", "12345678", " ~", "##STAR"].map((task) => reasonOf({ task })),
@@ -56,13 +56,13 @@ describe("encodeFrame", () => {
   it("refuses a sequence that four digits cannot say", () => {
     assert.deepStrictEqual(
       [0, 9999, 10_000, -1, 0.5, Number.NaN].map((sequence) => reasonOf({ sequence })),
-      [undefined, undefined, ...Array.from({ length: 4 }, () => "SequenceOutOfRange")]
+      [undefined, undefined, ...Array.from({ length: 4 }, () => "sequence_out_of_range")]
     )
   })
 
   it.each(types)("refuses a marker in the payload of type %s", (type) => {
     for (const payload of ["##END", "a##ENDb", "###END", "##START", "####START"]) {
-      assert.strictEqual(reasonOf({ type, payload: latin1(payload) }), "PayloadContainsMarker", payload)
+      assert.strictEqual(reasonOf({ type, payload: latin1(payload) }), "payload_contains_marker", payload)
     }
     for (const payload of ["##", "##EN", "##PING", "##STAR", "# #END"]) {
       assert.isUndefined(reasonOf({ type, payload: latin1(payload) }), payload)
@@ -74,10 +74,10 @@ describe("encodeFrame", () => {
     const reasonAt = (type: Frame["type"], length: number) =>
       reasonOf({ type, payload: new Uint8Array(length) })
     assert.isUndefined(reasonAt("text", maxPayloadBytes))
-    assert.strictEqual(reasonAt("text", maxPayloadBytes + 1), "PayloadTooLarge")
+    assert.strictEqual(reasonAt("text", maxPayloadBytes + 1), "payload_too_large")
     assert.isUndefined(reasonAt("audio", maxAudioPayloadBytes))
-    assert.strictEqual(reasonAt("audio", maxAudioPayloadBytes + 1), "PayloadTooLarge")
-    assert.strictEqual(reasonOf({ payload: latin1("abc") }, { maxPayloadBytes: 2 }), "PayloadTooLarge")
+    assert.strictEqual(reasonAt("audio", maxAudioPayloadBytes + 1), "payload_too_large")
+    assert.strictEqual(reasonOf({ payload: latin1("abc") }, { maxPayloadBytes: 2 }), "payload_too_large")
   })
 
   it("says why without saying what", () => {
