@@ -23,11 +23,18 @@ export interface PackManifest {
   readonly warnings: ReadonlyArray<string>
 }
 
-/** One thing that is wrong with the parameters of a call, in the form that clients of the original parse. */
+/** One error in the parameters of a call, in the form of FastAPI, which clients of the original parse. */
 export interface ParamsProblem {
-  /** Where: `["body", "text"]`. */
+  /** Path, such as `["body", "text"]`. */
   readonly loc: ReadonlyArray<string | number>
   readonly msg: string
-  /** A kind of problem, such as `missing` or `value_error`. */
+  /** A code of pydantic, such as `missing` or `value_error`. */
   readonly type: string
 }
+
+/** Makes a problem of the whole body, or of the parameter at a path in it. */
+export const paramsProblem = (
+  msg: string,
+  path: ReadonlyArray<string | number> = [],
+  type = "value_error"
+): ParamsProblem => ({ loc: ["body", ...path], msg, type })

@@ -25,8 +25,6 @@ export interface PackFiles {
   readonly className: string
   /** The file that has it. */
   readonly file: string
-  /** The index of the folder, where there is one. It need not be: what is loaded is the file. */
-  readonly index: string | undefined
   readonly warnings: ReadonlyArray<string>
 }
 
@@ -144,7 +142,7 @@ const packFromFolder = (name: string, present: ReadonlyArray<string>): Result.Re
         )
       }
     }
-    return Result.succeed({ className, file, index: indexes[0], warnings })
+    return Result.succeed({ className, file, warnings })
   })
 
 const packFromFile = (file: string): PackCandidate | undefined => {
@@ -153,13 +151,10 @@ const packFromFile = (file: string): PackCandidate | undefined => {
   const advice = unsupportedExtensionHint(extension)
   if (advice !== undefined) return { name, outcome: Result.fail(`'${file}' cannot be loaded: ${advice}`) }
   if (!moduleExtensions.includes(extension)) return undefined
-  const outcome = Result.map(parsePackName(name), ({ className, warnings }) => ({
-    className,
-    file,
-    index: undefined,
-    warnings
-  }))
-  return { name, outcome }
+  return {
+    name,
+    outcome: Result.map(parsePackName(name), ({ className, warnings }) => ({ className, file, warnings }))
+  }
 }
 
 /**
@@ -174,16 +169,3 @@ export const detectPack = ({ files, name }: FolderEntry): PackCandidate | undefi
     ? { name, outcome: packFromFolder(name, present) }
     : undefined
 }
-
-/** Says why what a module exports is no pack (seed 004, FAQ 1): the class is missing. */
-export const missingClassError = (className: string, exported: ReadonlyArray<string>): string => {
-  const near = exported.find((name) => name.toLowerCase() === className.toLowerCase())
-  if (near !== undefined) return `it exports '${near}', but the class has to be called ${className}`
-  const seen = exported.length === 0 ? "it exports nothing" : `it exports ${formatQuotedList(exported)}`
-  return `it exports no class ${className} and no tool by default; ${seen}`
-}
-
-/** Says what a class lacks to be a pack (seed 004, FAQ 1). It need not extend anything. */
-export const missingMethodsError = (className: string, methods: ReadonlyArray<string>): string =>
-  `${className} lacks ${methods.map((method) => `${method}()`).join(", ")}: ` +
-  "a pack has getRouteConfig(), listTools() and callTool(), and may extend the base class for that"

@@ -1,5 +1,5 @@
 import { Result } from "effect"
-import { isJsonObject, type JsonObject } from "../json.ts"
+import { isJsonObject, type JsonObject, stringOrEmpty } from "../json.ts"
 import { endpointHint, endpointError, reservedEndpoints } from "./endpoint.ts"
 import type { PackRoute } from "./PackManifest.ts"
 
@@ -68,7 +68,7 @@ const parseRoute = (pack: string, entry: JsonObject): Result.Result<DeclaredRout
   })
 
 /** Any object will do: instances of classes come, too. */
-const isObjectLike = (value: unknown): value is JsonObject =>
+export const isObjectLike = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** Names an entry to a person who looks for it. */
@@ -119,8 +119,6 @@ export const parseRoutes = (pack: string, given: unknown): ParsedRoutes => {
     failedWith("what getRouteConfig() gave cannot be read: a member of it throws")
   )
 }
-
-const stringOrEmpty = (value: unknown): string => (typeof value === "string" ? value : "")
 
 const propertyNames = (schema: unknown): ReadonlyArray<string> | undefined => {
   const properties = isJsonObject(schema) ? schema["properties"] : undefined

@@ -1,12 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
-import {
-  isValidToolName,
-  missingClassError,
-  missingMethodsError,
-  detectPack,
-  parsePackName
-} from "../../../src/domain/packs/packNames.ts"
+import { isValidToolName, detectPack, parsePackName } from "../../../src/domain/packs/packNames.ts"
 
 const nameOf = (folder: string) => Result.getOrThrow(parsePackName(folder))
 const folder = (name: string, ...files: ReadonlyArray<string>) => detectPack({ name, files })
@@ -74,13 +68,12 @@ describe("what lies where packs lie", () => {
     assert.deepStrictEqual(readyOf(folder("sm_auth", "README.md", "sm_auth_tool.ts", "config.yaml")), {
       className: "SmAuthTool",
       file: "sm_auth_tool.ts",
-      index: undefined,
       warnings: []
     })
   })
 
-  it("an index is noted", () => {
-    assert.strictEqual(readyOf(folder("a", "a_tool.js", "index.mjs")).index, "index.mjs")
+  it("loads the tool's file beside an index", () => {
+    assert.strictEqual(readyOf(folder("a", "a_tool.js", "index.mjs")).file, "a_tool.js")
   })
 
   it("a file alone is a pack", () => {
@@ -89,7 +82,6 @@ describe("what lies where packs lie", () => {
       outcome: Result.succeed({
         className: "TextCounterTool",
         file: "text_counter_tool.mts",
-        index: undefined,
         warnings: []
       })
     })
@@ -128,23 +120,6 @@ describe("what lies where packs lie", () => {
 
   it("a file in another language says what to do", () => {
     assert.match(faultOf(file("a_tool.py")), /port it to TypeScript/)
-  })
-})
-
-describe("what a module exports", () => {
-  it("a class with other capitals is pointed out", () => {
-    assert.include(missingClassError("SmAuthTool", ["Other", "SMAuthTool"]), "'SMAuthTool'")
-  })
-
-  it("nothing at all is said", () => {
-    assert.match(missingClassError("ATool", []), /no class ATool .* exports nothing/)
-  })
-
-  it("methods that are missing are named", () => {
-    assert.match(
-      missingMethodsError("ATool", ["listTools", "callTool"]),
-      /^ATool lacks listTools\(\), callTool\(\):/
-    )
   })
 })
 

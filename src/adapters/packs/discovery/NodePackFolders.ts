@@ -43,14 +43,12 @@ const readConfig = async (
     : parseConfig(text)
 }
 
-/** Does a link lead to a file? It may lead nowhere: editors leave such links beside what they edit. */
-const isLinkToFile = async (path: string): Promise<boolean> => {
-  try {
-    return (await stat(path)).isFile()
-  } catch {
-    return false
-  }
-}
+/** True for a link to a file. A link can be broken: editors leave such links beside open files. */
+const isLinkToFile = (path: string): Promise<boolean> =>
+  stat(path).then(
+    (found) => found.isFile(),
+    () => false
+  )
 
 /** Names of the files directly in a folder, of links to files, too. */
 const listFiles = async (folder: string): Promise<ReadonlyArray<string>> => {
@@ -77,18 +75,13 @@ const findEntry = async (folder: string, name: string): Promise<PackFolderEntry 
   }
 }
 
-const listNames = async (folder: string): Promise<ReadonlyArray<string>> => {
-  try {
-    return await readdir(folder)
-  } catch (error) {
-    if (isNotFound(error)) return []
-    throw error
-  }
-}
-
 const scan = async (folder: string): Promise<ReadonlyArray<PackFolderEntry>> => {
   const found: Array<PackFolderEntry> = []
-  const names = (await listNames(folder)).filter((name) => !isExcluded(name)).toSorted()
+  const present = await readdir(folder).catch((error) => {
+    if (isNotFound(error)) return []
+    throw error
+  })
+  const names = present.filter((name) => !isExcluded(name)).toSorted()
   for (const name of names.slice(0, maxEntries)) {
     const entry = await findEntry(folder, name)
     if (entry !== undefined) found.push(entry)

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto"
 import { lstat, readdir, readFile, stat } from "node:fs/promises"
 import { join } from "node:path"
-import { isGeneratedManifest } from "../install/generated.ts"
+import { isGeneratedManifest } from "../install/installState.ts"
 
 /** So many files of one pack are looked at, those of a folder before those of the folders in it. */
 const maxFiles = 2000
@@ -49,13 +49,11 @@ const listNames = async (folder: string): Promise<ReadonlyArray<string>> => {
 }
 
 /** Is it a folder? Links are not followed into folders, which may lead in circles. */
-const isFolder = async (path: string): Promise<boolean> => {
-  try {
-    return (await lstat(path)).isDirectory()
-  } catch {
-    return false
-  }
-}
+const isFolder = (path: string): Promise<boolean> =>
+  lstat(path).then(
+    (found) => found.isDirectory(),
+    () => false
+  )
 
 /**
  * A text that changes whenever a file of a pack does: by content, so that writing the same again is no change. What is

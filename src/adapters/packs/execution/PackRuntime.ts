@@ -1,4 +1,4 @@
-import { type Cause, Effect, Queue, Result, type Scope, Stream } from "effect"
+import { Effect, Result, type Scope } from "effect"
 import type { McpProgress } from "../../../application/ports/McpSession.ts"
 import {
   type LoadedPack,
@@ -14,6 +14,7 @@ import { checkFileParams, openToolFiles } from "./toolFiles.ts"
 import { locatePack, bindMethods, type PackMethods } from "../loading/locatePack.ts"
 import type { CompileSchema } from "../loading/ParamsValidator.ts"
 import { toCallToolResult } from "./callToolResult.ts"
+import { withProgress } from "./progress.ts"
 import { type EnterPackCode, runPackCode } from "./runPackCode.ts"
 import { decodeDeclaration, type ToolValidator } from "../loading/PackDeclaration.ts"
 import { toPackError, thrownMessage } from "./thrown.ts"
@@ -32,9 +33,6 @@ export interface PackRuntime {
   readonly compile: CompileSchema
   readonly log: (line: PackLogLine) => void
 }
-
-/** So many reports of one call wait to be told; older ones are dropped, since only the last says how far it is. */
-export const maxPendingProgress = 64
 
 /** How long a pack may take to clean up. */
 const disposeTimeout = "5 seconds"
@@ -92,7 +90,7 @@ const prepareArguments = Effect.fnUntraced(function* (tool: ToolValidator, { arg
 const makeToolContext = (
   { config }: PackSource,
   { enter, log }: PackRuntime,
-  progressQueue: Queue.Queue<McpProgress, Cause.Done>
+  onReport: (progress: McpProgress) => void
 ) => {
   const controller = new AbortController()
   const context: ToolContext = {
@@ -100,7 +98,7 @@ const makeToolContext = (
     logger: makeToolLogger(log),
     progress: (progress) => {
       const report = toMcpProgress(progress)
-      if (report !== undefined) Queue.offerUnsafe(progressQueue, report)
+      if (report !== undefined) onReport(report)
     },
     config
   }
@@ -116,15 +114,13 @@ const runTool = Effect.fnUntraced(function* (
   args: unknown,
   onProgress: (progress: McpProgress) => Effect.Effect<void>
 ) {
-  const progressQueue = yield* Queue.sliding<McpProgress, Cause.Done>(maxPendingProgress)
-  const { abort, context } = makeToolContext(source, runtime, progressQueue)
-  const progressPump = Stream.runForEach(Stream.fromQueue(progressQueue), onProgress)
-  const completion = runPackCode(runtime.enter, () => methods.callTool(tool, args, context)).pipe(
-    Effect.onInterrupt(() => abort),
-    Effect.ensuring(Queue.end(progressQueue)),
-    Effect.mapError(({ value }) => toPackError(value))
-  )
-  const [value] = yield* Effect.all([completion, progressPump], { concurrency: 2 })
+  const value = yield* withProgress(onProgress, (report) => {
+    const { abort, context } = makeToolContext(source, runtime, report)
+    return runPackCode(runtime.enter, () => methods.callTool(tool, args, context)).pipe(
+      Effect.onInterrupt(() => abort),
+      Effect.mapError((thrown) => toPackError(thrown.value))
+    )
+  })
   return yield* Effect.mapError(
     Effect.fromResult(toCallToolResult(value)),
     (reason) => new PackError({ reason: "failed", message: `the result of ${tool} is not JSON: ${reason}` })

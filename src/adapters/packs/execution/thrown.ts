@@ -1,6 +1,6 @@
 import { Cause, Predicate, Result } from "effect"
 import { PackError } from "../../../application/ports/packs/PackLoader.ts"
-import type { ParamsProblem } from "../../../domain/packs/PackManifest.ts"
+import { type ParamsProblem, paramsProblem } from "../../../domain/packs/PackManifest.ts"
 import { invalidParamsSymbol } from "../author/toolErrors.ts"
 
 /** How much of what a pack says of its failure is told, in characters: some put what they worked on into it. */
@@ -44,13 +44,13 @@ const isPath = (value: unknown): value is ReadonlyArray<string | number> =>
 /** What a pack says is wrong with its parameters, in whatever copy of our class it says so. */
 const paramsProblemsOf = (thrown: unknown): ReadonlyArray<ParamsProblem> | undefined => {
   if (Predicate.hasProperty(thrown, invalidParamsSymbol) && Array.isArray(thrown[invalidParamsSymbol])) {
-    return thrown[invalidParamsSymbol].map((problem: unknown): ParamsProblem => {
+    return thrown[invalidParamsSymbol].map((problem: unknown) => {
       const path = Predicate.hasProperty(problem, "path") && isPath(problem.path) ? problem.path : []
-      return { loc: ["body", ...path], msg: thrownMessage(problem), type: "value_error" }
+      return paramsProblem(thrownMessage(problem), path)
     })
   }
   return Predicate.hasProperty(thrown, "code") && thrown.code === invalidParamsCode
-    ? [{ loc: ["body"], msg: thrownMessage(thrown), type: "value_error" }]
+    ? [paramsProblem(thrownMessage(thrown))]
     : undefined
 }
 

@@ -2,7 +2,7 @@ import { openAsBlob } from "node:fs"
 import { Data, Effect } from "effect"
 import type { UploadedFile } from "../../../application/ports/packs/PackLoader.ts"
 import type { JsonObject } from "../../../domain/json.ts"
-import type { ParamsProblem, PackRoute } from "../../../domain/packs/PackManifest.ts"
+import { type ParamsProblem, type PackRoute, paramsProblem } from "../../../domain/packs/PackManifest.ts"
 import type { ToolFile } from "../author/ToolFile.ts"
 
 /** A file that came with a call is not there any more, or cannot be read. */
@@ -22,12 +22,6 @@ const openToolFile = ({
     catch: () => new FileUnavailable({ message: `the file ${filename} is not there any more` })
   })
 
-const fileProblem = (name: string, msg: string): ParamsProblem => ({
-  loc: ["body", name],
-  msg,
-  type: "value_error"
-})
-
 /** What is wrong with the files of a call by their number, or with texts in their place. */
 export const checkFileParams = (
   fileParams: PackRoute["files"],
@@ -36,9 +30,9 @@ export const checkFileParams = (
 ): ReadonlyArray<ParamsProblem> =>
   Object.entries(fileParams).flatMap(([name, { multiple }]) => {
     const count = files[name]?.length ?? 0
-    if (!multiple && count > 1) return [fileProblem(name, `one file is expected, and ${count} came`)]
+    if (!multiple && count > 1) return [paramsProblem(`one file is expected, not ${count}`, [name])]
     return count === 0 && typeof args[name] === "string"
-      ? [fileProblem(name, "a file is expected, not a text")]
+      ? [paramsProblem("a file is expected, not a text", [name])]
       : []
   })
 

@@ -1,10 +1,10 @@
-import { mkdtemp, open, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
+import { open } from "node:fs/promises"
 import { extname, join } from "node:path"
 import { Cause, Effect, type Scope, Stream } from "effect"
 import { Multipart } from "effect/http"
 import type { PackCall, UploadedFile } from "../../../application/ports/packs/PackLoader.ts"
-import type { PackRoute } from "../../../domain/packs/PackManifest.ts"
+import { type PackRoute, paramsProblem } from "../../../domain/packs/PackManifest.ts"
+import { makeTemporaryFolder } from "../execution/temporaryFolder.ts"
 import { type PendingRequest, bodyStream, checkParams, readText } from "./requestBody.ts"
 import { ClientDisconnected, reject, RequestRejected } from "./reply.ts"
 
@@ -61,17 +61,6 @@ const fileExtension = (name: string): string => {
   return /^\.[a-z0-9]{1,10}$/i.test(extension) ? extension : ""
 }
 
-/** A folder of one call, which nobody else may look into; it is gone with the scope. */
-const makeUploadFolder = (parent: string): Effect.Effect<string, never, Scope.Scope> =>
-  Effect.acquireRelease(
-    Effect.promise(() => mkdtemp(join(parent, "a2c-upload-"))),
-    (folder) =>
-      Effect.catch(
-        Effect.tryPromise(() => rm(folder, { recursive: true, force: true })),
-        ({ cause }) => Effect.logWarning("uploaded files could not be removed", { folder }, cause)
-      )
-  )
-
 /** Writes a file as it comes, and gives its size in bytes. */
 const writeUpload = (path: string, { content, name }: Multipart.File, maxBytes: number) =>
   Effect.gen(function* () {
@@ -89,8 +78,7 @@ const writeUpload = (path: string, { content, name }: Multipart.File, maxBytes: 
     return size
   }).pipe(Effect.scoped)
 
-const misplacedFile = (name: string, msg: string) =>
-  reject(422, [{ loc: ["body", name], msg, type: "value_error" }])
+const misplacedFile = (name: string, msg: string) => reject(422, [paramsProblem(msg, [name])])
 
 const invalidForm = (reason: string) => reject(400, `The form cannot be read: ${reason}`)
 
@@ -152,7 +140,7 @@ export const readMultipart = Effect.fnUntraced(function* (
   pendingRequest: PendingRequest,
   { files: fileParams }: PackRoute,
   { maxFileBytes, maxFormBytes }: FormLimits,
-  parent = tmpdir()
+  parent?: string
 ): Effect.fn.Return<FormParams, RequestRejected | ClientDisconnected, Scope.Scope> {
   const body = bodyStream(pendingRequest, maxFormBytes)
   const fields: Array<readonly [string, string]> = []
@@ -178,7 +166,7 @@ export const readMultipart = Effect.fnUntraced(function* (
     if (!param.multiple && before.length > 0)
       return yield* misplacedFile(file.key, "The tool takes one file here")
     if (count >= maxFiles) return yield* tooManyParts("files", maxFiles)
-    folder ??= yield* makeUploadFolder(parent)
+    folder ??= yield* makeTemporaryFolder("a2c-upload-", parent)
     const filename = safeFilename(file.name)
     const path = join(folder, `${count++}${fileExtension(filename)}`)
     const size = yield* writeUpload(path, file, maxFileBytes)

@@ -2,7 +2,7 @@ import { Data } from "effect"
 import type { PackBusyError, PackTimeoutError } from "../../../application/packs/RunningPack.ts"
 import type { PackError } from "../../../application/ports/packs/PackLoader.ts"
 import type { JsonObject } from "../../../domain/json.ts"
-import type { ParamsProblem } from "../../../domain/packs/PackManifest.ts"
+import { type ParamsProblem, paramsProblem } from "../../../domain/packs/PackManifest.ts"
 
 /** An answer as it is sent, whole. */
 export interface Reply {
@@ -62,7 +62,7 @@ export const resultReply = ({ content = [], isError, structuredContent }: JsonOb
 const packErrorReply = ({ reason, message, problems }: PackError): Reply => {
   switch (reason) {
     case "invalid_params":
-      return errorReply(422, problems ?? [{ loc: ["body"], msg: message, type: "value_error" }])
+      return errorReply(422, problems ?? [paramsProblem(message)])
     case "unknown_tool":
       return errorReply(404, message)
     case "failed":

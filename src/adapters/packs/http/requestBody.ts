@@ -3,6 +3,7 @@ import * as NodeStream from "@effect/platform-node/NodeStream"
 import { Effect, Stream } from "effect"
 import { parse, type ParseError } from "jsonc-parser"
 import { checkJsonBody, isJsonObject, type JsonObject } from "../../../domain/json.ts"
+import { paramsProblem } from "../../../domain/packs/PackManifest.ts"
 import { contentLength } from "./sendReply.ts"
 import { ClientDisconnected, reject, type RequestRejected } from "./reply.ts"
 
@@ -73,7 +74,7 @@ export const bodyStream = (
 }
 
 const invalidJsonError = (position: number) =>
-  reject(422, [{ loc: ["body", position], msg: "JSON decode error", type: "json_invalid" }])
+  reject(422, [paramsProblem("JSON decode error", [position], "json_invalid")])
 
 /** Where a text stops being JSON, in characters, as far as the message of Node's parser and a second one know. */
 const jsonErrorOffset = (text: string, message: string): number => {
@@ -96,7 +97,7 @@ const parseJson = (text: string): Effect.Effect<unknown, RequestRejected> =>
     catch: (error) => invalidJsonError(jsonErrorOffset(text, error instanceof Error ? error.message : ""))
   })
 
-const invalidBody = (msg: string, type: string) => reject(422, [{ loc: ["body"], msg, type }])
+const invalidBody = (msg: string, type?: string) => reject(422, [paramsProblem(msg, [], type)])
 
 /** Parameters as an object that can go on to a tool; refused (422) when they are none. */
 export const checkParams = (value: unknown): Effect.Effect<JsonObject, RequestRejected> => {
@@ -106,7 +107,7 @@ export const checkParams = (value: unknown): Effect.Effect<JsonObject, RequestRe
   const error = checkJsonBody(value)
   return error === undefined
     ? Effect.succeed(value)
-    : Effect.fail(invalidBody(`The parameters cannot be passed on: ${error}`, "value_error"))
+    : Effect.fail(invalidBody(`The parameters cannot be passed on: ${error}`))
 }
 
 /** The text of a body, which must be UTF-8. */
@@ -114,7 +115,7 @@ export const readText = Effect.fnUntraced(function* (body: PendingRequest, maxBy
   const chunks = yield* Stream.runCollect(bodyStream(body, maxBytes))
   return yield* Effect.try({
     try: () => new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(chunks)),
-    catch: () => invalidBody("The body is not UTF-8", "value_error")
+    catch: () => invalidBody("The body is not UTF-8")
   })
 })
 

@@ -1,4 +1,4 @@
-import { type Cause, Deferred, Effect, Queue, type Scope, Stream } from "effect"
+import { Deferred, Effect, type Scope } from "effect"
 import type { McpProgress } from "../../../application/ports/McpSession.ts"
 import {
   type LoadedPack,
@@ -12,23 +12,22 @@ import { fileParamsOf } from "../../../domain/packs/params/jsonSchema.ts"
 import { makePackLog } from "../loading/packLog.ts"
 import type { ChildMessage } from "./child.ts"
 import { writeEmbeddedFiles } from "../execution/writeEmbeddedFiles.ts"
-import { maxPendingProgress } from "../execution/PackRuntime.ts"
+import { withProgress } from "../execution/progress.ts"
 import { spawnPackProcess } from "./PackProcess.ts"
 
 /** A call that waits for its result. */
 interface PendingCall {
   readonly result: Deferred.Deferred<JsonObject, PackError>
-  readonly progressQueue: Queue.Queue<McpProgress, Cause.Done>
+  readonly onProgress: (progress: McpProgress) => void
 }
 
 /** What the process may say about one call. */
 type CallMessage = Extract<ChildMessage, { readonly id: number }>
 
-const dispatchToCall = ({ result, progressQueue }: PendingCall, report: CallMessage): void => {
+const dispatchToCall = ({ onProgress, result }: PendingCall, report: CallMessage): void => {
   switch (report.type) {
     case "progress":
-      Queue.offerUnsafe(progressQueue, report.progress)
-      return
+      return onProgress(report.progress)
     case "done":
       Deferred.doneUnsafe(result, Effect.succeed(report.result))
       return
@@ -96,17 +95,14 @@ export const loadIsolated = Effect.fnUntraced(function* (
     if (Deferred.isDoneUnsafe(exited)) return yield* Effect.flatMap(Deferred.await(exited), crashed)
     const id = ++lastId
     const result = yield* Deferred.make<JsonObject, PackError>()
-    const progressQueue = yield* Queue.sliding<McpProgress, Cause.Done>(maxPendingProgress)
-    pendingCalls.set(id, { result, progressQueue })
-    const progressPump = Stream.runForEach(Stream.fromQueue(progressQueue), onProgress)
-    const completion = Deferred.await(result).pipe(
-      Effect.onInterrupt(() => abortCall(id)),
-      Effect.ensuring(Queue.end(progressQueue)),
-      Effect.ensuring(Effect.sync(() => pendingCalls.delete(id)))
-    )
-    child.send({ type: "call", id, call: request })
-    const [value] = yield* Effect.all([completion, progressPump], { concurrency: 2 })
-    return value
+    return yield* withProgress(onProgress, (report) => {
+      pendingCalls.set(id, { result, onProgress: report })
+      child.send({ type: "call", id, call: request })
+      return Deferred.await(result).pipe(
+        Effect.onInterrupt(() => abortCall(id)),
+        Effect.ensuring(Effect.sync(() => pendingCalls.delete(id)))
+      )
+    })
   })
 
   const manifest = yield* Deferred.await(ready)

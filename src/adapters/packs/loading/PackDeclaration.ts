@@ -2,7 +2,12 @@ import { Effect, Result } from "effect"
 import { type PackSource, PackError } from "../../../application/ports/packs/PackLoader.ts"
 import { isJsonObject, type JsonObject } from "../../../domain/json.ts"
 import type { PackManifest, PackRoute } from "../../../domain/packs/PackManifest.ts"
-import { findRouteMismatches, type DeclaredRoute, parseRoutes } from "../../../domain/packs/routes.ts"
+import {
+  findRouteMismatches,
+  isObjectLike,
+  type DeclaredRoute,
+  parseRoutes
+} from "../../../domain/packs/routes.ts"
 import { fileParamsOf } from "../../../domain/packs/params/jsonSchema.ts"
 import { type CompileSchema, type ParamsValidator, makeParamsValidator } from "./ParamsValidator.ts"
 
@@ -27,10 +32,6 @@ interface ListedEntry {
   readonly name: string
   readonly entry: JsonObject
 }
-
-/** Any object will do: instances of classes come, too. */
-const isObjectLike = (value: unknown): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** Reads what `listTools()` gave: each tool once, and what is wrong with the others. */
 const parseListings = (

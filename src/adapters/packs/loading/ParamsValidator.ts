@@ -2,13 +2,14 @@ import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/sp
 import { Effect, Predicate, Result, Schema, SchemaIssue } from "effect"
 import { InvalidSchema } from "../../../application/ports/SchemaValidator.ts"
 import { isJsonObject, type JsonObject } from "../../../domain/json.ts"
-import type { ParamsProblem } from "../../../domain/packs/PackManifest.ts"
+import { type ParamsProblem, paramsProblem } from "../../../domain/packs/PackManifest.ts"
 import { fillDefaults } from "../../../domain/packs/params/coerceParams.ts"
 import {
   problemsFromKeywordIssues,
   type StandardIssue,
   problemsFromStandardIssues
 } from "../../../domain/packs/params/paramsProblems.ts"
+import { resolveRef } from "../../../domain/packs/params/jsonSchema.ts"
 import type { CompiledSchema } from "../../ajv/schemaCompiler.ts"
 import { fileParamSchema, isToolFile } from "../author/ToolFile.ts"
 import { runPackCode } from "../execution/runPackCode.ts"
@@ -29,9 +30,8 @@ export type CompileSchema = (schema: JsonObject) => CompiledSchema
 
 const formatIssues = SchemaIssue.makeFormatterStandardSchemaV1()
 
-/** Something is wrong with the parameters, but not with a certain one. */
-const generalProblem = (msg: string): ReadonlyArray<ParamsProblem> => [
-  { loc: ["body"], msg, type: "value_error" }
+const generalProblem = (thrown: unknown): ReadonlyArray<ParamsProblem> => [
+  paramsProblem(thrownMessage(thrown))
 ]
 
 /** Adds what some libraries leave out of a file: that it would be a text. */
@@ -47,12 +47,8 @@ const addFileTypes = (node: unknown): unknown => {
 /** What a reference at the very top stands for: MCP wants to see an object there. */
 const resolveTopLevelRef = (schema: JsonObject): JsonObject => {
   const { $ref, ...rest } = schema
-  const name = typeof $ref === "string" ? /^#\/\$defs\/([^/]+)$/.exec($ref)?.[1] : undefined
-  const definitions = schema["$defs"]
-  const target =
-    name === undefined || !isJsonObject(definitions)
-      ? undefined
-      : definitions[decodeURIComponent(name).replaceAll("~1", "/").replaceAll("~0", "~")]
+  const isDefinition = typeof $ref === "string" && /^#\/\$defs\/[^/]+$/.test($ref)
+  const target = isDefinition ? resolveRef(schema, $ref) : undefined
   return isJsonObject(target) ? { ...target, ...rest } : schema
 }
 
@@ -89,7 +85,7 @@ const validatorFromEffectSchema = (
         decode(args).pipe(
           Effect.mapError(({ issue }) => problemsFromStandardIssues(formatIssues(issue).issues, args)),
           // Transformations of a stranger's schema may throw.
-          Effect.catchDefect((defect) => Effect.fail(generalProblem(thrownMessage(defect))))
+          Effect.catchDefect((defect) => Effect.fail(generalProblem(defect)))
         ),
       warnings: []
     }
@@ -135,7 +131,7 @@ const validatorFromStandardSchema = (
           (code) => code(),
           () => validate(args)
         ).pipe(
-          Effect.mapError(({ value }) => generalProblem(thrownMessage(value))),
+          Effect.mapError(({ value }) => generalProblem(value)),
           Effect.flatMap((outcome) => validationOutcome(outcome, args))
         ),
       warnings: jsonSchema === undefined && listedSchema === undefined ? noSchemaWarning : []
@@ -167,7 +163,7 @@ const validatorFromJsonSchema = (
           )
           const problems = Result.try({
             try: () => problemsFromKeywordIssues(validate(jsonArgs), jsonArgs),
-            catch: (error) => generalProblem(thrownMessage(error))
+            catch: generalProblem
           }).pipe(Result.merge)
           return problems.length === 0 ? Effect.succeed<unknown>(filled) : Effect.fail(problems)
         }),

@@ -1,5 +1,5 @@
 import { sanitizeName } from "../../tools/exposedNames.ts"
-import { isJsonObject, type JsonObject } from "../../json.ts"
+import { asObject, isJsonObject, type JsonObject, stringOrEmpty } from "../../json.ts"
 import { jsonResponse, responseSchemas, errorResponses, schemaRef, toolCallResponses } from "./responses.ts"
 import { embedSchema } from "./embedSchema.ts"
 import type { PackRoute } from "../PackManifest.ts"
@@ -7,7 +7,7 @@ import type { PackRoute } from "../PackManifest.ts"
 /** A host of packs, as far as its clients see it. */
 export interface OpenApiHost {
   readonly version: string
-  /** Where it is reached; the place that the document comes from unless given. */
+  /** Base URL; relative to the document by default. */
   readonly url?: string
   /** Calls need a key. */
   readonly requiresKey: boolean
@@ -58,8 +58,6 @@ const collectOperations = (packs: ReadonlyArray<OpenApiPack>): ReadonlyArray<Ope
   })
 }
 
-const stringOrEmpty = (value: unknown): string => (typeof value === "string" ? value : "")
-
 const paramsSchemaName = (id: string): string => `params.${id}`
 
 /** A file as forms carry it, with what its schema says about it. */
@@ -74,7 +72,7 @@ const formFileSchema = (schema: unknown, multiple: boolean): JsonObject => {
 
 const paramsSchemaOf = ({ id, route: { files, params, useForm } }: Operation): JsonObject => {
   const schema = embedSchema({ type: "object", ...params }, `#/components/schemas/${paramsSchemaName(id)}`)
-  const properties = isJsonObject(schema["properties"]) ? schema["properties"] : {}
+  const properties = asObject(schema["properties"])
   if (!useForm || Object.keys(files).length === 0) return schema
   const forms = Object.entries(files).map(([name, { multiple }]) => [
     name,

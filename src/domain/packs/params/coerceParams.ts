@@ -1,5 +1,4 @@
-import { Result } from "effect"
-import { checkJsonBody, isJsonObject, type JsonObject, maxJsonDepth } from "../../json.ts"
+import { checkJsonBody, isJsonObject, type JsonObject, maxJsonDepth, parseJson } from "../../json.ts"
 import { itemSchema, literalValues, propertySchemas, collectSubschemas, declaredTypes } from "./jsonSchema.ts"
 
 /** What a schema makes of texts. */
@@ -50,10 +49,10 @@ const parseBoolean = (text: string): boolean | undefined => {
   return trueWords.has(word) ? true : falseWords.has(word) ? false : undefined
 }
 
-/** JSON that could have come as a body, too. */
-const parseJson = (text: string): unknown => {
-  const parsed = Result.try((): unknown => JSON.parse(text))
-  return Result.isSuccess(parsed) && checkJsonBody(parsed.success) === undefined ? parsed.success : undefined
+/** Parses JSON that a request body could hold as well. */
+const parseBodyJson = (text: string): unknown => {
+  const parsed = parseJson(text)
+  return checkJsonBody(parsed) === undefined ? parsed : undefined
 }
 
 const parseLiteral = (literals: ReadonlyArray<unknown>, text: string): unknown =>
@@ -70,7 +69,7 @@ const coerceText = (
   const literal = parseLiteral(literals, text)
   if (literal !== undefined) return literal
   if (acceptsText) return text
-  const json = types.has("object") || types.has("array") ? parseJson(text) : undefined
+  const json = types.has("object") || types.has("array") ? parseBodyJson(text) : undefined
   if (types.has("object") && isJsonObject(json)) return json
   if (types.has("array") && Array.isArray(json)) return json
   const value =

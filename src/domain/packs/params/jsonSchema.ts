@@ -5,18 +5,21 @@ import type { PackRoute } from "../PackManifest.ts"
 /** So many parts of one schema are looked at; more alternatives than that are no parameters any more. */
 const maxSubschemas = 64
 
-/** A part of a pointer as the name it stands for: pointers in URIs are escaped twice. */
-export const decodePointerSegment = (part: string): string =>
-  part
-    .replaceAll(/(?:%[0-9A-Fa-f]{2})+/g, (codes) =>
-      // What is no UTF-8 is a name that holds percent signs itself.
+/** Unescapes one segment of a JSON Pointer (RFC 6901). */
+export const unescapePointerSegment = (segment: string): string =>
+  segment.replaceAll("~1", "/").replaceAll("~0", "~")
+
+/** Decodes one segment of a JSON Pointer in a URI fragment, which is percent-encoded as well. */
+export const decodePointerSegment = (segment: string): string =>
+  unescapePointerSegment(
+    segment.replaceAll(/(?:%[0-9A-Fa-f]{2})+/g, (codes) =>
+      // Bytes that are not UTF-8 belong to a name with literal percent signs.
       Result.getOrElse(
         Result.try(() => decodeURIComponent(codes)),
         () => codes
       )
     )
-    .replaceAll("~1", "/")
-    .replaceAll("~0", "~")
+  )
 
 /** Follows a pointer such as `#/$defs/Level` through a document; nothing when it leads nowhere, or elsewhere. */
 export const resolveRef = (root: unknown, reference: string): unknown => {

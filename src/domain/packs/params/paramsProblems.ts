@@ -1,6 +1,7 @@
 import { Result } from "effect"
 import { isJsonObject, type JsonObject } from "../../json.ts"
-import type { ParamsProblem } from "../PackManifest.ts"
+import { unescapePointerSegment } from "./jsonSchema.ts"
+import { type ParamsProblem, paramsProblem } from "../PackManifest.ts"
 
 /** What a Standard Schema found, of whatever library. */
 export interface StandardIssue {
@@ -44,12 +45,8 @@ const isMissingAt = (keys: ReadonlyArray<string | number>, params: unknown): boo
   return node === undefined
 }
 
-/** A parameter that has to be there and is not, by its path. */
-const missingParamProblem = (path: ReadonlyArray<string | number>): ParamsProblem => ({
-  loc: ["body", ...path],
-  msg: "Field required",
-  type: "missing"
-})
+const missingParamProblem = (path: ReadonlyArray<string | number>): ParamsProblem =>
+  paramsProblem("Field required", path, "missing")
 
 /** Problems of parameters from what a Standard Schema says about them. */
 export const problemsFromStandardIssues = (
@@ -63,7 +60,7 @@ export const problemsFromStandardIssues = (
     })
     return isMissingAt(keys, params)
       ? missingParamProblem(keys)
-      : { loc: ["body", ...toLocation(keys, params)], msg: message, type: "value_error" }
+      : paramsProblem(message, toLocation(keys, params))
   })
 
 /** Kinds of problems by the type that was wanted, in pydantic's words. */
@@ -137,12 +134,9 @@ export const problemsFromKeywordIssues = (
   params: unknown
 ): ReadonlyArray<ParamsProblem> =>
   issues.slice(0, maxProblems).map((issue) => {
-    const keys = issue.instancePath
-      .split("/")
-      .slice(1)
-      .map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"))
+    const keys = issue.instancePath.split("/").slice(1).map(unescapePointerSegment)
     const path = toLocation([...keys, ...memberNameOf(issue)], params)
     return typeof issue.params["missingProperty"] === "string"
       ? missingParamProblem(path)
-      : { loc: ["body", ...path], msg: formatMessage(issue), type: errorCodeOf(issue) }
+      : paramsProblem(formatMessage(issue), path, errorCodeOf(issue))
   })
