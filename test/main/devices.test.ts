@@ -304,7 +304,7 @@ describe("the end", () => {
         assert.deepStrictEqual(yield* endedBy(one, signal), Option.some(130))
         yield* gone(servers)
         assert.deepStrictEqual(yield* endedBy(here, signal), Option.some(130))
-        yield* other.says("no connection with the device server, trying again", "stderr")
+        yield* other.says("device disconnected, reconnecting", "stderr")
         assert.deepStrictEqual(yield* endedBy(other, signal), Option.some(130))
       })
     )

@@ -36,40 +36,38 @@ const usageHint = "write 'name', 'name@1.2.3' or '@scope/name@^1.2.3'"
 /** What no package of the registry has in its name or version, and why it is refused. */
 const forbiddenPatterns: ReadonlyArray<readonly [pattern: RegExp, error: string]> = [
   [/^$/, `it is empty: ${usageHint}`],
-  [/\s/, `it holds a space: ${usageHint}`],
-  [/^-/, `it begins with '-', as options of npm do: ${usageHint}`],
+  [/\s/, `it contains a space: ${usageHint}`],
+  [/^-/, `it starts with '-', as npm options do: ${usageHint}`],
   [
     /:/,
-    `it holds ':'; addresses, files and aliases are not installed, only packages of the registry: ${usageHint}`
+    `it contains ':'; only packages of the registry are installed, no URLs, files or aliases: ${usageHint}`
   ],
-  [/\.\./, "it holds '..', which no name and no version does"],
-  [/[<>~!]=|[<>]/, "it compares versions; write a range such as 'name@^1.2.3' or 'name@1.x'"],
-  [/[[\]]/, `it holds brackets: there are no extras here; ${usageHint}`],
+  [/\.\./, "it contains '..', which is invalid in names and versions"],
+  [/[<>~!]=|[<>]/, "comparators are not supported; write a range such as 'name@^1.2.3' or 'name@1.x'"],
+  [/[[\]]/, `it contains brackets: npm has no extras; ${usageHint}`],
   [
     /[^A-Za-z0-9@/._~^*=+-]/,
-    `it holds a character that has a meaning to shells, or none to npm: ${usageHint}`
+    `it contains a character that is special to shells or invalid for npm: ${usageHint}`
   ]
 ]
 
 const nameError = (name: string): string | undefined => {
   const [, scope, unscopedName = ""] = /^(?:@([^/]*)\/)?(.*)$/.exec(name) ?? []
   if (unscopedName.includes("/"))
-    return `it holds '/' other than after a scope, as paths and repositories do: ${usageHint}`
-  if (name.startsWith("@") && scope === undefined) return `it has a scope and no name: ${usageHint}`
+    return `it contains '/' other than after a scope, as paths and repositories do: ${usageHint}`
+  if (name.startsWith("@") && scope === undefined) return `it has a scope but no name: ${usageHint}`
   if (!namePattern.test(unscopedName) || (scope !== undefined && !namePattern.test(scope))) {
-    return `'${name}' is no name of a package: ${usageHint}`
+    return `'${name}' is not a valid package name: ${usageHint}`
   }
   if (name.length > maxNameLength) return `its name is longer than ${maxNameLength} characters`
-  return /^(node_modules|favicon\.ico)$/i.test(unscopedName)
-    ? `no package may be called '${unscopedName}'`
-    : undefined
+  return /^(node_modules|favicon\.ico)$/i.test(unscopedName) ? `'${unscopedName}' is reserved` : undefined
 }
 
 const rangeError = (range: string): string | undefined => {
   if (range.length > maxRangeLength) return `its version is longer than ${maxRangeLength} characters`
   return versionPattern.test(range) || tagPattern.test(range)
     ? undefined
-    : `'${range}' is no version, range or tag: ${usageHint}`
+    : `'${range}' is not a version, range or tag: ${usageHint}`
 }
 
 /** Splits `name==1.2.3`, as Python writes it, or `name@1.2.3`; the scope's `@` is part of the name. */
@@ -100,7 +98,7 @@ export const parsePackage = (given: string): Result.Result<PackageSpec, string> 
   if (error !== undefined) return Result.fail(error)
   const spec = formatSpec({ name, range })
   const hint = isPython
-    ? `'${text}' is read as '${spec}': packages come from npm here, not from PyPI`
+    ? `'${text}' is interpreted as '${spec}': packages come from npm, not from PyPI`
     : undefined
   return Result.succeed({ name, range, hint })
 }
@@ -112,7 +110,7 @@ const maxQuotedLength = 64
 export const parsePackages = (given: ReadonlyArray<string>): Result.Result<ParsedPackages, string> => {
   const specs = new Map<string, PackageSpec>()
   const errors: Array<string> = []
-  if (given.length > maxPackages) errors.push(`there are more than ${maxPackages}`)
+  if (given.length > maxPackages) errors.push(`there are more than ${maxPackages} packages`)
   for (const text of given.slice(0, maxPackages)) {
     const addError = (error: string) => errors.push(`'${text.slice(0, maxQuotedLength)}': ${error}`)
     const parsed = parsePackage(text)
@@ -123,7 +121,7 @@ export const parsePackages = (given: ReadonlyArray<string>): Result.Result<Parse
     const before = specs.get(parsed.success.name)
     if (before === undefined) specs.set(parsed.success.name, parsed.success)
     else if (before.range !== parsed.success.range)
-      addError(`'${formatSpec(before)}' is asked for, too: keep one of them`)
+      addError(`it conflicts with '${formatSpec(before)}': keep one of them`)
   }
   if (errors.length > 0) return Result.fail(errors.join("; "))
   const all = [...specs.values()]

@@ -56,7 +56,7 @@ const decodeFields = makeDecoder(Schema.Struct(fields))
  */
 export const decodePackConfig = (input: unknown): Result.Result<DecodedPackConfig, string> => {
   const values = input ?? {}
-  if (!isJsonObject(values)) return Result.fail("it has to hold keys with values, such as 'enabled: true'")
+  if (!isJsonObject(values)) return Result.fail("it must be a mapping, such as 'enabled: true'")
   return Result.map(decodeFields(values), (decoded) => {
     const { concurrency, description, enabled, isolation, memory, packages, timeout, usage } = decoded
     const unknown = Object.keys(values).filter((key) => !Object.hasOwn(fields, key))
@@ -71,7 +71,7 @@ export const decodePackConfig = (input: unknown): Result.Result<DecodedPackConfi
         ...(typeof memory === "number" && { memory }),
         ...(typeof concurrency === "number" && { concurrency })
       },
-      warnings: unknown.map((key) => `config.yaml: '${key}' means nothing here; it is left to the pack`)
+      warnings: unknown.map((key) => `config.yaml: unknown key '${key}' is ignored by the host`)
     }
   })
 }

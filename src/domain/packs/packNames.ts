@@ -67,12 +67,12 @@ const formatAlternatives = (names: ReadonlyArray<string>): string =>
  * `Tool` make the class. Fails for names that make no class.
  */
 export const parsePackName = (name: string): Result.Result<PackName, string> => {
-  if (isIgnored(name)) return Result.fail(`'${name}' is no name for a pack: such folders are passed over`)
+  if (isIgnored(name)) return Result.fail(`'${name}' is not a valid pack name: such folders are ignored`)
   const className = `${name.split("_").map(capitalize).join("")}Tool`
   if (!isIdentifier(className)) {
     return Result.fail(
-      `'${name}' is no name for a pack: its class would be ${className}, and no class can have that name. ` +
-        "Use small letters, digits and underscores, beginning with a letter"
+      `'${name}' is not a valid pack name: ${className} cannot be the name of its class. ` +
+        "Use lower-case letters, digits and underscores, starting with a letter"
     )
   }
   return Result.succeed({
@@ -81,7 +81,7 @@ export const parsePackName = (name: string): Result.Result<PackName, string> => 
     warnings: isSnakeCase(name)
       ? []
       : [
-          `the name '${name}' is not snake_case (small letters, digits, single underscores); the class is ${className}`
+          `the name '${name}' is not snake_case (lower-case letters, digits, single underscores); the class is ${className}`
         ]
   })
 }
@@ -94,11 +94,11 @@ const splitToolFile = (file: string): readonly [name: string, extension: string]
 
 /** A file with such an extension was meant to be loaded, and cannot be. */
 const unsupportedExtensions: { readonly [extension: string]: string } = {
-  py: "Python is not run here; port it to TypeScript or JavaScript",
+  py: "Python is not supported; port it to TypeScript or JavaScript",
   tsx: "write it without JSX, as .ts",
   jsx: "write it without JSX, as .js",
-  cts: "only ES modules are loaded: name it .ts or .mts",
-  cjs: "only ES modules are loaded: name it .js or .mjs"
+  cts: "only ES modules are supported: name it .ts or .mts",
+  cjs: "only ES modules are supported: name it .js or .mjs"
 }
 
 const unsupportedExtensionHint = (extension: string): string | undefined =>
@@ -114,16 +114,16 @@ const missingFileError = (
   files: ReadonlyArray<string>,
   present: ReadonlyArray<string>
 ): string => {
-  const missing = `there is no ${formatAlternatives(files)} in it`
+  const missing = `its folder has no ${formatAlternatives(files)}`
   for (const file of present) {
     const [owner, extension = ""] = splitToolFile(file) ?? []
     const advice = unsupportedExtensionHint(extension)
     if (owner === name && advice !== undefined) return `${missing}, only '${file}': ${advice}`
     if (owner !== undefined && owner !== name && moduleExtensions.includes(extension)) {
-      return `${missing}; '${file}' would belong to a folder '${owner}': the two names have to agree`
+      return `${missing}; '${file}' belongs in a folder '${owner}': both names must match`
     }
     if (moduleExtensions.some((one) => file === `${name}.${one}`)) {
-      return `${missing}; '${file}' is to be called '${name}_tool${file.slice(name.length)}'`
+      return `${missing}; rename '${file}' to '${name}_tool${file.slice(name.length)}'`
     }
   }
   return missing
@@ -137,9 +137,7 @@ const packFromFolder = (name: string, present: ReadonlyArray<string>): Result.Re
     if (file === undefined) return Result.fail(missingFileError(name, files, present))
     for (const several of [found, indexes]) {
       if (several.length > 1) {
-        return Result.fail(
-          `there are ${formatQuotedList(several)}: keep one of them, none of them is chosen for you`
-        )
+        return Result.fail(`its folder has ${formatQuotedList(several)}: keep one of them`)
       }
     }
     return Result.succeed({ className, file, warnings })

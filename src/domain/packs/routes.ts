@@ -41,7 +41,7 @@ const memberValue = (entry: JsonObject, member: RouteMember): Result.Result<unkn
   const values = new Set(present.map((name) => entry[name]))
   return values.size > 1
     ? Result.fail(
-        `${present.map((name) => `'${name}'`).join(" and ")} say different things: keep one of them`
+        `${present.map((name) => `'${name}'`).join(" and ")} have different values: keep one of them`
       )
     : Result.succeed([...values][0])
 }
@@ -53,14 +53,16 @@ const parseRoute = (pack: string, entry: JsonObject): Result.Result<DeclaredRout
     const useForm = (yield* memberValue(entry, "useForm")) ?? false
     const tool = (yield* memberValue(entry, "toolName")) ?? pack
     if (endpoint === undefined) return yield* Result.fail(`it has no 'endpoint': ${endpointHint}`)
-    if (typeof endpoint !== "string") return yield* Result.fail(`its 'endpoint' is no text: ${endpointHint}`)
+    if (typeof endpoint !== "string")
+      return yield* Result.fail(`its 'endpoint' must be a string: ${endpointHint}`)
     const error = endpointError(endpoint)
     if (error !== undefined) return yield* Result.fail(error)
-    if (typeof useForm !== "boolean") return yield* Result.fail("its 'useForm' is neither true nor false")
-    if (typeof tool !== "string" || tool === "") return yield* Result.fail("its 'toolName' is no name")
+    if (typeof useForm !== "boolean") return yield* Result.fail("its 'useForm' must be true or false")
+    if (typeof tool !== "string" || tool === "")
+      return yield* Result.fail("its 'toolName' must be a non-empty string")
     if (params === undefined) {
       return yield* Result.fail(
-        "it has no 'params': give the schema of its parameters, an empty object if it has none"
+        "it has no 'params': declare the schema of its parameters, an empty object if it has none"
       )
     }
     // Requests name other characters in this form; and so nobody else has to think about it.
@@ -84,7 +86,7 @@ const parseRouteList = (pack: string, entries: ReadonlyArray<unknown>): ParsedRo
   const errors: Array<string> = []
   const warnings: Array<string> = []
   entries.slice(0, maxRoutes).forEach((entry, index) => {
-    const parsed = isObjectLike(entry) ? parseRoute(pack, entry) : Result.fail("it is no object")
+    const parsed = isObjectLike(entry) ? parseRoute(pack, entry) : Result.fail("it must be an object")
     const error = Result.isFailure(parsed)
       ? parsed.failure
       : routes.has(parsed.success.endpoint)
@@ -95,12 +97,11 @@ const parseRouteList = (pack: string, entries: ReadonlyArray<unknown>): ParsedRo
     const unknown = isObjectLike(entry) ? Object.keys(entry).filter((key) => !knownMembers.has(key)) : []
     if (unknown.length > 0) {
       warnings.push(
-        `${formatRouteLabel(entry, index)}: nothing is known about ${unknown.map((key) => `'${key}'`).join(", ")}`
+        `${formatRouteLabel(entry, index)}: unknown members ${unknown.map((key) => `'${key}'`).join(", ")}`
       )
     }
   })
-  if (entries.length > maxRoutes)
-    errors.push(`there are more than ${maxRoutes} routes; the others are left out`)
+  if (entries.length > maxRoutes) errors.push(`there are more than ${maxRoutes} routes; the rest is ignored`)
   return { routes: [...routes.values()], errors, warnings }
 }
 
@@ -111,12 +112,12 @@ const parseRouteList = (pack: string, entries: ReadonlyArray<unknown>): ParsedRo
 export const parseRoutes = (pack: string, given: unknown): ParsedRoutes => {
   const failedWith = (error: string): ParsedRoutes => ({ routes: [], errors: [error], warnings: [] })
   if (!Array.isArray(given) && !isObjectLike(given)) {
-    return failedWith("getRouteConfig() has to give a route, {endpoint, params}, or a list of them")
+    return failedWith("getRouteConfig() must return a route, {endpoint, params}, or a list of routes")
   }
   // Members of a stranger's object may throw when they are read.
   const parsed = Result.try(() => parseRouteList(pack, Array.isArray(given) ? given : [given]))
   return Result.getOrElse(parsed, () =>
-    failedWith("what getRouteConfig() gave cannot be read: a member of it throws")
+    failedWith("the result of getRouteConfig() cannot be read: a getter throws")
   )
 }
 
@@ -147,20 +148,20 @@ export const findRouteMismatches = (
       const entry = listed.get(tool)
       if (entry === undefined) {
         return [
-          `route ${endpoint} calls the tool '${tool}', which listTools() does not list: not there over MCP`
+          `route ${endpoint} calls the tool '${tool}', which listTools() does not list: it is not available over MCP`
         ]
       }
       const stray = differingParameters(params, entry["inputSchema"])
       return stray.length === 0
         ? []
         : [
-            `route ${endpoint} and the listed tool '${tool}' have different parameters; only one of them knows ` +
+            `route ${endpoint} and the listed tool '${tool}' have different parameters; only one of them has ` +
               stray.map((name) => `'${name}'`).join(", ")
           ]
     }),
     ...[...listed.keys()]
       .filter((name) => !routedTools.has(name))
-      .map((name) => `listTools() lists '${name}', which no route calls: not there over HTTP`)
+      .map((name) => `listTools() lists '${name}', which no route calls: it is not available over HTTP`)
   ]
 }
 
@@ -171,13 +172,13 @@ export const findRouteConflicts = (
 ): ReadonlyMap<string, string> =>
   new Map(
     routes.flatMap(({ endpoint }): ReadonlyArray<readonly [string, string]> => {
-      const owner = reservedEndpoints.has(endpoint) ? "the host itself" : taken.get(endpoint)
+      const owner = reservedEndpoints.has(endpoint) ? "the host" : taken.get(endpoint)
       return owner === undefined
         ? []
         : [
             [
               endpoint,
-              `route ${endpoint} is left out: it belongs to ${owner === "the host itself" ? owner : `the pack '${owner}'`}`
+              `route ${endpoint} is ignored: it belongs to ${owner === "the host" ? owner : `the pack '${owner}'`}`
             ]
           ]
     })

@@ -64,7 +64,7 @@ describe("messages of devices", () => {
     ['{"error":"no"}', { success: false, error: "no" }],
     ['{"error":""}', { success: true, data: undefined }],
     ['{"success":false,"error":{"code":3}}', { success: false, error: '{"code":3}' }],
-    ['{"success":false}', { success: false, error: "the service failed and did not say why" }],
+    ['{"success":false}', { success: false, error: "the service failed without a message" }],
     ['{"success":true,"data":1,"error":"ignored"}', { success: true, data: 1 }]
   ])("a result reads in every form that peers give it: %s", (result, outcome) => {
     assert.deepStrictEqual(read(`{"type":"result","data":{"call_id":"c","result":${result}}}`), {

@@ -67,22 +67,22 @@ describe("patience", () => {
   it("the third frame within a minute that is too large is one too many", () => {
     assert.isFalse(
       after([
-        [0, "oversize"],
-        [1, "oversize"]
+        [0, "too_large"],
+        [1, "too_large"]
       ])
     )
     assert.isTrue(
       after([
-        [0, "oversize"],
-        [1, "oversize"],
-        [2, "oversize"]
+        [0, "too_large"],
+        [1, "too_large"],
+        [2, "too_large"]
       ])
     )
     assert.isFalse(
       after([
-        [0, "oversize"],
-        [1, "oversize"],
-        [60_000, "oversize"]
+        [0, "too_large"],
+        [1, "too_large"],
+        [60_000, "too_large"]
       ])
     )
   })

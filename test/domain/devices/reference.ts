@@ -80,7 +80,7 @@ export const readAtOnce = (
     const [head] = header.exec(stream.slice(at, at + longest)) ?? []
     if (head === undefined) {
       if (viable(stream.slice(at, at + longest))) return { events, incomplete: true }
-      giveUp("header", at + 7)
+      giveUp("invalid_header", at + 7)
       continue
     }
     const type = head.charCodeAt(7)
@@ -97,7 +97,7 @@ export const readAtOnce = (
       place = placeAfter(place, character)
     }
     if (meaning === "open") return { events, incomplete: true }
-    if (meaning === "content") giveUp("oversize", next)
+    if (meaning === "content") giveUp("too_large", next)
     else if (meaning === "start") giveUp("unterminated", next - 1)
     else {
       const text = stream.slice(payload, next - 1)

@@ -23,7 +23,7 @@ describe("results of devices", () => {
     assert.deepStrictEqual(toolResultToOutcome(result), { success: false, error: "no\nway" })
     assert.deepStrictEqual(toolResultToOutcome({ content: [], isError: true }), {
       success: false,
-      error: "the tool failed and did not say why"
+      error: "the tool failed without a message"
     })
   })
 

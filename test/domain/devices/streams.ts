@@ -57,7 +57,7 @@ export const framesOf = (events: ReadonlyArray<DecoderEvent>): ReadonlyArray<Fra
 /** An event on one line: F(type, task, sequence, bytes of payload), B(reason), G(bytes). */
 export const brief = (event: DecoderEvent): string => {
   switch (event._tag) {
-    case "BadFrame":
+    case "InvalidFrame":
       return `B(${event.reason})`
     case "Garbage":
       return `G(${event.bytes})`

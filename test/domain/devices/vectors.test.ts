@@ -51,23 +51,23 @@ const vectors: ReadonlyArray<Vector> = [
   {
     title: "10: a frame that is too short",
     input: `##START\x06abc##END${m}`,
-    events: ["B(header)", "G(16)", F]
+    events: ["B(invalid_header)", "G(16)", F]
   },
   {
     title: "10b: a frame that is too short, alone",
     input: "##START\x06abc##END",
     events: [],
-    afterStall: ["B(stalled)"]
+    afterStall: ["B(timeout)"]
   },
   {
     title: "11: an unknown type",
     input: `${m.replace("\x06", "\x7f")}${m}`,
-    events: ["B(header)", "G(89)", F]
+    events: ["B(invalid_header)", "G(89)", F]
   },
   {
     title: "12: a sequence that is no number",
     input: `${mcp(json, "mcp0000100a0")}${m}`,
-    events: ["B(header)", "G(89)", F]
+    events: ["B(invalid_header)", "G(89)", F]
   },
   {
     title: "13: an end marker in a string",
@@ -114,13 +114,13 @@ const vectors: ReadonlyArray<Vector> = [
     title: "17d: a string that is never closed, alone",
     input: unclosed,
     events: [],
-    afterStall: ["B(stalled)"]
+    afterStall: ["B(timeout)"]
   },
   {
     title: "18: far over the limit",
     input: `${ofBytes(3002)}${m}`,
     maxPayloadBytes: 2000,
-    events: ["B(oversize)", "G(3027)", F]
+    events: ["B(too_large)", "G(3027)", F]
   },
   {
     title: "18b: just within the limit",
@@ -132,20 +132,20 @@ const vectors: ReadonlyArray<Vector> = [
     title: "18c: just over the limit",
     input: `${ofBytes(2001)}${m}`,
     maxPayloadBytes: 2000,
-    events: ["B(oversize)", "G(2026)", F]
+    events: ["B(too_large)", "G(2026)", F]
   },
   {
     title: "19: an endless string",
     input: `##START\x06mcp000010000{"a":"${"x".repeat(5000)}${m}`,
     maxPayloadBytes: 2000,
-    events: ["B(oversize)", "G(5026)", F]
+    events: ["B(too_large)", "G(5026)", F]
   },
   { title: "20: text", input: "##START\x04task12340000时间##END", events: ["F(4,task1234,0000,6)"] },
   { title: "21: a short task", input: mcp(json, "mcp1    0000"), events: ["F(6,mcp1,0000,64)"] },
   {
     title: "22: a task of no characters",
     input: join([latin1(mcp(json, "\xff\x01\x02\x03\x04\x05\x06\x070000")), latin1(m)]),
-    events: ["B(header)", "G(89)", F]
+    events: ["B(invalid_header)", "G(89)", F]
   },
   {
     title: "23: ping and pong",

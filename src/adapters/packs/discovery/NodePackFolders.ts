@@ -28,7 +28,7 @@ const parseConfig = (text: string): Result.Result<unknown, string> =>
   Result.try({
     // Aliases that refer to each other make much of little.
     try: (): unknown => parse(text, { maxAliasCount: 100 }),
-    catch: (error) => thrownMessage(error).split("\n", 1)[0] ?? "it is no YAML"
+    catch: (error) => thrownMessage(error).split("\n", 1)[0] ?? "invalid YAML"
   })
 
 const readConfig = async (

@@ -71,16 +71,16 @@ export const watchFolders = Effect.fnUntraced(function* (
   folders: ReadonlyArray<string>
 ): Effect.fn.Return<Stream.Stream<void>, never, Scope.Scope> {
   const scope = yield* Effect.scope
-  const changes = yield* Queue.sliding<"change" | "echo">(maxPendingChanges)
+  const changes = yield* Queue.sliding<"change" | "recheck">(maxPendingChanges)
   const notify = () => Queue.offerUnsafe(changes, "change")
   yield* Effect.forEach(new Set(folders), (folder) => followFolder(folder, notify), { discard: true })
   yield* Queue.clear(changes) // what was found at the start is no change
 
-  const echo = Effect.delay(Queue.offer(changes, "echo"), pollInterval)
-  const debounceChanges = Effect.fnUntraced(function* (first: "change" | "echo") {
+  const recheck = Effect.delay(Queue.offer(changes, "recheck"), pollInterval)
+  const debounceChanges = Effect.fnUntraced(function* (first: "change" | "recheck") {
     yield* Effect.sleep(debounceTime)
     const all = [first, ...(yield* Queue.clear(changes))]
-    if (all.includes("change")) yield* Effect.forkIn(echo, scope)
+    if (all.includes("change")) yield* Effect.forkIn(recheck, scope)
   })
   return Stream.mapEffect(Stream.fromQueue(changes), debounceChanges)
 })

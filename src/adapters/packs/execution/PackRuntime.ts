@@ -69,7 +69,7 @@ const invalidParamsError = (problems: ReadonlyArray<ParamsProblem>): PackError =
   )
   return new PackError({
     reason: "invalid_params",
-    message: messages.join("; ") || "the parameters are wrong",
+    message: messages.join("; ") || "the parameters are invalid",
     problems
   })
 }
@@ -170,7 +170,7 @@ const instantiatePack = Effect.fnUntraced(function* (
     Effect.interruptible(runPackCode(enter, dispose)).pipe(
       Effect.timeoutOrElse({
         duration: disposeTimeout,
-        orElse: () => logWarning(`dispose() is not done within ${disposeTimeout}`)
+        orElse: () => logWarning(`dispose() timed out after ${disposeTimeout}`)
       }),
       Effect.catch(({ value }) => logWarning(`dispose() failed: ${thrownMessage(value)}`))
     )
@@ -196,7 +196,7 @@ export const startPack = Effect.fnUntraced(function* (
   const call: LoadedPack["call"] = Effect.fnUntraced(function* (request, onProgress) {
     const tool = tools.get(request.tool)
     if (tool === undefined) {
-      return yield* new PackError({ reason: "unknown_tool", message: `there is no tool '${request.tool}'` })
+      return yield* new PackError({ reason: "unknown_tool", message: `unknown tool '${request.tool}'` })
     }
     const args = yield* prepareArguments(tool, yield* writeEmbeddedFiles(tool.files, request))
     return yield* runTool(methods, source, runtime, request.tool, args, onProgress)

@@ -30,7 +30,7 @@ const toJson = (value: unknown): Result.Result<unknown, string> =>
   Result.try({
     try: (): unknown => {
       const text: string | undefined = JSON.stringify(value)
-      if (text === undefined) throw new TypeError(`a ${typeof value} has no form in JSON`)
+      if (text === undefined) throw new TypeError(`a ${typeof value} cannot be written as JSON`)
       return JSON.parse(text)
     },
     catch: thrownMessage

@@ -35,7 +35,9 @@ const rawMessage = (thrown: unknown): string => {
     const name = Predicate.hasProperty(thrown, key) ? thrown[key] : undefined
     if (typeof name === "string" && name !== "") return truncate(name)
   }
-  return thrown === undefined || thrown === null ? "an error without a message" : "an error that says nothing"
+  return thrown === undefined || thrown === null
+    ? "an error without a message"
+    : "an error without a readable message"
 }
 
 const isPath = (value: unknown): value is ReadonlyArray<string | number> =>

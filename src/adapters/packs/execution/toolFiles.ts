@@ -19,7 +19,7 @@ const openToolFile = ({
       const file = new File([await openAsBlob(path)], filename, { type: contentType })
       return Object.assign(file, { filename, contentType, path, read: () => file.bytes() })
     },
-    catch: () => new FileUnavailable({ message: `the file ${filename} is not there any more` })
+    catch: () => new FileUnavailable({ message: `the file ${filename} no longer exists` })
   })
 
 /** What is wrong with the files of a call by their number, or with texts in their place. */

@@ -97,7 +97,7 @@ export const serveTools = Effect.fn("serveTools")(function* ({
   ...limits
 }: ServeToolsOptions): Effect.fn.Return<{ readonly url: string }, PublishError, Scope.Scope | PackHost> {
   if (key !== undefined && Redacted.value(key) === "") {
-    return yield* new PublishError({ message: "The API key is empty: anybody could show that" })
+    return yield* new PublishError({ message: "The API key must not be empty" })
   }
   const host = yield* PackHost
   const access: AccessPolicy = {
@@ -158,9 +158,7 @@ export const serveTools = Effect.fn("serveTools")(function* ({
 
   const handleRequest = Effect.fnUntraced(function* (request: IncomingMessage, response: ServerResponse) {
     const reply = yield* Effect.suspend(() => routeRequest(request, response)).pipe(
-      Effect.catchCause((cause) =>
-        Effect.as(Effect.logError("a request for tools could not be answered", cause), internalErrorReply)
-      ),
+      Effect.catchCause((cause) => Effect.as(Effect.logError("request failed", cause), internalErrorReply)),
       Effect.raceFirst(Effect.as(responseClosed(response), undefined))
     )
     if (reply === undefined) return
@@ -197,12 +195,12 @@ export const serveTools = Effect.fn("serveTools")(function* ({
     { host: address, port },
     (reason) => new PublishError({ message: `Cannot serve tools on ${address}:${port}: ${reason}` })
   )
-  http.on("error", (error) => run(Effect.logWarning("the server of tools cannot take a connection", error)))
+  http.on("error", (error) => run(Effect.logWarning("HTTP server error", error)))
   if (!isLoopbackAddress(bound.address)) {
     yield* Effect.logWarning(
       key === undefined
-        ? "anybody who reaches this address may call the tools"
-        : "the API key and all calls leave this machine without encryption",
+        ? "listening beyond loopback without an API key"
+        : "listening beyond loopback without TLS",
       { address: bound.address }
     )
   }

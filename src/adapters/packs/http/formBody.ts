@@ -43,10 +43,11 @@ const parserLimits = (maxFileBytes: number) =>
     fieldMimeTypes: []
   })
 
-const tooManyParts = (what: string, max: number) => reject(413, `A form may have no more than ${max} ${what}`)
+const tooManyParts = (what: string, max: number) =>
+  reject(413, `The form exceeds the limit of ${max} ${what}`)
 
 const fileTooLarge = (name: string, maxBytes: number) =>
-  reject(413, `The file '${name}' has more than the ${maxBytes} bytes that it may have`)
+  reject(413, `The file '${name}' exceeds the limit of ${maxBytes} bytes`)
 
 /** Only the last part of a path that a client gives as name; nothing in it leads anywhere. */
 const safeFilename = (given: string): string => {
@@ -93,9 +94,9 @@ const toRejection = (
     case "TooManyParts":
       return Effect.fail(tooManyParts("parts", maxFiles + maxFields))
     case "FieldTooLarge":
-      return Effect.fail(reject(413, `A field of a form may have no more than ${maxFieldBytes} bytes`))
+      return Effect.fail(reject(413, `A field of the form exceeds the limit of ${maxFieldBytes} bytes`))
     case "FileTooLarge":
-      return Effect.fail(reject(413, `A file may have no more than ${maxFileBytes} bytes`))
+      return Effect.fail(reject(413, `A file of the form exceeds the limit of ${maxFileBytes} bytes`))
     case "BodyTooLarge":
       return Effect.fail(reject(413, "The form is too large"))
     case "Parse":
@@ -107,7 +108,7 @@ const toRejection = (
   }
 }
 
-const malformedForm = invalidForm("it is broken, incomplete, or has no boundary")
+const malformedForm = invalidForm("it is malformed, incomplete, or has no boundary")
 
 /** The parser throws at a part whose headers have no end: that is its sender's fault, not ours. */
 const failOnParserDefect = <A, E>(stream: Stream.Stream<A, E>): Stream.Stream<A, E | RequestRejected> =>
@@ -117,7 +118,7 @@ const failOnParserDefect = <A, E>(stream: Stream.Stream<A, E>): Stream.Stream<A,
       Cause.hasDies(cause) ? Stream.fail(malformedForm) : Stream.failCause(cause)
   )
 
-const unnamedPart = invalidForm("a part of it has no name")
+const unnamedPart = invalidForm("a part has no name")
 
 /** Texts by the name of their parameter; a name that comes again makes a list. */
 const collectArgs = (fields: Iterable<readonly [string, string]>) => {
@@ -154,7 +155,7 @@ export const readMultipart = Effect.fnUntraced(function* (
     if (fields.length >= maxFields) return tooManyParts("fields", maxFields)
     textLength += value.length
     if (textLength > maxTextLength)
-      return reject(413, `All fields of a form may have no more than ${maxTextLength} characters`)
+      return reject(413, `The fields of the form exceed the limit of ${maxTextLength} characters`)
     fields.push([key, value])
     return Effect.void
   }
@@ -162,9 +163,10 @@ export const readMultipart = Effect.fnUntraced(function* (
     if (file.key === "") return yield* unnamedPart
     const { [file.key]: param } = Object.hasOwn(fileParams, file.key) ? fileParams : {}
     const before = files.get(file.key) ?? []
-    if (param === undefined) return yield* misplacedFile(file.key, "The tool takes no file of this name")
+    if (param === undefined)
+      return yield* misplacedFile(file.key, "The tool has no file parameter of this name")
     if (!param.multiple && before.length > 0)
-      return yield* misplacedFile(file.key, "The tool takes one file here")
+      return yield* misplacedFile(file.key, "The tool accepts one file here")
     if (count >= maxFiles) return yield* tooManyParts("files", maxFiles)
     folder ??= yield* makeTemporaryFolder("a2c-upload-", parent)
     const filename = safeFilename(file.name)

@@ -54,7 +54,7 @@ export const bodyStream = (
   { sendContinue, request }: PendingRequest,
   maxBytes: number
 ): Stream.Stream<Uint8Array, ClientDisconnected | RequestRejected> => {
-  const tooLarge = reject(413, `The body may have no more than ${maxBytes} bytes`)
+  const tooLarge = reject(413, `The body exceeds the limit of ${maxBytes} bytes`)
   if ((contentLength(request) ?? 0) > maxBytes) return Stream.fail(tooLarge)
   let size = 0
   return NodeStream.fromReadable<Uint8Array, ClientDisconnected>({
@@ -107,7 +107,7 @@ export const checkParams = (value: unknown): Effect.Effect<JsonObject, RequestRe
   const error = checkJsonBody(value)
   return error === undefined
     ? Effect.succeed(value)
-    : Effect.fail(invalidBody(`The parameters cannot be passed on: ${error}`))
+    : Effect.fail(invalidBody(`The parameters are invalid: ${error}`))
 }
 
 /** The text of a body, which must be UTF-8. */

@@ -52,7 +52,7 @@ const unsupportedMediaType = (detail: string) => Effect.fail(reject(415, detail)
 const bodyTypeError = ({ headers }: IncomingMessage, charset: string | undefined): string | undefined => {
   const encoding = headers["content-encoding"]
   if (encoding !== undefined && encoding.toLowerCase() !== "identity") {
-    return `The body is compressed (${encoding}): send it as it is`
+    return `Content-Encoding ${encoding} is not supported: send the body uncompressed`
   }
   return charset === undefined || charset === "utf-8" || charset === "utf8"
     ? undefined
@@ -73,7 +73,7 @@ export const makeToolCallHandler = (
   /** Holds one of the places that there are for forms with files, until the scope closes. */
   const acquireUploadSlot = Effect.suspend(() => {
     if (activeUploads >= maxUploads) {
-      return new RequestRejected({ reply: busyReply("Too many files are being worked on; try again later") })
+      return new RequestRejected({ reply: busyReply("Too many uploads in progress; try again later") })
     }
     activeUploads++
     return Effect.addFinalizer(() => Effect.sync(() => activeUploads--))
@@ -98,7 +98,7 @@ export const makeToolCallHandler = (
     }
     const missingFile = useForm ? requiredFile(route) : undefined
     if (missingFile !== undefined) {
-      return unsupportedMediaType(`The file '${missingFile}' is needed: send a form, as multipart/form-data`)
+      return unsupportedMediaType(`The file '${missingFile}' is required: send a form as multipart/form-data`)
     }
     if (useForm && name === "application/x-www-form-urlencoded") {
       return Effect.map(readUrlEncoded(body, maxBodyBytes), (params) => ({ ...params, form: true }))

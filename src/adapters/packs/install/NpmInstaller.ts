@@ -100,16 +100,18 @@ const runNpm = Effect.fnUntraced(function* (
   yield* child.all.pipe(
     Stream.decodeText(),
     Stream.splitLines,
-    Stream.mapError(() => installFailed(`${command} cannot be heard`)),
+    Stream.mapError(() => installFailed(`reading the output of ${command} failed`)),
     Stream.runForEach((output) => {
       const line = output.slice(0, maxLineLength).trimEnd()
       if (/^npm (?:error|ERR!)/.test(line) && errors.length < maxErrorLines) errors.push(line)
       return line === "" ? Effect.void : onLine(line.replace(/^npm http /, ""))
     })
   )
-  const code = yield* Effect.mapError(child.exitCode, () => installFailed(`${command} was ended by a signal`))
+  const code = yield* Effect.mapError(child.exitCode, () =>
+    installFailed(`${command} was killed by a signal`)
+  )
   if (code === 0) return
-  return yield* installFailed(extractReason(errors) || `${command} ended with code ${code}`)
+  return yield* installFailed(extractReason(errors) || `${command} exited with code ${code}`)
 }, Effect.scoped)
 
 /** Does what `install` of the port does, with npm. */
@@ -118,11 +120,11 @@ const make = ({ allowScripts = false, command = "npm", timeout = "5 minutes" }: 
     PackInstaller.of({
       install: Effect.fnUntraced(function* (folder, packages, onLine) {
         if (packages.length === 0) return
-        const isUpToDate = yield* fileOperation("what is installed cannot be read", () =>
+        const isUpToDate = yield* fileOperation("reading the installed packages failed", () =>
           isInstalled(folder, packages)
         )
         if (isUpToDate) return
-        const target = yield* fileOperation("the folder of the pack cannot be written to", async () => {
+        const target = yield* fileOperation("writing to the folder of the pack failed", async () => {
           await clearInstalled(folder)
           return prepareManifest(folder, packages)
         })
@@ -131,10 +133,10 @@ const make = ({ allowScripts = false, command = "npm", timeout = "5 minutes" }: 
           duration: timeout,
           orElse: () => {
             const formattedTimeout = Duration.format(Duration.fromInputUnsafe(timeout))
-            return Effect.fail(installFailed(`${command} was not done within ${formattedTimeout}`))
+            return Effect.fail(installFailed(`${command} timed out after ${formattedTimeout}`))
           }
         })
-        yield* fileOperation("the folder of the pack cannot be written to", () =>
+        yield* fileOperation("writing to the folder of the pack failed", () =>
           markInstalled(folder, packages)
         )
       })
@@ -155,13 +157,13 @@ export const layer = (
 /** Installs nothing, and refuses packs whose packages are not there already. */
 export const layerWithoutInstall: Layer.Layer<PackInstaller> = Layer.succeed(PackInstaller, {
   install: Effect.fnUntraced(function* (folder, packages) {
-    const isPresent = yield* fileOperation("what is installed cannot be read", () =>
+    const isPresent = yield* fileOperation("reading the installed packages failed", () =>
       arePresent(folder, packages)
     )
     if (isPresent) return
     return yield* installFailed(
-      `it needs ${packages.join(", ")}, which is not there, and nothing may be installed: ` +
-        `do it yourself in ${folder}, or allow it`
+      `missing packages: ${packages.join(", ")}. Installation is disabled: ` +
+        `install them in ${folder}, or enable it`
     )
   })
 })

@@ -28,10 +28,10 @@ const dispatchToCall = ({ onProgress, result }: PendingCall, report: CallMessage
   switch (report.type) {
     case "progress":
       return onProgress(report.progress)
-    case "done":
+    case "result":
       Deferred.doneUnsafe(result, Effect.succeed(report.result))
       return
-    case "failed":
+    case "error":
       Deferred.doneUnsafe(result, Effect.fail(new PackError(report.failure)))
   }
 }
@@ -71,8 +71,8 @@ export const loadIsolated = Effect.fnUntraced(function* (
         case "log":
           return log(report.line)
         case "progress":
-        case "done":
-        case "failed": {
+        case "result":
+        case "error": {
           const waiting = pendingCalls.get(report.id)
           if (waiting !== undefined) dispatchToCall(waiting, report)
         }

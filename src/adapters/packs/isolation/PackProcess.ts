@@ -16,7 +16,7 @@ export interface PackProcess {
 
 /** Who listens to a process. */
 export interface PackProcessHandlers {
-  readonly onMessage: (report: Exclude<ChildMessage, { readonly type: "heard" | "disposed" }>) => void
+  readonly onMessage: (report: Exclude<ChildMessage, { readonly type: "ack" | "disposed" }>) => void
   readonly onLogLine: (line: PackLogLine) => void
   /** The process is gone, and nobody asked for it. Comes once, with the reason. */
   readonly onExit: (reason: string) => void
@@ -39,8 +39,8 @@ const outOfMemorySignal = "SIGABRT"
 
 const exitReason = (code: number | null, signal: string | null, memory: number): string => {
   if (signal === outOfMemorySignal)
-    return `it was aborted, most likely because it took more than ${memory} MiB of memory`
-  return signal === null ? `it ended its process with code ${code}` : `it was ended by ${signal}`
+    return `its process was aborted, most likely because it used more than ${memory} MiB of memory`
+  return signal === null ? `its process exited with code ${code}` : `its process was killed by ${signal}`
 }
 
 /** Passes on what a process prints: our own output may be a protocol. */
@@ -98,12 +98,12 @@ export const spawnPackProcess = Effect.fnUntraced(function* (
   }
   child.on("message", (report: ChildMessage) => {
     if (report.type === "disposed") Deferred.doneUnsafe(disposed, Effect.void)
-    else if (report.type === "heard") {
+    else if (report.type === "ack") {
       const order = pendingAcks.shift()
       if (order !== undefined) Deferred.doneUnsafe(order, Effect.void)
     } else onMessage(report)
   })
-  child.on("error", ({ message }) => reportExit(`it cannot be started: ${message}`))
+  child.on("error", ({ message }) => reportExit(`its process cannot be started: ${message}`))
   child.on("exit", (code, signal) => reportExit(exitReason(code, signal, source.memory)))
   forwardOutput(child.stdout, "Info", onLogLine)
   forwardOutput(child.stderr, "Warn", onLogLine)
@@ -122,7 +122,7 @@ export const spawnPackProcess = Effect.fnUntraced(function* (
         duration: ackTimeout,
         orElse: () =>
           Effect.sync(() => {
-            reportExit("it did not answer for a second, and was killed")
+            reportExit("its process was unresponsive for a second and was killed")
             killProcessGroup(child)
           })
       })

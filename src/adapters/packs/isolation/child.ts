@@ -28,11 +28,11 @@ export type ChildMessage =
   | { readonly type: "ready"; readonly manifest: PackManifest }
   | { readonly type: "unusable"; readonly message: string }
   | { readonly type: "progress"; readonly id: number; readonly progress: McpProgress }
-  | { readonly type: "done"; readonly id: number; readonly result: JsonObject }
-  | { readonly type: "failed"; readonly id: number; readonly failure: SerializedFailure }
+  | { readonly type: "result"; readonly id: number; readonly result: JsonObject }
+  | { readonly type: "error"; readonly id: number; readonly failure: SerializedFailure }
   | { readonly type: "log"; readonly line: PackLogLine }
   /** It has heard an `abort` or a `dispose`, one for each in order: its code gives the thread back. */
-  | { readonly type: "heard" }
+  | { readonly type: "ack" }
   | { readonly type: "disposed" }
 
 /** Who started us may be gone without a word, while our code never ends: this thread sees that we are orphans. */
@@ -50,7 +50,7 @@ const send = (report: ChildMessage): void => {
 const reportUncaught = (error: unknown) =>
   send({
     type: "log",
-    line: { level: "Error", message: `nobody caught: ${thrownMessage(error)}`, fields: {} }
+    line: { level: "Error", message: `uncaught error: ${thrownMessage(error)}`, fields: {} }
   })
 
 const serializeFailure = ({ reason, message, problems }: PackError): SerializedFailure => ({
@@ -73,15 +73,15 @@ const serve = Effect.fnUntraced(function* (source: PackSource, shutdown: Deferre
   const runCall = (id: number, request: PackCall) =>
     call(request, (progress) => Effect.sync(() => send({ type: "progress", id, progress }))).pipe(
       Effect.match({
-        onSuccess: (result) => send({ type: "done", id, result }),
-        onFailure: (failure) => send({ type: "failed", id, failure: serializeFailure(failure) })
+        onSuccess: (result) => send({ type: "result", id, result }),
+        onFailure: (failure) => send({ type: "error", id, failure: serializeFailure(failure) })
       })
     )
 
   process.on("message", (order: ParentMessage) => {
     if (order.type === "call") run(order.id, runCall(order.id, order.call))
     if (order.type !== "abort") return
-    send({ type: "heard" })
+    send({ type: "ack" })
     run(order.id, Effect.void) // takes the place of the call, which is interrupted
   })
   send({ type: "ready", manifest })
@@ -92,7 +92,7 @@ const main = Effect.fnUntraced(function* (source: PackSource) {
   const shutdown = yield* Deferred.make<void>()
   process.on("message", (order: ParentMessage) => {
     if (order.type !== "dispose") return
-    send({ type: "heard" })
+    send({ type: "ack" })
     Deferred.doneUnsafe(shutdown, Effect.void)
   })
   yield* Effect.catchCause(serve(source, shutdown), (cause) => {

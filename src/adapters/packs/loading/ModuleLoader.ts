@@ -71,11 +71,11 @@ const explainLoadError = (error: unknown, { file, folder }: Pick<PackSource, "fi
   const code = errorCodeOf(error)
   if (typeof code === "string" && compilerErrorCodes.has(code)) {
     const hint =
-      "Node only takes types away, so enums, namespaces, decorators and parameter properties need a compiler"
+      "Node only strips types, so enums, namespaces, decorators and parameter properties need a compiler"
     return `${sourceLocation(error, folder)}${message.trim()}. ${hint}: write it without them, or compile it to JavaScript`
   }
   if (code === "ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING") {
-    return "it lies below a folder node_modules, where Node runs no TypeScript: move it, or compile it to JavaScript"
+    return "Node runs no TypeScript below node_modules: move the pack, or compile it to JavaScript"
   }
   if (code === "ERR_MODULE_NOT_FOUND" && message.startsWith("Cannot find package")) {
     return `${message}. Name it under 'packages' in config.yaml`
@@ -143,12 +143,12 @@ export const make: Effect.Effect<ModuleLoader, never, Scope.Scope> = Effect.gen(
           ({ value }) =>
             new PackError({
               reason: "unusable",
-              message: `it cannot be loaded: ${explainLoadError(value, { file, folder })}`
+              message: `loading failed: ${explainLoadError(value, { file, folder })}`
             })
         ),
         Effect.filterOrFail(
           (module): module is object => typeof module === "object" && module !== null,
-          () => new PackError({ reason: "unusable", message: "it is no module" })
+          () => new PackError({ reason: "unusable", message: "it is not a module" })
         )
       )
   }

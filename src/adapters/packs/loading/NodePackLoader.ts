@@ -26,7 +26,7 @@ export const layer: Layer.Layer<PackLoader> = Layer.effect(
       const log = yield* makePackLog(source.name)
       const enter = yield* guard.protect({
         folder: source.folder,
-        onUncaught: (message) => log({ level: "Error", message: `nobody caught: ${message}`, fields: {} })
+        onUncaught: (message) => log({ level: "Error", message: `uncaught error: ${message}`, fields: {} })
       })
       const module = yield* modules.load(source, enter)
       const running = yield* startPack(module, source, { enter, compile, log })

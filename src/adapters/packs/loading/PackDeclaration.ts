@@ -38,22 +38,22 @@ const parseListings = (
   given: unknown
 ): Result.Result<readonly [ReadonlyArray<ListedEntry>, ReadonlyArray<string>], string> => {
   if (!Array.isArray(given)) {
-    return Result.fail("listTools() has to give a list of tools, [{ name, description }]")
+    return Result.fail("listTools() must return a list of tools, [{ name, description }]")
   }
   const listings = new Map<string, ListedEntry>()
   const warnings: Array<string> = []
   given.slice(0, maxTools).forEach((tool: unknown, index) => {
     const name = isObjectLike(tool) ? tool["name"] : undefined
     if (!isObjectLike(tool) || typeof name !== "string" || name === "") {
-      warnings.push(`tool ${index + 1} of listTools() has no 'name' and is left out`)
+      warnings.push(`tool ${index + 1} of listTools() has no 'name' and is ignored`)
     } else if (listings.has(name)) {
-      warnings.push(`listTools() lists '${name}' twice; only the first counts`)
+      warnings.push(`listTools() lists '${name}' twice; the first one is used`)
     } else {
       listings.set(name, { name, entry: tool })
     }
   })
   if (given.length > maxTools)
-    warnings.push(`listTools() lists more than ${maxTools} tools; the others are left out`)
+    warnings.push(`listTools() lists more than ${maxTools} tools; the rest is ignored`)
   return Result.succeed([[...listings.values()], warnings])
 }
 
@@ -126,7 +126,7 @@ const parseDeclaration = (
       } else if (first.params !== route.params) {
         warnings.push(
           `routes ${first.endpoint} and ${route.endpoint} call the tool '${route.tool}' with different parameters; ` +
-            `those of ${first.endpoint} are checked: give each its own 'toolName'`
+            `those of ${first.endpoint} are used: give each its own 'toolName'`
         )
       }
     }
@@ -141,7 +141,7 @@ const parseDeclaration = (
     }
     if (tools.size === 0) {
       const reason =
-        warnings.length === 0 ? "getRouteConfig() and listTools() give nothing" : warnings.join("; ")
+        warnings.length === 0 ? "getRouteConfig() and listTools() return nothing" : warnings.join("; ")
       return yield* Result.fail(`it has no tools: ${reason}`)
     }
     return {
@@ -163,6 +163,6 @@ export const decodeDeclaration = (
     Effect.mapError((message) => new PackError({ reason: "unusable", message })),
     // Members of a stranger's object may throw when they are read.
     Effect.catchDefect(() =>
-      Effect.fail(new PackError({ reason: "unusable", message: "what it declares cannot be read" }))
+      Effect.fail(new PackError({ reason: "unusable", message: "its declaration cannot be read" }))
     )
   )

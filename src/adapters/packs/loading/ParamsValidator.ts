@@ -60,7 +60,7 @@ const normalizeSchema = (declared: JsonObject): Result.Result<JsonObject, string
   const type = schema["type"] ?? "object"
   return type === "object"
     ? Result.succeed({ ...schema, type })
-    : Result.fail(`the parameters have to be an object, not ${JSON.stringify(type)}`)
+    : Result.fail(`the parameters must be an object, not ${JSON.stringify(type)}`)
 }
 
 /** What it needs besides to be decoded cannot be seen, and would not be there. */
@@ -118,7 +118,7 @@ const validatorFromStandardSchema = (
   Result.gen(function* () {
     const { jsonSchema, validate, vendor } = params["~standard"]
     const noSchemaWarning = [
-      `the schemas of ${vendor} do not say what they are in JSON Schema: give the tool an inputSchema in listTools()`
+      `schemas of ${vendor} have no JSON Schema: give the tool an inputSchema in listTools()`
     ]
     const options = { target: "draft-2020-12", libraryOptions: { unrepresentable: "any" } } as const
     const declared = yield* jsonSchema === undefined
@@ -183,5 +183,7 @@ export const makeParamsValidator = (
   if (isEffectSchema(params)) return validatorFromEffectSchema(params)
   if (isStandardSchema(params)) return validatorFromStandardSchema(params, listedSchema)
   if (isJsonObject(params)) return validatorFromJsonSchema(params, compile)
-  return Result.fail("the parameters are no Effect Schema, no Standard Schema (as of zod) and no JSON Schema")
+  return Result.fail(
+    "the parameters must be an Effect Schema, a Standard Schema (such as zod) or a JSON Schema"
+  )
 }

@@ -64,7 +64,7 @@ export const locatePack = (module: object, className: string): Result.Result<Pac
   if (found !== undefined) return Result.succeed(found)
   const names = Object.keys(module).filter((name) => name !== "module.exports" && name !== "default")
   return Result.fail(
-    `there is no class '${className}' in it: it exports ${formatNames(names)}. Export the class under this name, or as the default`
+    `class '${className}' not found: the module exports ${formatNames(names)}. Export the class under this name or as the default`
   )
 }
 

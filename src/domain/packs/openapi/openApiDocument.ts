@@ -31,7 +31,7 @@ interface Operation {
 }
 
 /** Ids of what every host answers, which no route takes. */
-const hostOperationIds = { "/": "greet", "/health": "checkHealth", "/tools": "listTools" } as const
+const hostOperationIds = { "/": "getServerInfo", "/health": "getHealth", "/tools": "listTools" } as const
 
 /** Longest id of an operation, in characters: clients make names of functions from it. */
 const maxOperationIdLength = 64
@@ -116,22 +116,25 @@ const hostPaths = (requiresKey: boolean): JsonObject => ({
   "/": {
     get: {
       operationId: hostOperationIds["/"],
-      summary: "Says that the host is up",
-      responses: { 200: jsonResponse("It is", "Greeting") }
+      summary: "Returns the version of the server and the number of tools",
+      responses: { 200: jsonResponse("The server is up", "ServerInfo") }
     }
   },
   "/health": {
     get: {
       operationId: hostOperationIds["/health"],
-      summary: "Says whether the host is well",
-      responses: { 200: jsonResponse("It is", "Health") }
+      summary: "Returns the health of the server",
+      responses: { 200: jsonResponse("The server is up", "Health") }
     }
   },
   "/tools": {
     get: {
       operationId: hostOperationIds["/tools"],
       summary: "Lists all tools and packs",
-      responses: { 200: jsonResponse("What there is", "ToolList"), ...(requiresKey && errorResponses(401)) },
+      responses: {
+        200: jsonResponse("Tools and packs", "ToolList"),
+        ...(requiresKey && errorResponses(401))
+      },
       ...(requiresKey && { security })
     }
   }

@@ -133,7 +133,7 @@ const cloneJson = (value: unknown, depth: number): unknown => {
 
 const fillValue = (root: JsonObject, schema: unknown, value: unknown, depth: number): unknown => {
   if (typeof value !== "object" || value === null || depth > maxJsonDepth) return value
-  const parts = collectSubschemas(root, schema, "sole")
+  const parts = collectSubschemas(root, schema, "single")
   if (Array.isArray(value))
     return value.map((item, index) => fillValue(root, itemSchema(parts, index), item, depth + 1))
   if (!isJsonObject(value)) return value

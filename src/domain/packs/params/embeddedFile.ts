@@ -34,7 +34,7 @@ const parseDataUrl = (text: string): Result.Result<EmbeddedFile, string> => {
   const data = text.slice(head.length)
   const encoding = words.includes("base64") ? "base64" : "percent"
   return encoding === "base64" && !isBase64(data)
-    ? Result.fail("what the data URL holds is not base64")
+    ? Result.fail("the data URL is not valid base64")
     : Result.succeed({
         filename: dataUrlParameter(words, "name") ?? dataUrlParameter(words, "filename") ?? defaults.filename,
         contentType: type || defaults.contentType,
@@ -48,7 +48,7 @@ export const parseEmbeddedFile = (value: unknown): Result.Result<EmbeddedFile, s
   if (typeof value === "string") return parseDataUrl(value)
   if (!isJsonObject(value)) return parseDataUrl("")
   const { contentType, data, filename } = value
-  if (typeof data !== "string" || !isBase64(data)) return Result.fail("its data is not base64")
+  if (typeof data !== "string" || !isBase64(data)) return Result.fail("its data is not valid base64")
   return Result.succeed({
     filename: typeof filename === "string" ? filename : defaults.filename,
     contentType: typeof contentType === "string" ? contentType : defaults.contentType,

@@ -57,13 +57,13 @@ const isNullSchema = (schema: unknown): boolean =>
   isJsonObject(schema) && (schema["type"] === "null" || schema["const"] === null)
 
 /** The branches of `anyOf` and `oneOf` to look at: all of them, the only one beside null, or none. */
-export type BranchSelection = "all" | "sole" | "none"
+export type BranchSelection = "all" | "single" | "none"
 
 const selectBranches = (schema: JsonObject, branches: BranchSelection): ReadonlyArray<unknown> => {
   const given = [...asArray(schema["anyOf"]), ...asArray(schema["oneOf"])]
   if (branches === "all") return given
   const real = given.filter((branch) => !isNullSchema(branch))
-  return branches === "sole" && real.length === 1 ? real : []
+  return branches === "single" && real.length === 1 ? real : []
 }
 
 /**

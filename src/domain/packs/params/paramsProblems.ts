@@ -105,11 +105,11 @@ const formatValues = (values: unknown): string =>
     () => "others"
   )
 
-const formatMessage = ({ keyword, message = "does not fit", params }: KeywordIssue): string => {
+const formatMessage = ({ keyword, message = "invalid", params }: KeywordIssue): string => {
   switch (keyword) {
     case "additionalProperties":
     case "unevaluatedProperties":
-      return "there is no such parameter"
+      return "unknown parameter"
     case "enum":
       return `${message}: ${formatValues(params["allowedValues"])}`
     case "const":

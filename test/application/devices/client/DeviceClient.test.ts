@@ -292,9 +292,9 @@ describe("a device", () => {
             const server = yield* next
             yield* server.next
             yield* server.frame(type, payload, "00000000")
-            yield* until(Effect.sync(() => seen().at(-1) === "Ended"))
+            yield* until(Effect.sync(() => seen().at(-1) === "Failed"))
             yield* TestClock.adjust("10 minutes")
-            assert.strictEqual(seen().at(-1), "Ended")
+            assert.strictEqual(seen().at(-1), "Failed")
           })
         )
       }
@@ -312,7 +312,7 @@ describe("a device", () => {
       yield* server.frame("auth", "##INFO:AUTHENTICATED", "00000000")
       assert.strictEqual(yield* registered(server), "a")
       yield* server.frame("status", "##REPLACED:another connection goes by its name", "00000000")
-      yield* until(Effect.sync(() => seen().at(-1) === "Ended"))
+      yield* until(Effect.sync(() => seen().at(-1) === "Failed"))
     })
   )
 
@@ -321,7 +321,7 @@ describe("a device", () => {
     Effect.gen(function* () {
       const { close, next, open, seen, start } = yield* makeDevice([tool("a")])
       yield* start
-      yield* until(Effect.sync(() => seen().includes("Lost")))
+      yield* until(Effect.sync(() => seen().includes("Disconnected")))
       yield* open
       yield* TestClock.adjust("10 seconds")
       const first = yield* next
@@ -367,10 +367,10 @@ describe("a device", () => {
       yield* TestClock.adjust("1 minute")
       assert.strictEqual(yield* server.nextText, "##PING")
       yield* TestClock.adjust("10 minutes")
-      assert.notInclude(seen(), "Lost")
+      assert.notInclude(seen(), "Disconnected")
       yield* server.frame("status", "##INFO:PONG")
       yield* TestClock.adjust("4 minutes")
-      assert.include(seen(), "Lost")
+      assert.include(seen(), "Disconnected")
     })
   )
 
@@ -383,7 +383,7 @@ describe("a device", () => {
       const server = yield* next
       yield* server.next
       yield* mcp.crash("out of memory")
-      yield* until(Effect.sync(() => seen().at(-1) === "Ended"))
+      yield* until(Effect.sync(() => seen().at(-1) === "Failed"))
       yield* TestClock.adjust("5 seconds")
       yield* server.rest
     })

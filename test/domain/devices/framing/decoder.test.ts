@@ -110,17 +110,17 @@ describe("limits", () => {
     const options = { maxPayloadBytes: 100, maxAudioPayloadBytes: 3 }
     const audio = (payload: string) => `##START\x02task12340000${payload}##END${end}`
     assert.deepStrictEqual(briefly(audio("abc"), options), ["F(2,task1234,0000,3)", E])
-    assert.deepStrictEqual(briefly(audio("abcd"), options), ["B(oversize)", "G(29)", E])
+    assert.deepStrictEqual(briefly(audio("abcd"), options), ["B(too_large)", "G(29)", E])
   })
 
   it("a frame right after one that was too large is found", () => {
-    assert.deepStrictEqual(briefly(`${text}abcd${end}`, { maxPayloadBytes: 3 }), ["B(oversize)", "G(24)", E])
+    assert.deepStrictEqual(briefly(`${text}abcd${end}`, { maxPayloadBytes: 3 }), ["B(too_large)", "G(24)", E])
   })
 
   it("a payload of a mebibyte is taken, and not a byte more", () => {
     const mebibyte = (more: number) => `${text}${"x".repeat(1_048_576 + more)}##END`
     assert.deepStrictEqual(briefly(mebibyte(0)), ["F(4,task1234,0000,1048576)"])
-    assert.deepStrictEqual(briefly(mebibyte(1)), ["B(oversize)"])
+    assert.deepStrictEqual(briefly(mebibyte(1)), ["B(too_large)"])
   })
 })
 
@@ -136,14 +136,14 @@ describe("a frame that does not end", () => {
 
   it("is given up on demand, and its bytes are garbage", () => {
     const [state, events] = dropPartialFrame(after(`${mcp}{"a":"x}##END##STAR`))
-    assert.deepStrictEqual(events, [{ _tag: "BadFrame", reason: "stalled" }])
+    assert.deepStrictEqual(events, [{ _tag: "InvalidFrame", reason: "timeout" }])
     assert.isFalse(hasPartialFrame(state))
     assert.deepStrictEqual(decodeChunk(state, latin1(`T\x03task12340001##END`))[1].map(brief), ["G(33)", E])
   })
 
   it("may have another begun in it", () => {
     const [state, events] = dropPartialFrame(after("##START\x04##START\x20"))
-    assert.deepStrictEqual(events.map(brief), ["B(stalled)", "B(header)"])
+    assert.deepStrictEqual(events.map(brief), ["B(timeout)", "B(invalid_header)"])
     assert.deepStrictEqual(decodeChunk(state, latin1(end))[1].map(brief), ["G(16)", E])
   })
 
