@@ -1,25 +1,22 @@
 import type { JsonObject } from "../json.ts"
 
-/** A way to call a tool of a pack over HTTP. */
+/** A route that calls a tool of a pack over HTTP. */
 export interface PackRoute {
-  /** Path of the endpoint, such as `/tools/text_counter`. */
+  /** Path, such as `/tools/text_counter`. */
   readonly endpoint: string
-  /** Name of the tool that is called. */
   readonly tool: string
-  /** Parameters come as a form, which may carry files; as JSON otherwise. */
+  /** Parameters come as a form, with files or without; otherwise as JSON. */
   readonly useForm: boolean
-  /** JSON Schema of the parameters, an object. */
   readonly params: JsonObject
-  /** Names of the parameters that are files, and whether each takes many. */
+  /** File parameters by name; `multiple` accepts several files. */
   readonly files: { readonly [name: string]: { readonly multiple: boolean } }
 }
 
-/** What a loaded pack offers. */
+/** Routes and tools of a loaded pack. */
 export interface PackManifest {
   readonly routes: ReadonlyArray<PackRoute>
-  /** Its tools as MCP lists them; each has a name. */
+  /** MCP tool definitions; each has a name. */
   readonly tools: ReadonlyArray<JsonObject>
-  /** What is odd about the pack, in words. */
   readonly warnings: ReadonlyArray<string>
 }
 

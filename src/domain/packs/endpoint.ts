@@ -1,4 +1,4 @@
-/** What the host answers itself. */
+/** Endpoints of the host itself. */
 export const reservedEndpoints: ReadonlySet<string> = new Set([
   "/",
   "/health",
@@ -10,13 +10,11 @@ export const reservedEndpoints: ReadonlySet<string> = new Set([
   "/favicon.ico"
 ])
 
-/** Longest endpoint, in characters: more is no name but data. */
 const maxEndpointLength = 256
 
-/** What is said along with most faults. */
 export const endpointHint = "an endpoint is a path such as '/tools/fetch'"
 
-/** Why there can be no such endpoint, if so. */
+/** Says why an endpoint is invalid; undefined when it is valid. */
 export const endpointError = (endpoint: string): string | undefined => {
   if (!endpoint.startsWith("/")) return `the endpoint must start with '/': ${endpointHint}`
   if (reservedEndpoints.has(endpoint))

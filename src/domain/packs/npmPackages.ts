@@ -1,39 +1,34 @@
 import { Result } from "effect"
 
-/** A package as npm names it. */
 export interface PackageSpec {
   readonly name: string
-  /** A version, a range of versions, or a tag; nothing for whatever is the latest. */
+  /** A version, a range or a tag; undefined for the latest version. */
   readonly range: string | undefined
-  /** What was understood in a way that may surprise, in words. */
+  /** Explains an interpretation that can surprise the author. */
   readonly hint: string | undefined
 }
 
-/** What is to be installed. */
 export interface ParsedPackages {
-  /** `name` or `name@range` each, in order, without repetitions. */
+  /** `name` or `name@range`, sorted, without duplicates. */
   readonly specs: ReadonlyArray<string>
   readonly hints: ReadonlyArray<string>
 }
 
-/** npm's own limit, in characters. */
+/** Limit of npm. */
 const maxNameLength = 214
 
-/** More than a range needs, in characters. */
 const maxRangeLength = 128
 
-/** More packages of one pack are a mistake. */
 const maxPackages = 256
 
 const namePattern = /^[A-Za-z0-9][A-Za-z0-9._-]*$/
 
-/** `1.2.3`, `^1.2`, `~1`, `1.x`, `*`; with what may follow a version. */
+/** `1.2.3`, `^1.2`, `~1`, `1.x`, `*`, with a prerelease or build. */
 const versionPattern = /^[~^=]?v?(\d+|[xX*])(\.(\d+|[xX*])){0,2}(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$/
 const tagPattern = /^[A-Za-z][A-Za-z0-9._-]*$/
 
 const usageHint = "write 'name', 'name@1.2.3' or '@scope/name@^1.2.3'"
 
-/** What no package of the registry has in its name or version, and why it is refused. */
 const forbiddenPatterns: ReadonlyArray<readonly [pattern: RegExp, error: string]> = [
   [/^$/, `it is empty: ${usageHint}`],
   [/\s/, `it contains a space: ${usageHint}`],
@@ -70,7 +65,7 @@ const rangeError = (range: string): string | undefined => {
     : `'${range}' is not a version, range or tag: ${usageHint}`
 }
 
-/** Splits `name==1.2.3`, as Python writes it, or `name@1.2.3`; the scope's `@` is part of the name. */
+/** Splits `name@range`, or `name==1.2.3` as in Python; the name can begin with a scope. */
 const splitSpec = (
   text: string
 ): { readonly name: string; readonly range?: string; readonly isPython: boolean } => {
@@ -86,8 +81,8 @@ const formatSpec = ({ name, range }: Pick<PackageSpec, "name" | "range">): strin
   range === undefined ? name : `${name}@${range}`
 
 /**
- * Reads one package that a pack depends on, or says in words why it is refused. Only what the registry has under a name
- * is accepted, and nothing that npm or a shell could take for anything else.
+ * Parses a dependency of a pack, or says why it is rejected. Accepts packages of the npm registry only, and no text
+ * that npm or a shell could interpret otherwise.
  */
 export const parsePackage = (given: string): Result.Result<PackageSpec, string> => {
   const text = given.trim()
@@ -103,10 +98,9 @@ export const parsePackage = (given: string): Result.Result<PackageSpec, string> 
   return Result.succeed({ name, range, hint })
 }
 
-/** So much of a package is said in a fault, in characters. */
 const maxQuotedLength = 64
 
-/** Reads all packages of a pack, or says in one line everything that is wrong with them. */
+/** Parses all dependencies of a pack, or lists every error in one line. */
 export const parsePackages = (given: ReadonlyArray<string>): Result.Result<ParsedPackages, string> => {
   const specs = new Map<string, PackageSpec>()
   const errors: Array<string> = []

@@ -1,44 +1,39 @@
 import { Result } from "effect"
 
-/** Extensions of modules that can be loaded as they are. */
+/** Extensions of modules that Node can load. */
 const moduleExtensions: ReadonlyArray<string> = ["ts", "mts", "js", "mjs"]
 
-/** What follows from the name of a pack. */
+/** Class name and files that follow from the name of a pack. */
 export interface PackName {
-  /** Name of the class that its module exports, as `VideoGenerateTool`. */
+  /** Class that the module exports, such as `VideoGenerateTool`. */
   readonly className: string
-  /** Names that the file with that class may have; exactly one of them is to be there. */
+  /** File names that can contain the class; exactly one of them must exist. */
   readonly files: ReadonlyArray<string>
-  /** What is odd about the name, in words. */
   readonly warnings: ReadonlyArray<string>
 }
 
-/** What lies where packs may lie: its name, and the names of the files directly inside, if it is a folder. */
+/** An entry of a folder with packs; `files` lists the files directly inside a folder. */
 export interface FolderEntry {
   readonly name: string
   readonly files: ReadonlyArray<string> | undefined
 }
 
-/** What to load of a pack. Names of files are those in its folder; a pack of one file is its own file. */
 export interface PackFiles {
-  /** Name of the class that is looked for. */
   readonly className: string
-  /** The file that has it. */
+  /** The file with the class, relative to the folder of the pack. */
   readonly file: string
   readonly warnings: ReadonlyArray<string>
 }
 
-/** Something that is meant to be a pack. */
 export interface PackCandidate {
   readonly name: string
-  /** What to load, or in words why nothing can be loaded. */
+  /** What to load, or why the pack cannot be loaded. */
   readonly outcome: Result.Result<PackFiles, string>
 }
 
-/** Is it a name that every MCP host takes for a tool? */
+/** True for a tool name that every MCP host accepts. */
 export const isValidToolName = (name: string): boolean => /^[A-Za-z0-9_-]{1,64}$/.test(name)
 
-/** Nobody means these as packs: what tools leave behind, and what is hidden. */
 const isIgnored = (name: string): boolean =>
   name === "" || name === "__pycache__" || name === "node_modules" || name.startsWith(".")
 
@@ -47,7 +42,7 @@ const isSnakeCase = (name: string): boolean => /^[a-z][a-z0-9]*(_[a-z0-9]+)*$/.t
 const isIdentifier = (name: string): boolean =>
   /^[\p{ID_Start}$_][\p{ID_Continue}$\u200c\u200d]*$/u.test(name)
 
-/** As Python capitalises: the first letter up, all others down. */
+/** Capitalizes as Python does: the first letter upper-case, the rest lower-case. */
 const capitalize = (word: string): string => {
   const [first = "", ...rest] = [...word]
   const [upper = "", ...more] = [...first.toUpperCase()]
@@ -56,15 +51,14 @@ const capitalize = (word: string): string => {
 
 const formatQuotedList = (names: ReadonlyArray<string>): string => names.map((name) => `'${name}'`).join(", ")
 
-/** `a, b or c`. */
 const formatAlternatives = (names: ReadonlyArray<string>): string =>
   [formatQuotedList(names.slice(0, -1)), formatQuotedList(names.slice(-1))]
     .filter((part) => part !== "")
     .join(" or ")
 
 /**
- * What follows from the name of a pack (seed 004, naming): the words between underscores, each with a capital, and
- * `Tool` make the class. Fails for names that make no class.
+ * Derives the class name of a pack (seed 004, naming): every word between underscores capitalized, then `Tool`. Fails
+ * when the result is not an identifier.
  */
 export const parsePackName = (name: string): Result.Result<PackName, string> => {
   if (isIgnored(name)) return Result.fail(`'${name}' is not a valid pack name: such folders are ignored`)
@@ -86,13 +80,12 @@ export const parsePackName = (name: string): Result.Result<PackName, string> => 
   })
 }
 
-/** Splits `text_counter_tool.ts` into the name of its pack and the extension. */
 const splitToolFile = (file: string): readonly [name: string, extension: string] | undefined => {
   const [, name, extension] = /^(.+)_tool\.([A-Za-z]+)$/.exec(file) ?? []
   return name === undefined || extension === undefined ? undefined : [name, extension]
 }
 
-/** A file with such an extension was meant to be loaded, and cannot be. */
+/** Advice for files that look like a tool but cannot be loaded. */
 const unsupportedExtensions: { readonly [extension: string]: string } = {
   py: "Python is not supported; port it to TypeScript or JavaScript",
   tsx: "write it without JSX, as .ts",
@@ -104,11 +97,11 @@ const unsupportedExtensions: { readonly [extension: string]: string } = {
 const unsupportedExtensionHint = (extension: string): string | undefined =>
   Object.hasOwn(unsupportedExtensions, extension) ? unsupportedExtensions[extension] : undefined
 
-/** What makes a folder without the right file look as if it were meant to be a pack. */
+/** True for a file that shows that its folder is meant as a pack. */
 const isPackIndicator = (file: string): boolean =>
   splitToolFile(file) !== undefined || /^(index\.[cm]?[jt]s|config\.ya?ml|__init__\.py)$/.test(file)
 
-/** Says which file is missing, and what may have been meant to be it. */
+/** Names the missing file, and the file that probably has the wrong name. */
 const missingFileError = (
   name: string,
   files: ReadonlyArray<string>,
@@ -156,8 +149,8 @@ const packFromFile = (file: string): PackCandidate | undefined => {
 }
 
 /**
- * Reads what lies in a folder with packs: a folder `name` with a file `name_tool.ts`, or that file alone. Nothing for
- * what nobody can have meant as a pack: hidden things, other files, folders without a trace of one.
+ * Detects a pack: a folder `name` with a file `name_tool.ts`, or that file alone. Undefined for hidden entries, other
+ * files, and folders without any sign of a pack.
  */
 export const detectPack = ({ files, name }: FolderEntry): PackCandidate | undefined => {
   if (isIgnored(name)) return undefined

@@ -3,27 +3,24 @@ import { isJsonObject, type JsonObject, stringOrEmpty } from "../json.ts"
 import { endpointHint, endpointError, reservedEndpoints } from "./endpoint.ts"
 import type { PackRoute } from "./PackManifest.ts"
 
-/** A way to call a tool over HTTP as a pack declares it: its parameters are not understood yet. */
+/** A route as a pack declares it. */
 export interface DeclaredRoute extends Pick<PackRoute, "endpoint" | "tool" | "useForm"> {
-  /** A schema of any kind; something, at least. */
+  /** A schema of any supported kind; never undefined. */
   readonly params: unknown
 }
 
-/** The routes that a pack declares. */
 export interface ParsedRoutes {
   readonly routes: ReadonlyArray<DeclaredRoute>
-  /** What is wrong with those that were left out, in words. */
+  /** Errors of ignored routes. */
   readonly errors: ReadonlyArray<string>
   readonly warnings: ReadonlyArray<string>
 }
 
-/** So much of an endpoint is said in a fault, in characters. */
 const maxQuotedLength = 64
 
-/** More routes of one pack are a mistake, and would flood the list of all. */
 const maxRoutes = 256
 
-/** The members of an entry, and the names they may have: the seed's own, too. */
+/** Names of members: those of this package, and those of the seed. */
 const memberAliases = {
   endpoint: ["endpoint"],
   params: ["params", "paramsClass", "params_class"],
@@ -35,7 +32,7 @@ type RouteMember = keyof typeof memberAliases
 
 const knownMembers: ReadonlySet<string> = new Set(Object.values(memberAliases).flat())
 
-/** The value of a member under whichever of its names it stands; fails when two of them say different things. */
+/** Reads a member under any of its names; fails when two names have different values. */
 const memberValue = (entry: JsonObject, member: RouteMember): Result.Result<unknown, string> => {
   const present = memberAliases[member].filter((name) => entry[name] !== undefined && entry[name] !== null)
   const values = new Set(present.map((name) => entry[name]))
@@ -65,15 +62,14 @@ const parseRoute = (pack: string, entry: JsonObject): Result.Result<DeclaredRout
         "it has no 'params': declare the schema of its parameters, an empty object if it has none"
       )
     }
-    // Requests name other characters in this form; and so nobody else has to think about it.
+    // Requests contain the encoded form, so lookups need no decoding.
     return { endpoint: encodeURI(endpoint), tool, useForm, params }
   })
 
-/** Any object will do: instances of classes come, too. */
+/** True for objects, instances of classes included, except arrays. */
 export const isObjectLike = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** Names an entry to a person who looks for it. */
 const formatRouteLabel = (entry: unknown, index: number): string => {
   const endpoint = isObjectLike(entry) ? entry["endpoint"] : undefined
   return typeof endpoint === "string"
@@ -106,15 +102,15 @@ const parseRouteList = (pack: string, entries: ReadonlyArray<unknown>): ParsedRo
 }
 
 /**
- * Reads what `getRouteConfig()` of a pack gave: one route or a list of them, in this project's words or the seed's
- * (seed 004 §2.2). A bad route costs nobody but itself.
+ * Parses the result of `getRouteConfig()`: one route or a list, with names of this package or of the seed (seed 004
+ * §2.2). An invalid route does not affect the others.
  */
 export const parseRoutes = (pack: string, given: unknown): ParsedRoutes => {
   const failedWith = (error: string): ParsedRoutes => ({ routes: [], errors: [error], warnings: [] })
   if (!Array.isArray(given) && !isObjectLike(given)) {
     return failedWith("getRouteConfig() must return a route, {endpoint, params}, or a list of routes")
   }
-  // Members of a stranger's object may throw when they are read.
+  // Getters of foreign objects can throw.
   const parsed = Result.try(() => parseRouteList(pack, Array.isArray(given) ? given : [given]))
   return Result.getOrElse(parsed, () =>
     failedWith("the result of getRouteConfig() cannot be read: a getter throws")
@@ -126,7 +122,7 @@ const propertyNames = (schema: unknown): ReadonlyArray<string> | undefined => {
   return isJsonObject(properties) ? Object.keys(properties) : undefined
 }
 
-/** Parameters that only one of two schemas knows; none when one of them is not so simple. */
+/** Parameters that only one of two schemas has; empty when a schema has no plain properties. */
 const differingParameters = (one: unknown, other: unknown): ReadonlyArray<string> => {
   const [left, right] = [propertyNames(one), propertyNames(other)]
   if (left === undefined || right === undefined) return []
@@ -134,8 +130,8 @@ const differingParameters = (one: unknown, other: unknown): ReadonlyArray<string
 }
 
 /**
- * Where the routes of a pack and the tools it lists contradict each other, in words: a route without its tool, a tool
- * without a route, parameters that only one of them knows.
+ * Lists mismatches between routes and listed tools: routes without a tool, tools without a route, different
+ * parameters.
  */
 export const findRouteMismatches = (
   routes: ReadonlyArray<Pick<PackRoute, "endpoint" | "tool" | "params">>,
@@ -165,7 +161,9 @@ export const findRouteMismatches = (
   ]
 }
 
-/** The routes of a pack that others have taken before, by endpoint, with the reason. `taken` names the owners. */
+/**
+ * Finds routes whose endpoint is taken; the result maps an endpoint to the reason. `taken` maps endpoints to packs.
+ */
 export const findRouteConflicts = (
   routes: ReadonlyArray<Pick<PackRoute, "endpoint">>,
   taken: ReadonlyMap<string, string>

@@ -19,30 +19,28 @@ import { type EnterPackCode, runPackCode } from "./runPackCode.ts"
 import { decodeDeclaration, type ToolValidator } from "../loading/PackDeclaration.ts"
 import { toPackError, thrownMessage } from "./thrown.ts"
 
-/** Something that a pack logged. */
 export interface PackLogLine {
   readonly level: "Debug" | "Info" | "Warn" | "Error"
   readonly message: string
-  /** Plain data. */
+  /** Plain JSON data. */
   readonly fields: LogFields
 }
 
-/** What runs the code of a pack. */
+/** Environment that runs the code of a pack. */
 export interface PackRuntime {
   readonly enter: EnterPackCode
   readonly compile: CompileSchema
   readonly log: (line: PackLogLine) => void
 }
 
-/** How long a pack may take to clean up. */
 const disposeTimeout = "5 seconds"
 
-/** How much of a logged message is kept, in characters. */
+/** In characters. */
 const maxMessageLength = 16_384
 
 const unusablePack = (message: string): PackError => new PackError({ reason: "unusable", message })
 
-/** Fields as plain data; what cannot be that is left out. */
+/** Converts fields to plain data and omits what JSON cannot represent. */
 const serializeFields = (fields: unknown): LogFields => {
   const text = Result.try(() => JSON.stringify(fields ?? {}) ?? "{}")
   const value: unknown = Result.isSuccess(text) ? JSON.parse(text.success) : {}
@@ -57,7 +55,7 @@ const makeToolLogger = (log: PackRuntime["log"]): ToolLogger => {
 
 const isFiniteNumber = (value: unknown): value is number => Number.isFinite(value)
 
-/** A report as MCP takes it, or nothing when it is none. */
+/** Undefined when the report is invalid. */
 const toMcpProgress = ({ message, progress, total }: ToolProgress): McpProgress | undefined =>
   isFiniteNumber(progress)
     ? { progress, ...(isFiniteNumber(total) && { total }), ...(typeof message === "string" && { message }) }
@@ -74,7 +72,6 @@ const invalidParamsError = (problems: ReadonlyArray<ParamsProblem>): PackError =
   })
 }
 
-/** What a tool gets for what was sent. */
 const prepareArguments = Effect.fnUntraced(function* (tool: ToolValidator, { args, files, form }: PackCall) {
   const misplaced = checkFileParams(tool.files, args, files)
   if (misplaced.length > 0) return yield* invalidParamsError(misplaced)
@@ -86,7 +83,6 @@ const prepareArguments = Effect.fnUntraced(function* (tool: ToolValidator, { arg
   return yield* Effect.mapError(tool.check({ ...given, ...opened }), invalidParamsError)
 })
 
-/** What one call knows of its surroundings, and how to tell it that it is given up. */
 const makeToolContext = (
   { config }: PackSource,
   { enter, log }: PackRuntime,
@@ -105,7 +101,7 @@ const makeToolContext = (
   return { context, abort: Effect.sync(() => enter(() => controller.abort())) }
 }
 
-/** Calls a pack: what it reports on the way is told in order, all of it before its result. */
+/** Calls a tool and delivers its progress reports before its result. */
 const runTool = Effect.fnUntraced(function* (
   methods: PackMethods,
   source: PackSource,
@@ -127,7 +123,7 @@ const runTool = Effect.fnUntraced(function* (
   )
 })
 
-/** Asks a pack for something when it is loaded. */
+/** Calls a method while the pack loads. */
 const callPackMethod = (
   method: string,
   enter: EnterPackCode,
@@ -137,7 +133,7 @@ const callPackMethod = (
     unusablePack(`${method} failed: ${thrownMessage(value)}`)
   )
 
-/** Looks at what a pack has given: reading members of a stranger's object may throw. */
+/** Getters of foreign objects can throw. */
 const inspectPack = <A>(read: () => Result.Result<A, string>): Effect.Effect<A, PackError> =>
   Effect.mapError(
     Effect.flatMap(
@@ -147,14 +143,14 @@ const inspectPack = <A>(read: () => Result.Result<A, string>): Effect.Effect<A, 
     unusablePack
   )
 
-/** The instance of a pack. Whatever becomes of it, it is disposed of with the scope. */
+/** Makes the instance of a pack, and disposes of it with the scope. */
 const instantiatePack = Effect.fnUntraced(function* (
   module: object,
   { className }: PackSource,
   { enter, log }: PackRuntime
 ): Effect.fn.Return<PackMethods, PackError, Scope.Scope> {
   const located = yield* inspectPack(() => locatePack(module, className))
-  // A constructor gives an instance, even when that has a method `then`.
+  // An instance can have a method `then`, so the constructor's result is not awaited.
   const instance =
     located._tag === "Instance"
       ? located.instance
@@ -179,8 +175,8 @@ const instantiatePack = Effect.fnUntraced(function* (
 })
 
 /**
- * Starts a pack from its module. It is disposed of with the scope, which has to outlive its calls. What the pack throws
- * becomes a failure; only code that never gives the thread back cannot be helped from here.
+ * Starts a pack from its module; the scope disposes of it and must outlive its calls. Errors of the pack become
+ * failures. Code that blocks the thread cannot be stopped.
  */
 export const startPack = Effect.fnUntraced(function* (
   module: object,

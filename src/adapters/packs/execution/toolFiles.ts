@@ -5,10 +5,8 @@ import type { JsonObject } from "../../../domain/json.ts"
 import { type ParamsProblem, type PackRoute, paramsProblem } from "../../../domain/packs/PackManifest.ts"
 import type { ToolFile } from "../author/ToolFile.ts"
 
-/** A file that came with a call is not there any more, or cannot be read. */
 export class FileUnavailable extends Data.TaggedError("FileUnavailable")<{ readonly message: string }> {}
 
-/** A file on disk as code of a pack gets it. */
 const openToolFile = ({
   contentType,
   filename,
@@ -22,7 +20,7 @@ const openToolFile = ({
     catch: () => new FileUnavailable({ message: `the file ${filename} no longer exists` })
   })
 
-/** What is wrong with the files of a call by their number, or with texts in their place. */
+/** Finds surplus files, and texts in the place of files. */
 export const checkFileParams = (
   fileParams: PackRoute["files"],
   args: JsonObject,
@@ -36,7 +34,7 @@ export const checkFileParams = (
       : []
   })
 
-/** The files of a call by their parameters; those that no parameter wants are left out. */
+/** Opens the files of a call by parameter; files without a parameter are ignored. */
 export const openToolFiles = (
   fileParams: PackRoute["files"],
   files: { readonly [name: string]: ReadonlyArray<UploadedFile> }

@@ -17,13 +17,12 @@ const decodeFileData = ({ data, encoding }: EmbeddedFile): Buffer =>
         "latin1"
       )
 
-/** The values of a parameter that shall be files; nothing where there is none. */
 const valuesOf = (value: unknown, multiple: boolean): ReadonlyArray<unknown> => {
   if (value === undefined || value === null) return []
   return multiple && Array.isArray(value) ? value : [value]
 }
 
-/** Puts files that stand in the arguments of a call on disk, where files of forms are, for as long as the scope. */
+/** Writes files embedded in the arguments of a call to disk, like uploads, until the scope closes. */
 export const writeEmbeddedFiles = Effect.fnUntraced(function* (
   fileParams: PackRoute["files"],
   call: PackCall

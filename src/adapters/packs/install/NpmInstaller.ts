@@ -11,26 +11,22 @@ import {
 } from "./installState.ts"
 import { thrownMessage } from "../execution/thrown.ts"
 
-/** How packages are installed. */
 export interface NpmOptions {
-  /** Let packages run their scripts while they are installed, which is to run their code; they may not unless given. */
+  /** Allows install scripts of packages, which run their code; off by default. */
   readonly allowScripts?: boolean
-  /** How long one pack may take; five minutes unless given. */
+  /** Timeout per pack; 5 minutes by default. */
   readonly timeout?: Duration.Input
-  /** @internal Another program than npm. */
+  /** @internal Replaces npm in tests. */
   readonly command?: string
 }
 
-/** How long npm may clean up when it is told to end. */
 const shutdownTimeout = "2 seconds"
 
-/** How much of a line of npm is told, in characters. */
+/** In characters. */
 const maxLineLength = 500
 
-/** So many lines of an error are kept; the first say the reason. */
 const maxErrorLines = 50
 
-/** So many lines are told of what went wrong. */
 const maxReasonLines = 2
 
 const installFailed = (message: string): PackInstallError => new PackInstallError({ message })
@@ -45,7 +41,7 @@ const npmArguments = (
   allowScripts: boolean
 ): ReadonlyArray<string> => [
   "install",
-  // What is above the folder has nothing to do with it.
+  // Workspaces and prefixes of parent folders must not apply.
   `--prefix=${folder}`,
   "--workspaces=false",
   "--global=false",
@@ -56,21 +52,21 @@ const npmArguments = (
   "--progress=false",
   "--color=false",
   "--loglevel=http",
-  // Leaving them out would take those away that its author works with.
+  // `--omit=dev` would remove the author's development dependencies.
   ...(hasOwnManifest && hasNodeModules ? [] : ["--omit=dev"]),
-  // A package.json that is not ours stays as it is, and so does its lock.
+  // A manifest of the author and its lock stay unchanged.
   ...(hasOwnManifest
     ? ["--no-save", "--no-package-lock", "--", ...packages]
     : ["--save=true", "--package-lock=true"])
 ]
 
-/** What npm says beside the reason: where its log is, what the error is called. */
+/** npm output other than the reason: error codes, and the path of the log. */
 const metadataLine = /^(?:code|errno|syscall|path|dest|type|A complete log)\b/
 
-/** Advice that is none here, after the word that all lines begin with. */
+/** Advice of npm, after the error name that starts all lines. */
 const adviceLine = /^(?:Note that|tarball, folder|This is related to|In most cases|or one of)/
 
-/** The reason in what npm said of its failure. All its lines begin with the same word, which names the error. */
+/** Extracts the reason from npm's error output. All lines start with the name of the error. */
 const extractReason = (errors: ReadonlyArray<string>): string => {
   const lines = errors
     .map((line) => line.replace(/^npm (?:error|ERR!)\s*/, ""))
@@ -114,7 +110,6 @@ const runNpm = Effect.fnUntraced(function* (
   return yield* installFailed(extractReason(errors) || `${command} exited with code ${code}`)
 }, Effect.scoped)
 
-/** Does what `install` of the port does, with npm. */
 const make = ({ allowScripts = false, command = "npm", timeout = "5 minutes" }: NpmOptions) =>
   Effect.map(ChildProcessSpawner.ChildProcessSpawner, (spawner) =>
     PackInstaller.of({
@@ -144,17 +139,16 @@ const make = ({ allowScripts = false, command = "npm", timeout = "5 minutes" }: 
   )
 
 /**
- * Installs with the `npm` of this machine, into `node_modules` of the pack's own folder. The first time it writes a
- * `package.json` there, and npm a `package-lock.json`, so that the same versions come next time; a `package.json` that
- * the pack brings itself is left alone, its own dependencies are installed along with the others, and only the others
- * are not locked. What npm starts ends with it, and all of it when the effect is interrupted.
+ * Installs with `npm` into `node_modules` of the pack. Without a `package.json`, it generates one, and npm writes a
+ * lock, so later installs get the same versions. A manifest of the author stays unchanged: its dependencies are
+ * installed too, and the additional packages are not locked. Interruption kills npm and its child processes.
  */
 export const layer = (
   options: NpmOptions = {}
 ): Layer.Layer<PackInstaller, never, ChildProcessSpawner.ChildProcessSpawner> =>
   Layer.effect(PackInstaller, make(options))
 
-/** Installs nothing, and refuses packs whose packages are not there already. */
+/** Installs nothing; fails when packages are missing. */
 export const layerWithoutInstall: Layer.Layer<PackInstaller> = Layer.succeed(PackInstaller, {
   install: Effect.fnUntraced(function* (folder, packages) {
     const isPresent = yield* fileOperation("reading the installed packages failed", () =>

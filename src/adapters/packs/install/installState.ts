@@ -38,11 +38,10 @@ const readText = async (file: string): Promise<string | undefined> => {
 const readJsonObject = async (file: string): Promise<JsonObject> =>
   asObject(parseJson((await readText(file)) ?? ""))
 
-/** Have we installed exactly these? */
 export const isInstalled = async (folder: string, packages: ReadonlyArray<string>): Promise<boolean> =>
   (await readJsonObject(markerPath(folder)))["packages"] === hashPackages(packages)
 
-/** Are these there, whoever installed them, as far as one can see? A range is taken to be met by what is there. */
+/** True when the packages exist, installed by any tool. Ranges are not checked, only exact versions. */
 export const arePresent = async (folder: string, packages: ReadonlyArray<string>): Promise<boolean> => {
   for (const { name, range } of packages.map(splitSpec)) {
     const { version } = await readJsonObject(join(folder, "node_modules", name, "package.json"))
@@ -51,16 +50,14 @@ export const arePresent = async (folder: string, packages: ReadonlyArray<string>
   return true
 }
 
-/** Notes that these have been installed. */
 export const markInstalled = async (folder: string, packages: ReadonlyArray<string>): Promise<void> => {
   await mkdir(join(folder, "node_modules"), { recursive: true })
   await writeFile(markerPath(folder), JSON.stringify({ packages: hashPackages(packages), names: packages }))
 }
 
-/** Nothing can be said of what is installed any more: it is about to change. */
 export const clearInstalled = (folder: string): Promise<void> => rm(markerPath(folder), { force: true })
 
-/** Is there JavaScript of the older kind? A folder of modules is better called one, or Node warns of each. */
+/** CommonJS files need a manifest without `"type": "module"`; ES modules need it, or Node warns. */
 const hasCommonJs = async (folder: string): Promise<boolean> => {
   for (const name of await readdir(folder)) {
     const text = name.endsWith(".js") ? await readText(join(folder, name)) : undefined
@@ -69,11 +66,9 @@ const hasCommonJs = async (folder: string): Promise<boolean> => {
   return false
 }
 
-/** How the packages of a folder are installed. */
 export interface InstallTarget {
-  /** It has a `package.json` of its own, which is left alone. */
+  /** The author's `package.json`, which stays unchanged. */
   readonly hasOwnManifest: boolean
-  /** Something has been installed there before. */
   readonly hasNodeModules: boolean
 }
 
@@ -83,7 +78,7 @@ const exists = (path: string): Promise<boolean> =>
     () => false
   )
 
-/** Writes the `package.json` of a pack that has none of its own. */
+/** Writes the `package.json` of a pack without one. */
 export const prepareManifest = async (
   folder: string,
   packages: ReadonlyArray<string>

@@ -15,13 +15,11 @@ import { writeEmbeddedFiles } from "../execution/writeEmbeddedFiles.ts"
 import { withProgress } from "../execution/progress.ts"
 import { spawnPackProcess } from "./PackProcess.ts"
 
-/** A call that waits for its result. */
 interface PendingCall {
   readonly result: Deferred.Deferred<JsonObject, PackError>
   readonly onProgress: (progress: McpProgress) => void
 }
 
-/** What the process may say about one call. */
 type CallMessage = Extract<ChildMessage, { readonly id: number }>
 
 const dispatchToCall = ({ onProgress, result }: PendingCall, report: CallMessage): void => {
@@ -37,8 +35,8 @@ const dispatchToCall = ({ onProgress, result }: PendingCall, report: CallMessage
 }
 
 /**
- * Loads a pack into a process of its own, which ends with the scope. Code that never gives its thread back ends the
- * process as soon as one of its calls is given up; too much memory and `process.exit` end it, too, and nothing else.
+ * Loads a pack in a separate process until the scope closes. The process dies when it does not acknowledge a cancelled
+ * call, exceeds its memory, or calls `process.exit`; the host continues.
  */
 export const loadIsolated = Effect.fnUntraced(function* (
   source: PackSource
@@ -85,7 +83,7 @@ export const loadIsolated = Effect.fnUntraced(function* (
     }
   })
 
-  /** Tells the process, and waits in the background whether it hears. */
+  /** Sends the abort, and waits for its acknowledgement in the background. */
   const abortCall = (id: number) => Effect.forkIn(child.sendAcknowledged({ type: "abort", id }), scope)
 
   const runCall = Effect.fnUntraced(function* (
@@ -106,13 +104,13 @@ export const loadIsolated = Effect.fnUntraced(function* (
   })
 
   const manifest = yield* Deferred.await(ready)
-  /** The parameters of a tool that are files: by its first route, or by its listing where it has none. */
+  /** File parameters of a tool: those of its first route, or of its listing. */
   const filesOfTool = (tool: string): PackRoute["files"] => {
     const route = manifest.routes.find((one) => one.tool === tool)
     const schema = manifest.tools.find(({ name }) => name === tool)?.["inputSchema"]
     return route?.files ?? (isJsonObject(schema) ? fileParamsOf(schema) : {})
   }
-  // Put on disk here, since a process that is killed takes none of its files along.
+  // Written by the parent: a killed process does not remove its files.
   const call: LoadedPack["call"] = (request, onProgress) =>
     writeEmbeddedFiles(filesOfTool(request.tool), request).pipe(
       Effect.flatMap((placed) => runCall(placed, onProgress)),

@@ -11,21 +11,18 @@ import {
 import { fileParamsOf } from "../../../domain/packs/params/jsonSchema.ts"
 import { type CompileSchema, type ParamsValidator, makeParamsValidator } from "./ParamsValidator.ts"
 
-/** What a call of one tool is checked by. */
 export interface ToolValidator extends ParamsValidator {
   readonly files: PackRoute["files"]
 }
 
-/** What a pack offers, and how calls of its tools are checked. */
+/** Manifest of a pack, and validators by tool. */
 export interface PackDeclaration {
   readonly manifest: PackManifest
   readonly tools: ReadonlyMap<string, ToolValidator>
 }
 
-/** More tools of one pack are a mistake. */
 const maxTools = 256
 
-/** Parameters of a tool that says nothing about them: anything. */
 const anyObjectSchema: JsonObject = { type: "object" }
 
 interface ListedEntry {
@@ -33,7 +30,7 @@ interface ListedEntry {
   readonly entry: JsonObject
 }
 
-/** Reads what `listTools()` gave: each tool once, and what is wrong with the others. */
+/** Parses the result of `listTools()`: each tool once, and warnings about the rest. */
 const parseListings = (
   given: unknown
 ): Result.Result<readonly [ReadonlyArray<ListedEntry>, ReadonlyArray<string>], string> => {
@@ -57,11 +54,11 @@ const parseListings = (
   return Result.succeed([[...listings.values()], warnings])
 }
 
-/** The schema that a listing gives itself, in the words of Automata, too. */
+/** Automata uses `input_schema`. */
 const inputSchemaOf = ({ entry }: ListedEntry): unknown =>
   entry["inputSchema"] ?? entry["input_schema"] ?? undefined
 
-/** What is left of a listing when it has been sent to somebody. */
+/** Converts a listing to JSON, without its schema. */
 const toPlainListing = (listing: ListedEntry): Result.Result<JsonObject, string> => {
   const { inputSchema: _ours, input_schema: _seeds, ...rest } = listing.entry
   return Result.try({
@@ -78,7 +75,6 @@ const withFileParams = (parameters: ParamsValidator): ToolValidator => ({
   files: fileParamsOf(parameters.schema)
 })
 
-/** Reads everything that has been declared, or says what is wrong with the pack as a whole. */
 const parseDeclaration = (
   { name }: PackSource,
   declaredRoutes: unknown,
@@ -114,7 +110,7 @@ const parseDeclaration = (
       routes.push({
         endpoint: route.endpoint,
         tool: route.tool,
-        // JSON carries no files.
+        // Files require a form.
         useForm: route.useForm || Object.keys(files).length > 0,
         params: rest.schema,
         files
@@ -150,7 +146,7 @@ const parseDeclaration = (
     }
   })
 
-/** What a pack offers by what its methods gave. A pack that has nothing to offer cannot be used. */
+/** Builds the declaration of a pack from the results of its methods. Fails for a pack without tools. */
 export const decodeDeclaration = (
   source: PackSource,
   declaredRoutes: unknown,
@@ -161,7 +157,7 @@ export const decodeDeclaration = (
     Effect.fromResult(parseDeclaration(source, declaredRoutes, declaredTools, compile))
   ).pipe(
     Effect.mapError((message) => new PackError({ reason: "unusable", message })),
-    // Members of a stranger's object may throw when they are read.
+    // Getters of foreign objects can throw.
     Effect.catchDefect(() =>
       Effect.fail(new PackError({ reason: "unusable", message: "its declaration cannot be read" }))
     )

@@ -15,17 +15,14 @@ import { fileParamSchema, isToolFile } from "../author/ToolFile.ts"
 import { runPackCode } from "../execution/runPackCode.ts"
 import { thrownMessage } from "../execution/thrown.ts"
 
-/** The parameters of a tool: how others see them, and what checks them. */
 export interface ParamsValidator {
-  /** JSON Schema, an object. */
+  /** JSON Schema of an object. */
   readonly schema: JsonObject
-  /** What the schema makes of arguments, files among them; fails with everything that is wrong. */
+  /** Decodes arguments, including files; fails with all problems. */
   readonly check: (args: JsonObject) => Effect.Effect<unknown, ReadonlyArray<ParamsProblem>>
-  /** What is odd about them. */
   readonly warnings: ReadonlyArray<string>
 }
 
-/** Compiles a JSON Schema. */
 export type CompileSchema = (schema: JsonObject) => CompiledSchema
 
 const formatIssues = SchemaIssue.makeFormatterStandardSchemaV1()
@@ -34,7 +31,7 @@ const generalProblem = (thrown: unknown): ReadonlyArray<ParamsProblem> => [
   paramsProblem(thrownMessage(thrown))
 ]
 
-/** Adds what some libraries leave out of a file: that it would be a text. */
+/** Adds `type: "string"` to file schemas, which some libraries omit. */
 const addFileTypes = (node: unknown): unknown => {
   if (Array.isArray(node)) return node.map(addFileTypes)
   if (!isJsonObject(node)) return node
@@ -44,7 +41,7 @@ const addFileTypes = (node: unknown): unknown => {
     : marked
 }
 
-/** What a reference at the very top stands for: MCP wants to see an object there. */
+/** Inlines a top-level reference: MCP requires an object there. */
 const resolveTopLevelRef = (schema: JsonObject): JsonObject => {
   const { $ref, ...rest } = schema
   const isDefinition = typeof $ref === "string" && /^#\/\$defs\/[^/]+$/.test($ref)
@@ -52,7 +49,6 @@ const resolveTopLevelRef = (schema: JsonObject): JsonObject => {
   return isJsonObject(target) ? { ...target, ...rest } : schema
 }
 
-/** The schema as everybody sees it, or why it is none of an object. */
 const normalizeSchema = (declared: JsonObject): Result.Result<JsonObject, string> => {
   const { $schema: _draft, ...top } = resolveTopLevelRef(declared)
   const marked = addFileTypes(top)
@@ -63,7 +59,7 @@ const normalizeSchema = (declared: JsonObject): Result.Result<JsonObject, string
     : Result.fail(`the parameters must be an object, not ${JSON.stringify(type)}`)
 }
 
-/** What it needs besides to be decoded cannot be seen, and would not be there. */
+/** Requirements of a decoder are unknown and cannot be provided. */
 const isEffectSchema = (value: unknown): value is Schema.ConstraintDecoder<unknown> => Schema.isSchema(value)
 
 const validatorFromEffectSchema = (
@@ -84,7 +80,7 @@ const validatorFromEffectSchema = (
       check: (args) =>
         decode(args).pipe(
           Effect.mapError(({ issue }) => problemsFromStandardIssues(formatIssues(issue).issues, args)),
-          // Transformations of a stranger's schema may throw.
+          // Transformations of a foreign schema can throw.
           Effect.catchDefect((defect) => Effect.fail(generalProblem(defect)))
         ),
       warnings: []
@@ -99,7 +95,6 @@ const isStandardSchema = (value: unknown): value is StandardSchemaV1 & Partial<S
 const isIssue = (value: unknown): value is StandardIssue =>
   Predicate.hasProperty(value, "message") && typeof value.message === "string"
 
-/** What a validator gave, which is a stranger's. */
 const validationOutcome = (
   outcome: unknown,
   args: JsonObject
@@ -138,7 +133,7 @@ const validatorFromStandardSchema = (
     }
   })
 
-/** Files stand as their names where JSON is judged: a name is a text, and there is one for each. */
+/** Replaces files by their names, so a JSON Schema sees strings. */
 const replaceFilesByName = (value: unknown): unknown => {
   if (isToolFile(value)) return value.filename
   return Array.isArray(value) ? value.map(replaceFilesByName) : value
@@ -150,7 +145,7 @@ const validatorFromJsonSchema = (
 ): Result.Result<ParamsValidator, string> =>
   Result.gen(function* () {
     const schema = yield* normalizeSchema(declared)
-    // What is checked is what was declared: the draft that it names counts.
+    // Compiled as declared, so its `$schema` draft applies.
     const validate = compile({ ...declared, type: "object" })
     if (validate instanceof InvalidSchema) return yield* Result.fail(validate.message)
     return {
@@ -172,8 +167,8 @@ const validatorFromJsonSchema = (
   })
 
 /**
- * Understands parameters in any form that packs may give them in, or says in words why it cannot. `listed` is the JSON
- * Schema of the tool that uses them, which counts for libraries that have none to give.
+ * Makes a validator from parameters of any supported kind, or says why they are unsupported. `listedSchema` is the
+ * JSON Schema of the listed tool, for libraries without JSON Schema.
  */
 export const makeParamsValidator = (
   params: unknown,

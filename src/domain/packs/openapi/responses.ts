@@ -27,10 +27,9 @@ const contentBlockSchema = (
 
 const binaryProperties = { data: { type: "string", contentEncoding: "base64" }, mimeType: stringSchema }
 
-/** A reference to a schema of the document. */
 export const schemaRef = (name: string): JsonObject => ({ $ref: `#/components/schemas/${name}` })
 
-/** What the host answers, as JSON Schemas by their names in the document. */
+/** Component schemas of responses, by name. */
 export const responseSchemas: { readonly [name: string]: JsonObject } = {
   TextContent: contentBlockSchema("text", { text: stringSchema }),
   ImageContent: contentBlockSchema("image", binaryProperties),
@@ -93,7 +92,6 @@ export const responseSchemas: { readonly [name: string]: JsonObject } = {
   )
 }
 
-/** A response of JSON. */
 export const jsonResponse = (description: string, schema: string): JsonObject => ({
   description,
   content: { "application/json": { schema: schemaRef(schema) } }
@@ -110,13 +108,13 @@ const errorDescriptions: { readonly [status: string]: string } = {
   504: "The tool timed out"
 }
 
-/** The responses that say by status what went wrong, for such statuses as can occur. */
+/** Responses for error statuses. */
 export const errorResponses = (...statuses: ReadonlyArray<number>): JsonObject =>
   Object.fromEntries(
     statuses.map((status) => [status, jsonResponse(errorDescriptions[status] ?? "", "Error")])
   )
 
-/** The responses of an endpoint that calls a tool. */
+/** Responses of an endpoint that calls a tool. */
 export const toolCallResponses = (requiresKey: boolean): JsonObject => ({
   200: jsonResponse("Result of the tool", "ToolResult"),
   422: jsonResponse("The parameters are invalid", "ValidationError"),

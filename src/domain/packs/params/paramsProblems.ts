@@ -3,25 +3,25 @@ import { isJsonObject, type JsonObject } from "../../json.ts"
 import { unescapePointerSegment } from "./jsonSchema.ts"
 import { type ParamsProblem, paramsProblem } from "../PackManifest.ts"
 
-/** What a Standard Schema found, of whatever library. */
+/** Issue of a Standard Schema. */
 export interface StandardIssue {
   readonly message: string
   readonly path?: ReadonlyArray<PropertyKey | { readonly key: PropertyKey }> | undefined
 }
 
-/** What a JSON Schema validator of Ajv's kind found. */
+/** Issue of a JSON Schema validator such as Ajv. */
 export interface KeywordIssue {
-  /** JSON pointer to what does not fit. */
+  /** JSON Pointer. */
   readonly instancePath: string
   readonly keyword: string
   readonly params: JsonObject
   readonly message?: string | undefined
 }
 
-/** So many problems are told at most: nobody reads more, and each item of a long list may have its own. */
+/** Each item of a long list can cause a problem. */
 const maxProblems = 100
 
-/** A place as a path in the parameters: what counts items is a number. */
+/** Converts array indices in a path to numbers. */
 const toLocation = (
   keys: ReadonlyArray<string | number>,
   params: unknown
@@ -34,7 +34,6 @@ const toLocation = (
   })
 }
 
-/** Is there nothing where something should be? */
 const isMissingAt = (keys: ReadonlyArray<string | number>, params: unknown): boolean => {
   if (keys.length === 0) return false
   let node = params
@@ -48,7 +47,7 @@ const isMissingAt = (keys: ReadonlyArray<string | number>, params: unknown): boo
 const missingParamProblem = (path: ReadonlyArray<string | number>): ParamsProblem =>
   paramsProblem("Field required", path, "missing")
 
-/** Problems of parameters from what a Standard Schema says about them. */
+/** Converts issues of a Standard Schema to problems. */
 export const problemsFromStandardIssues = (
   issues: ReadonlyArray<StandardIssue>,
   params: unknown
@@ -63,7 +62,7 @@ export const problemsFromStandardIssues = (
       : paramsProblem(message, toLocation(keys, params))
   })
 
-/** Kinds of problems by the type that was wanted, in pydantic's words. */
+/** Codes of pydantic by expected type. */
 const typeErrorCodes: { readonly [type: string]: string } = {
   string: "string_type",
   integer: "int_type",
@@ -74,7 +73,7 @@ const typeErrorCodes: { readonly [type: string]: string } = {
   null: "none_required"
 }
 
-/** Kinds of problems by the keyword that was broken, in pydantic's words. */
+/** Codes of pydantic by violated keyword. */
 const keywordErrorCodes: { readonly [keyword: string]: string } = {
   minimum: "greater_than_equal",
   exclusiveMinimum: "greater_than",
@@ -98,7 +97,7 @@ const errorCodeOf = ({ keyword, params }: KeywordIssue): string => {
   return Object.hasOwn(codes, key) ? (codes[key] ?? "value_error") : "value_error"
 }
 
-/** Values that a schema allows, as JSON; a schema made by a program may hold what JSON cannot say. */
+/** A schema made by a program can contain values that JSON cannot represent. */
 const formatValues = (values: unknown): string =>
   Result.getOrElse(
     Result.try(() => JSON.stringify(values)),
@@ -119,7 +118,7 @@ const formatMessage = ({ keyword, message = "invalid", params }: KeywordIssue): 
   }
 }
 
-/** The member that an issue is about, where its pointer leads to the object around it. */
+/** Member that an issue refers to when its pointer leads to the parent object. */
 const memberNameOf = ({ params }: KeywordIssue): ReadonlyArray<string> => {
   for (const name of ["missingProperty", "additionalProperty", "unevaluatedProperty"]) {
     const member = params[name]
@@ -128,7 +127,7 @@ const memberNameOf = ({ params }: KeywordIssue): ReadonlyArray<string> => {
   return []
 }
 
-/** Problems of parameters from what a JSON Schema validator says about them. */
+/** Converts issues of a JSON Schema validator to problems. */
 export const problemsFromKeywordIssues = (
   issues: ReadonlyArray<KeywordIssue>,
   params: unknown
