@@ -186,7 +186,7 @@ describe("who may come in", () => {
       assert.strictEqual(yield* stranger.ended, 1)
       assert.include(
         stranger.stderr(),
-        "\na2c: the device server does not let us in: the token is not valid\n"
+        "\na2c: the device server rejected the device: the token is not valid\n"
       )
       const friend = yield* device(port, "desk", "--token", "s3cret")
       yield* friend.says("registered 10 services")
@@ -202,7 +202,7 @@ describe("who may come in", () => {
       yield* earlier.says("registered 10 services")
       const later = yield* device(port, "desk")
       assert.strictEqual(yield* earlier.ended, 1)
-      assert.include(earlier.stderr(), "\na2c: another device goes by the name 'desk'\n")
+      assert.include(earlier.stderr(), "\na2c: another device uses the name 'desk'\n")
       yield* later.says("registered 10 services")
     })
   )

@@ -157,7 +157,7 @@ describe("calling a tool over HTTP", () => {
         )
         for (const answer of [told, untold]) {
           assert.match(answer, /^HTTP\/1.1 413 .*Connection: close/s)
-          assert.include(answer, "no more than 1000 bytes")
+          assert.include(answer, "exceeds the limit of 1000 bytes")
         }
         assert.strictEqual((yield* post(`${world.url}/tools/echo`, { text: "x".repeat(989) })).status, 200)
       })
@@ -275,7 +275,7 @@ describe("what else a server of tools answers", () => {
         ],
         packs: [
           {
-            name: "broken",
+            name: "malformed",
             status: "failed",
             reason: "it does not compile",
             warnings: [],

@@ -55,7 +55,7 @@ const pack: PackView = {
 
 /** All packs there are. */
 const packs: ReadonlyArray<PackView> = [
-  { ...pack, name: "broken", status: { _tag: "Failed", reason: "it does not compile" } },
+  { ...pack, name: "malformed", status: { _tag: "Failed", reason: "it does not compile" } },
   pack
 ]
 

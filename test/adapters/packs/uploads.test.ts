@@ -120,8 +120,12 @@ describe("a form", () => {
   )
 
   for (const [what, entry, told] of [
-    ["a file of a name that takes none", ["text", new File(["x"], "a")], "takes no file of this name"],
-    ["two files where one goes", ["file", new File(["x"], "b")], "takes one file here"]
+    [
+      "a file of a name that takes none",
+      ["text", new File(["x"], "a")],
+      "has no file parameter of this name"
+    ],
+    ["two files where one goes", ["file", new File(["x"], "b")], "accepts one file here"]
   ] as const) {
     live(`is refused with ${what}`, {}, ({ uploads, url }) =>
       Effect.gen(function* () {
@@ -143,9 +147,9 @@ describe("a form", () => {
     [
       "has a part whose headers have no end",
       '--b\r\nContent-Disposition: form-data; name="a"\r\n\r\r\n--b\r\n\r\n1\r\n--b--\r\n',
-      "broken"
+      "malformed"
     ],
-    ["has parts that are strange", "--b\r\nContent-Disposition: x y\r\n\r\n1\r\n--b--\r\n", "broken"]
+    ["has parts that are strange", "--b\r\nContent-Disposition: x y\r\n\r\n1\r\n--b--\r\n", "malformed"]
   ] as const) {
     live(`is refused when it ${what}`, {}, ({ url }) =>
       Effect.gen(function* () {
@@ -205,7 +209,7 @@ describe("a form", () => {
       Effect.gen(function* () {
         const { body, status } = yield* post(`${url}/tools/needs`, "{}", { "Content-Type": type })
         assert.strictEqual(status, 415)
-        assert.include(JSON.stringify(body), "'file' is needed")
+        assert.include(JSON.stringify(body), "'file' is required")
       })
     )
   }

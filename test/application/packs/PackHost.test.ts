@@ -67,7 +67,7 @@ describe("a host of packs", () => {
       yield* host.rescan
       const [throws, empty, odd, greedy, sly, good] = yield* standing(host)
       assert.strictEqual(throws, "throws Failed: it threw: boom")
-      assert.match(empty ?? "", /^empty Failed: there is no 'empty_tool.ts'/)
+      assert.match(empty ?? "", /^empty Failed: its folder has no 'empty_tool.ts'/)
       assert.match(odd ?? "", /^odd Failed: .*enabled/)
       assert.match(greedy ?? "", /^greedy Failed: .*no package nope@1/)
       assert.match(sly ?? "", /^sly Failed: .*--registry=x/)
@@ -234,7 +234,7 @@ describe("a host of packs", () => {
       yield* put(entry("lamp"))
       yield* host.rescan
       yield* crash("lamp")
-      yield* stands(host, "lamp Failed: it is loaded again soon: out of memory")
+      yield* stands(host, "lamp Failed: restarting after exit: out of memory")
       yield* TestClock.adjust("1 second")
       assert.deepStrictEqual(yield* standing(host), ["lamp Ready"])
       assert.deepStrictEqual(log, ["load lamp 1", "close lamp 1", "load lamp 1"])
@@ -253,8 +253,8 @@ describe("a host of packs", () => {
       assert.deepStrictEqual(b?.status._tag === "Ready" && b.status.routes.map(({ endpoint }) => endpoint), [
         "/tools/own"
       ])
-      assert.match(JSON.stringify(b?.status), /\/tools\/a.*tool 'a' goes by 'b__a'/)
-      assert.match(JSON.stringify(second?.status), /another pack of the name 'a'/)
+      assert.match(JSON.stringify(b?.status), /\/tools\/a.*tool 'a' is renamed to 'b__a'/)
+      assert.match(JSON.stringify(second?.status), /another pack is named 'a'/)
       assert.deepStrictEqual(yield* toolsOf(host), ["a", "b__a", "own"])
       assert.deepStrictEqual(yield* host.session.callTool("b__a", {}), said("b 1 a {}"))
     })
@@ -312,7 +312,7 @@ describe("a host of packs", () => {
       yield* put(entry("a"))
       yield* host.rescan
       assert.deepStrictEqual(yield* host.session.callTool("a", {}), {
-        ...said("The tool was not called: its arguments do not fit.\n- text: Field required"),
+        ...said("The tool was not called: invalid arguments.\n- text: Field required"),
         isError: true
       })
     })

@@ -62,6 +62,6 @@ describe("services of devices", () => {
   it("more services than allowed are refused one by one", () => {
     const { errors, services } = decodeServices({ a: {}, b: {}, c: {} }, 2)
     assert.deepStrictEqual([...services.keys()], ["a", "b"])
-    assert.deepStrictEqual(errors, ['"c": the device has 2 services already'])
+    assert.deepStrictEqual(errors, ['"c": the device already has 2 services'])
   })
 })

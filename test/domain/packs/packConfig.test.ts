@@ -30,7 +30,7 @@ describe("configurations of packs", () => {
   it("what nobody knows is pointed out, and no fault", () => {
     assert.deepStrictEqual(read({ packges: ["a"] }), {
       config: nothing,
-      warnings: ["config.yaml: 'packges' means nothing here; it is left to the pack"]
+      warnings: ["config.yaml: unknown key 'packges' is ignored by the host"]
     })
   })
 
@@ -48,8 +48,8 @@ describe("configurations of packs", () => {
     [{ memory: 1 }, /^memory: /],
     [{ concurrency: 0 }, /^concurrency: /],
     [{ enabled: 1, usage: 1 }, /^enabled: .*; usage: /],
-    [[], /keys with values/],
-    ["enabled", /keys with values/]
+    [[], /must be a mapping/],
+    ["enabled", /must be a mapping/]
   ])("%j says where it is wrong", (given, words) => {
     assert.match(Result.getOrThrow(Result.flip(decodePackConfig(given))), words)
   })

@@ -44,7 +44,7 @@ describe("names of packs", () => {
   })
 
   it.each(["3d_view", "my-tool", "a b", "a.b"])("%s makes no class", (name) => {
-    assert.match(Result.getOrThrow(Result.flip(parsePackName(name))), /no class can have that name/)
+    assert.match(Result.getOrThrow(Result.flip(parsePackName(name))), /cannot be the name of its class/)
   })
 
   it.each(["__pycache__", "node_modules", ".git", ".x_tool.ts", ""])("%s is passed over", (name) => {
@@ -100,15 +100,15 @@ describe("what lies where packs lie", () => {
   })
 
   it.each([
-    [["index.ts"], "there is no 'a_tool.ts', 'a_tool.mts', 'a_tool.js' or 'a_tool.mjs' in it"],
-    [["config.yaml"], "there is no 'a_tool.ts'"],
-    [["__init__.py", "a_tool.py"], "only 'a_tool.py': Python is not run here"],
-    [["a_tool.cjs"], "only 'a_tool.cjs': only ES modules are loaded"],
-    [["b_tool.ts"], "'b_tool.ts' would belong to a folder 'b'"],
-    [["A_tool.ts"], "'A_tool.ts' would belong to a folder 'A'"],
-    [["a.ts"], "'a.ts' is to be called 'a_tool.ts'"],
-    [["a_tool.js", "a_tool.ts"], "there are 'a_tool.ts', 'a_tool.js': keep one of them"],
-    [["a_tool.ts", "index.js", "index.ts"], "there are 'index.ts', 'index.js': keep one of them"]
+    [["index.ts"], "its folder has no 'a_tool.ts', 'a_tool.mts', 'a_tool.js' or 'a_tool.mjs'"],
+    [["config.yaml"], "its folder has no 'a_tool.ts'"],
+    [["__init__.py", "a_tool.py"], "only 'a_tool.py': Python is not supported"],
+    [["a_tool.cjs"], "only 'a_tool.cjs': only ES modules are supported"],
+    [["b_tool.ts"], "'b_tool.ts' belongs in a folder 'b'"],
+    [["A_tool.ts"], "'A_tool.ts' belongs in a folder 'A'"],
+    [["a.ts"], "rename 'a.ts' to 'a_tool.ts'"],
+    [["a_tool.js", "a_tool.ts"], "its folder has 'a_tool.ts', 'a_tool.js': keep one of them"],
+    [["a_tool.ts", "index.js", "index.ts"], "its folder has 'index.ts', 'index.js': keep one of them"]
   ])("a folder 'a' with %j says what is wrong", (files, words) => {
     assert.include(faultOf(folder("a", ...files)), words)
   })

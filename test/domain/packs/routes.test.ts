@@ -52,29 +52,29 @@ describe("routes that a pack declares", () => {
     [{ params }, /route 1: it has no 'endpoint'/],
     [{ endpoint: "/a" }, /it has no 'params'/],
     [{ endpoint: "/a", params: null }, /it has no 'params'/],
-    [{ endpoint: 7, params }, /'endpoint' is no text/],
-    [{ endpoint: "", params }, /begin with '\/'/],
-    [{ endpoint: "tools/a", params }, /route 1 \(tools\/a\): .*begin with '\/'/],
-    [{ endpoint: "/a//b", params }, /holds '\/\/'/],
-    [{ endpoint: "/a/", params }, /ends with '\/'/],
+    [{ endpoint: 7, params }, /'endpoint' must be a string/],
+    [{ endpoint: "", params }, /start with '\/'/],
+    [{ endpoint: "tools/a", params }, /route 1 \(tools\/a\): .*start with '\/'/],
+    [{ endpoint: "/a//b", params }, /contains '\/\/'/],
+    [{ endpoint: "/a/", params }, /must not end with '\/'/],
     [{ endpoint: "/a?b=1", params }, /'\?' or '#'/],
     [{ endpoint: "/a#b", params }, /'\?' or '#'/],
-    [{ endpoint: "/a/../b", params }, /'\.\.' as a part/],
+    [{ endpoint: "/a/../b", params }, /'\.\.' as a segment/],
     [{ endpoint: "/a/.", params }, /'\.' or '\.\.'/],
-    [{ endpoint: "/a/%2e%2e", params }, /holds '%'/],
-    [{ endpoint: "/a/{id}", params }, /parts that vary/],
-    [{ endpoint: "/a/:id", params }, /parts that vary/],
-    [{ endpoint: "/a\\b", params }, /no path may hold/],
-    [{ endpoint: "/a b", params }, /no path may hold/],
-    [{ endpoint: "/a\n", params }, /no path may hold/],
-    [{ endpoint: "/\ud800", params }, /no path may hold/],
+    [{ endpoint: "/a/%2e%2e", params }, /contains '%'/],
+    [{ endpoint: "/a/{id}", params }, /variable parts/],
+    [{ endpoint: "/a/:id", params }, /variable parts/],
+    [{ endpoint: "/a\\b", params }, /invalid in a path/],
+    [{ endpoint: "/a b", params }, /invalid in a path/],
+    [{ endpoint: "/a\n", params }, /invalid in a path/],
+    [{ endpoint: "/\ud800", params }, /invalid in a path/],
     [{ endpoint: `/${"a".repeat(256)}`, params }, /longer than 256/],
-    [{ endpoint: "/a", params, useForm: "yes" }, /neither true nor false/],
-    [{ endpoint: "/a", params, toolName: "" }, /'toolName' is no name/],
-    [{ endpoint: "/a", params, useForm: true, use_form: false }, /'useForm' and 'use_form' say different/],
-    [7, /it is no object/],
-    [null, /it is no object/],
-    [[], /it is no object/]
+    [{ endpoint: "/a", params, useForm: "yes" }, /must be true or false/],
+    [{ endpoint: "/a", params, toolName: "" }, /'toolName' must be/],
+    [{ endpoint: "/a", params, useForm: true, use_form: false }, /'useForm' and 'use_form' have different/],
+    [7, /it must be an object/],
+    [null, /it must be an object/],
+    [[], /it must be an object/]
   ])("a bad route says why: %j", (entry, words) => {
     assert.match(faultOf(entry), words)
   })
@@ -82,11 +82,11 @@ describe("routes that a pack declares", () => {
   it.each(["/", "/health", "/tools", "/mcp", "/docs", "/redoc", "/openapi.json", "/favicon.ico"])(
     "%s is the host's own",
     (endpoint) => {
-      assert.match(faultOf({ endpoint, params }), /host's own/)
+      assert.match(faultOf({ endpoint, params }), /reserved by the host/)
     }
   )
 
-  it("a bad route costs nobody but itself, and the second of two with one endpoint is left out", () => {
+  it("a bad route costs nobody but itself, and the second of two with one endpoint is ignored", () => {
     const good = { endpoint: "/a", params }
     const { errors, routes } = parseRoutes("a", [good, {}, { ...good, toolName: "b" }])
     assert.deepStrictEqual(
@@ -99,11 +99,11 @@ describe("routes that a pack declares", () => {
 
   it("what nobody knows is pointed out", () => {
     const { warnings } = parseRoutes("a", { endpoint: "/a", params, useform: true })
-    assert.deepStrictEqual(warnings, ["route 1 (/a): nothing is known about 'useform'"])
+    assert.deepStrictEqual(warnings, ["route 1 (/a): unknown members 'useform'"])
   })
 
   it.each([undefined, null, "x", 3, () => []])("%o is no list of routes", (given) => {
-    assert.match(parseRoutes("a", given).errors.join(), /has to give a route/)
+    assert.match(parseRoutes("a", given).errors.join(), /must return a route/)
   })
 
   it("objects that throw are a fault", () => {
@@ -155,7 +155,7 @@ describe("routes and listed tools", () => {
     const inputSchema = { type: "object", properties: { uri: {} } }
     assert.match(
       findRouteMismatches([route], [{ name: "a", inputSchema }]).join(),
-      /only one of them knows 'url', 'uri'$/
+      /only one of them has 'url', 'uri'$/
     )
   })
 })
@@ -163,10 +163,13 @@ describe("routes and listed tools", () => {
 describe("routes of several packs", () => {
   it("belong to who came first", () => {
     const conflicts = findRouteConflicts([{ endpoint: "/a" }, { endpoint: "/b" }], new Map([["/a", "one"]]))
-    assert.deepStrictEqual([...conflicts], [["/a", "route /a is left out: it belongs to the pack 'one'"]])
+    assert.deepStrictEqual([...conflicts], [["/a", "route /a is ignored: it belongs to the pack 'one'"]])
   })
 
   it("never replace the host's own", () => {
-    assert.match(findRouteConflicts([{ endpoint: "/mcp" }], new Map()).get("/mcp") ?? "", /the host itself/)
+    assert.match(
+      findRouteConflicts([{ endpoint: "/mcp" }], new Map()).get("/mcp") ?? "",
+      /belongs to the host$/
+    )
   })
 })

@@ -1,7 +1,7 @@
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec"
 import { Effect, Predicate, Result, Schema, SchemaIssue } from "effect"
 import { InvalidSchema } from "../../../application/ports/SchemaValidator.ts"
-import { isJsonObject, type JsonObject } from "../../../domain/json.ts"
+import { asObject, isJsonObject, type JsonObject } from "../../../domain/json.ts"
 import { type ParamsProblem, paramsProblem } from "../../../domain/packs/PackManifest.ts"
 import { fillDefaults } from "../../../domain/packs/params/coerceParams.ts"
 import {
@@ -9,7 +9,7 @@ import {
   type StandardIssue,
   problemsFromStandardIssues
 } from "../../../domain/packs/params/paramsProblems.ts"
-import { resolveRef } from "../../../domain/packs/params/jsonSchema.ts"
+import { unescapePointerSegment } from "../../../domain/packs/params/jsonSchema.ts"
 import type { CompiledSchema } from "../../ajv/schemaCompiler.ts"
 import { fileParamSchema, isToolFile } from "../author/ToolFile.ts"
 import { runPackCode } from "../execution/runPackCode.ts"
@@ -44,8 +44,11 @@ const addFileTypes = (node: unknown): unknown => {
 /** Inlines a top-level reference: MCP requires an object there. */
 const resolveTopLevelRef = (schema: JsonObject): JsonObject => {
   const { $ref, ...rest } = schema
-  const isDefinition = typeof $ref === "string" && /^#\/\$defs\/[^/]+$/.test($ref)
-  const target = isDefinition ? resolveRef(schema, $ref) : undefined
+  const name = typeof $ref === "string" ? /^#\/\$defs\/([^/]+)$/.exec($ref)?.[1] : undefined
+  const target =
+    name === undefined
+      ? undefined
+      : asObject(schema["$defs"])[unescapePointerSegment(decodeURIComponent(name))]
   return isJsonObject(target) ? { ...target, ...rest } : schema
 }
 

@@ -59,7 +59,7 @@ for (const [where, isolated] of modes) {
           const { reason, problems } = yield* Effect.flip(call(callOf("text_counter", { text: "!" }), quiet))
           assert.deepStrictEqual(
             [reason, problems],
-            ["params", [{ loc: ["body", "text"], msg: "is too loud", type: "value_error" }]]
+            ["invalid_params", [{ loc: ["body", "text"], msg: "is too loud", type: "value_error" }]]
           )
         })
       )
@@ -70,7 +70,7 @@ for (const [where, isolated] of modes) {
             fixture("text_counter", "text_counter_tool.ts", "TextCounterTool", { isolated })
           )
           const { reason, message, problems } = yield* Effect.flip(call(callOf("text_counter", {}), quiet))
-          assert.deepStrictEqual([reason, message], ["params", "text: Field required"])
+          assert.deepStrictEqual([reason, message], ["invalid_params", "text: Field required"])
           assert.deepStrictEqual(problems, [
             { loc: ["body", "text"], msg: "Field required", type: "missing" }
           ])
@@ -107,7 +107,7 @@ for (const [where, isolated] of modes) {
           const { message } = yield* Effect.flip(
             call(callOf("file_analyzer", {}, { form: true, files: two }), quiet)
           )
-          assert.strictEqual(message, "file: one file is expected, and 2 came")
+          assert.strictEqual(message, "file: one file is expected, not 2")
           const other = yield* Effect.flip(call(callOf("file_analyzer", { file: "abc" }), quiet))
           assert.match(other.message, /^file: a file is expected: a data URL/)
         })
@@ -174,7 +174,7 @@ for (const [where, isolated] of modes) {
           const { reason, problems } = yield* Effect.flip(
             call(callOf("pack", { name: "a".repeat(64) + "!" }), quiet)
           )
-          assert.strictEqual(reason, "params")
+          assert.strictEqual(reason, "invalid_params")
           assert.deepStrictEqual(problems, [
             { loc: ["body"], msg: "takes longer than 500 ms", type: "value_error" }
           ])
@@ -218,11 +218,11 @@ for (const [where, isolated] of modes) {
               failure.reason,
               failure.message
             ])
-          assert.deepStrictEqual(yield* get("refuse"), ["params", "not like this"])
+          assert.deepStrictEqual(yield* get("refuse"), ["invalid_params", "not like this"])
           assert.deepStrictEqual(yield* get("fail"), ["failed", "it cannot be done"])
           assert.deepStrictEqual(yield* get("die"), ["failed", "the bug"])
           const { reason } = yield* Effect.flip(call(callOf("other", {}), quiet))
-          assert.strictEqual(reason, "unknown")
+          assert.strictEqual(reason, "unknown_tool")
         })
       )
 
@@ -326,13 +326,13 @@ for (const [where, isolated] of modes) {
 
     describe("packs that cannot be used", () => {
       const cases: ReadonlyArray<readonly [what: string, text: string, said: RegExp, file?: string]> = [
-        ["throws at import", "throw new Error('no import')", /^it cannot be loaded: no import$/],
+        ["throws at import", "throw new Error('no import')", /^loading failed: no import$/],
         [
           "has a class of another name",
           dull().replace("class T", "class TextTool"),
-          /^there is no class 'T' in it: it exports 'TextTool'/
+          /^class 'T' not found: the module exports 'TextTool'/
         ],
-        ["exports nothing", "const a = 1", /it exports nothing/],
+        ["exports nothing", "const a = 1", /the module exports nothing/],
         [
           "lacks a method",
           dull().replace("listTools", "listTool"),
@@ -353,7 +353,7 @@ for (const [where, isolated] of modes) {
           dull({ tools: "() { return Promise.reject(new Error('no tools')) }" }),
           /^listTools\(\) failed: no tools$/
         ],
-        ["lists no list", dull({ tools: "() { return 1 }" }), /^listTools\(\) has to give a list of tools/],
+        ["lists no list", dull({ tools: "() { return 1 }" }), /^listTools\(\) must return a list of tools/],
         [
           "has an endpoint without a slash",
           dull({ routes: "() { return [{ endpoint: 'tools', params: {} }] }", tools: "() { return [] }" }),
@@ -367,14 +367,14 @@ for (const [where, isolated] of modes) {
         [
           "lists a tool whose name throws",
           dull({ tools: "() { return [{ get name() { throw new Error('no name') } }] }" }),
-          /^what it declares cannot be read$/
+          /^its declaration cannot be read$/
         ],
         [
           "refers to its parameters by what is no name",
           dull({
             routes: "() { return { endpoint: '/tools/a', params: { $ref: '#/$defs/%ZZ', $defs: {} } } }"
           }),
-          /^what it declares cannot be read$/
+          /^its declaration cannot be read$/
         ],
         [
           "throws what cannot be read",
@@ -384,34 +384,34 @@ for (const [where, isolated] of modes) {
         [
           "has parameters of no kind",
           dull({ routes: "() { return [{ endpoint: '/tools/a', params: 7 }] }" }),
-          /^params of the route \/tools\/a: the parameters are no Effect Schema/
+          /^params of the route \/tools\/a: the parameters must be an Effect Schema/
         ],
         [
           "has parameters that are no object",
           dull({ routes: "() { return [{ endpoint: '/tools/a', params: { type: 'string' } }] }" }),
-          /^params of the route \/tools\/a: the parameters have to be an object, not "string"$/
+          /^params of the route \/tools\/a: the parameters must be an object, not "string"$/
         ],
         [
           "is TypeScript that has to be compiled",
           `enum A { B }\n${dull()}`,
-          /^it cannot be loaded: pack_tool\.ts:1: TypeScript enum is not supported.*: write it without them/
+          /^loading failed: pack_tool\.ts:1: TypeScript enum is not supported.*: write it without them/
         ],
-        ["is no TypeScript at all", "const = 1", /^it cannot be loaded: (pack_tool\.ts:1: )?/],
+        ["is no TypeScript at all", "const = 1", /^loading failed: (pack_tool\.ts:1: )?/],
         [
           "is no JavaScript at all",
           "let a = 1\nconst = 1",
-          /^it cannot be loaded: in pack_tool.mjs, or what it imports: Unexpected token '='$/,
+          /^loading failed: in pack_tool.mjs, or what it imports: Unexpected token '='$/,
           "pack_tool.mjs"
         ],
         [
           "needs a package that is not there",
           `import "no-such-package"`,
-          /^it cannot be loaded: Cannot find package 'no-such-package' .*Name it under 'packages' in config\.yaml$/
+          /^loading failed: Cannot find package 'no-such-package' .*Name it under 'packages' in config\.yaml$/
         ],
         [
           "needs a file that is not there",
           `import "./other.ts"`,
-          /^it cannot be loaded: Cannot find module '.*other\.ts'/
+          /^loading failed: Cannot find module '.*other\.ts'/
         ]
       ]
       // All of this happens in the pack's own process, too, where starting one for each would take long.
@@ -432,10 +432,10 @@ for (const [where, isolated] of modes) {
             { isolated }
           )
           assert.deepStrictEqual(manifest.warnings, [
-            "listTools() lists 'other' twice; only the first counts",
-            "tool 3 of listTools() has no 'name' and is left out",
-            "route /tools/pack calls the tool 'pack', which listTools() does not list: not there over MCP",
-            "listTools() lists 'other', which no route calls: not there over HTTP"
+            "listTools() lists 'other' twice; the first one is used",
+            "tool 3 of listTools() has no 'name' and is ignored",
+            "route /tools/pack calls the tool 'pack', which listTools() does not list: it is not available over MCP",
+            "listTools() lists 'other', which no route calls: it is not available over HTTP"
           ])
           assert.deepStrictEqual(yield* call(callOf("other", { a: 1 }), quiet), text("called"))
           assert.deepStrictEqual(yield* call(callOf("pack", {}), quiet), text("called"))
@@ -462,7 +462,7 @@ for (const [where, isolated] of modes) {
             ["throw new Proxy({}, { has() { throw 1 } })", "an error that cannot be read"],
             [
               "return { toJSON() { throw Object.create(null) } }",
-              "the result of pack is not JSON: an error that says nothing"
+              "the result of pack is not JSON: an error without a readable message"
             ]
           ] as const) {
             const { call } = yield* loadText(dull({ call: `() { ${body} }` }), { isolated })
@@ -499,7 +499,7 @@ for (const [where, isolated] of modes) {
             )
             assert.deepStrictEqual(yield* call(callOf("pack", {}), quiet), text("called"))
           }).pipe(Effect.provide(Logger.layer([logger])))
-          assert.deepStrictEqual(lines.flat(), ["nobody caught: forgotten", "nobody caught: too late"])
+          assert.deepStrictEqual(lines.flat(), ["uncaught error: forgotten", "uncaught error: too late"])
         })
       )
 
@@ -531,7 +531,7 @@ layer(NodeLoader.layer, { excludeTestServices: true })("a process of its own", (
   it.effect("ends alone with process.exit", () =>
     Effect.gen(function* () {
       const { again, failure, reason } = yield* fallen("() { process.exit(3) }")
-      assert.strictEqual(reason, "it ended its process with code 3")
+      assert.strictEqual(reason, "its process exited with code 3")
       assert.deepStrictEqual(
         [said(failure), said(again)],
         [
@@ -548,7 +548,10 @@ layer(NodeLoader.layer, { excludeTestServices: true })("a process of its own", (
         "() { const all = []; for (;;) all.push({ a: new Array(1000).fill(all.length) }) }",
         64
       )
-      assert.strictEqual(reason, "it was aborted, most likely because it took more than 64 MiB of memory")
+      assert.strictEqual(
+        reason,
+        "its process was aborted, most likely because it used more than 64 MiB of memory"
+      )
       assert.deepStrictEqual(said(failure), ["crashed", reason])
     })
   )
@@ -592,7 +595,7 @@ layer(NodeLoader.layer, { excludeTestServices: true })("a process of its own", (
       const outcome = yield* Effect.timeoutOption(pack.call(callOf("pack", {}), quiet), "50 millis")
       assert.strictEqual(outcome._tag, "None")
       const reason = yield* pack.exited
-      assert.match(reason, /^it did not answer for a second/)
+      assert.match(reason, /^its process was unresponsive for a second/)
       assert.deepStrictEqual(said(yield* Fiber.join(other)), ["crashed", reason])
     })
   )

@@ -139,10 +139,10 @@ describe("a device", () => {
       yield* server.next
       const error = (method: string, params: object = {}) =>
         Effect.map(call(server, method, params), (result) => ("error" in result ? result.error : result))
-      assert.strictEqual(yield* error("nope"), "There is no service 'nope' here")
+      assert.strictEqual(yield* error("nope"), "The device has no service 'nope'")
       assert.strictEqual(
         yield* error("on", { n: "x" }),
-        "'on' was not called: its parameters do not fit. /n: must be integer"
+        "'on' was not called: invalid parameters. /n: must be integer"
       )
       assert.strictEqual(yield* error("fails"), "out of oil")
       assert.strictEqual(yield* error("breaks"), "internal error")
@@ -174,7 +174,7 @@ describe("a device", () => {
       assert.deepStrictEqual(yield* call(server, "quick", {}, "c3"), {
         id: "c3",
         success: false,
-        error: "busy: 2 calls run already"
+        error: "busy: 2 calls are in flight"
       })
       yield* Deferred.succeed(gate, undefined)
       const ids = [yield* server.nextMessage, yield* server.nextMessage].map((message) =>
@@ -216,7 +216,7 @@ describe("a device", () => {
       const server = yield* next
       yield* server.next
       const result = yield* call(server, "large")
-      assert.match(JSON.stringify(result), /the result cannot be sent: .*larger than the 1000/)
+      assert.match(JSON.stringify(result), /sending the result failed: .*exceeds the limit of 1000/)
     })
   )
 
@@ -282,7 +282,7 @@ describe("a device", () => {
     Effect.gen(function* () {
       for (const [type, payload] of [
         ["auth", "##ERROR:the token is not valid"],
-        ["status", "##REPLACED:another connection goes by its name"]
+        ["status", "##REPLACED:session_takeover: another connection uses the name of this device"]
       ] as const) {
         yield* Effect.scoped(
           Effect.gen(function* () {
@@ -311,7 +311,11 @@ describe("a device", () => {
       yield* server.next
       yield* server.frame("auth", "##INFO:AUTHENTICATED", "00000000")
       assert.strictEqual(yield* registered(server), "a")
-      yield* server.frame("status", "##REPLACED:another connection goes by its name", "00000000")
+      yield* server.frame(
+        "status",
+        "##REPLACED:session_takeover: another connection uses the name of this device",
+        "00000000"
+      )
       yield* until(Effect.sync(() => seen().at(-1) === "Failed"))
     })
   )

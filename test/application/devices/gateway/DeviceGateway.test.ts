@@ -115,7 +115,7 @@ describe("a gateway", () => {
       const given = yield* device.nextMessage
       assert.deepStrictEqual(
         yield* gateway.session.callTool("device-1__a", {}),
-        isFailure("Device 'device-1' is busy: 1 calls run already. Try again later.")
+        isFailure("Device 'device-1' is busy: 1 calls are in flight. Try again later.")
       )
       yield* Fiber.interrupt(first)
       const second = yield* Effect.forkChild(gateway.session.callTool("device-1__a", {}))
@@ -143,7 +143,7 @@ describe("a gateway", () => {
       }
       assert.deepStrictEqual(
         yield* large,
-        isFailure("Device 'device-1' is busy: 2 calls run already. Try again later.")
+        isFailure("Device 'device-1' is busy: 2 calls are in flight. Try again later.")
       )
     })
   )
@@ -157,7 +157,7 @@ describe("a gateway", () => {
       yield* hasTools(gateway, "device-1__a")
       assert.deepStrictEqual(
         yield* gateway.session.callTool("device-1__a", { n: 1n }),
-        isFailure("device 'device-1' was not asked: internal error")
+        isFailure("the call was not sent to device 'device-1': internal error")
       )
     })
   )
@@ -174,7 +174,7 @@ describe("a gateway", () => {
       )
       yield* Effect.yieldNow
       yield* device.hangUp
-      assert.match(JSON.stringify(yield* Fiber.join(call)), /Device 'device-1' has gone: the far end closed/)
+      assert.match(JSON.stringify(yield* Fiber.join(call)), /Device 'device-1' disconnected: closed by peer/)
     })
   )
 
@@ -193,7 +193,7 @@ describe("a gateway", () => {
       const wrong = yield* gateway.session.callTool("device-1__dim", { level: "high" })
       assert.deepStrictEqual(
         wrong,
-        isFailure("'dim' was not called: its arguments do not fit its schema.\n- /level: must be integer")
+        isFailure("'dim' was not called: its arguments do not match its schema.\n- /level: must be integer")
       )
       const missing = yield* gateway.session.callTool("device-1__dim", {})
       assert.match(JSON.stringify(missing), /must have required property 'level'/)
@@ -246,7 +246,7 @@ describe("a gateway", () => {
       yield* device.nextMessage
       yield* device.hangUp
       for (const result of yield* Fiber.join(calls)) {
-        assert.match(JSON.stringify(result), /Device 'device-2' has gone: the far end closed/)
+        assert.match(JSON.stringify(result), /Device 'device-2' disconnected: closed by peer/)
       }
       yield* hasTools(gateway, "device-1__stays")
     })
@@ -339,7 +339,9 @@ describe("a gateway", () => {
       yield* Effect.repeat(device.message({ type: "register", data: { services: { bad: 3 } } }), {
         times: 100
       })
-      assert.deepStrictEqual(yield* device.rest, ["##ERROR:it sent too much that cannot be used"])
+      assert.deepStrictEqual(yield* device.rest, [
+        "##ERROR:too_many_violations: the device sent too many invalid frames or messages"
+      ])
     })
   )
 
@@ -357,7 +359,7 @@ describe("a gateway", () => {
       })
       yield* Effect.provide(register, Logger.layer([logger]))
       assert.deepStrictEqual(lines, [
-        ["device connected", { device: "device-1", peer: "127.0.0.1" }],
+        ["device connected", { device: "device-1", remoteAddress: "127.0.0.1" }],
         ["device registered", { device: "device-1", services: 1 }]
       ])
     })
@@ -372,7 +374,7 @@ describe("a gateway", () => {
       assert.deepStrictEqual(yield* device.nextMessage, {
         _tag: "Result",
         callId: "c",
-        outcome: { success: false, error: "There is no service 'open_the_door' here" }
+        outcome: { success: false, error: "The gateway has no service 'open_the_door'" }
       })
     })
   )
@@ -435,7 +437,9 @@ describe("a gateway", () => {
       yield* TestClock.adjust("4 minutes")
       assert.deepStrictEqual(yield* toolsOf(gateway), ["device-1__a"])
       yield* TestClock.adjust("1 minute")
-      assert.deepStrictEqual(yield* device.rest, ["##ERROR:nothing was heard of it"])
+      assert.deepStrictEqual(yield* device.rest, [
+        "##ERROR:idle_timeout: the device sent nothing for too long"
+      ])
       assert.deepStrictEqual(yield* toolsOf(gateway), [])
     })
   )
@@ -463,7 +467,9 @@ describe("a gateway", () => {
       yield* device.message(registration("a"))
       yield* hasTools(gateway, "device-1__a")
       yield* Effect.ignore(device.link.send(large))
-      assert.deepStrictEqual(yield* device.rest, ["##ERROR:it sent too much that cannot be used"])
+      assert.deepStrictEqual(yield* device.rest, [
+        "##ERROR:too_many_violations: the device sent too many invalid frames or messages"
+      ])
     })
   )
 

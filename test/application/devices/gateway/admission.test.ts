@@ -81,7 +81,7 @@ describe("a device at the door", () => {
       yield* TestClock.adjust("4999 millis")
       yield* device.message(registration("early"))
       yield* TestClock.adjust("1 millis")
-      assert.deepStrictEqual(yield* device.rest, ["##ERROR:it showed no token in time"])
+      assert.deepStrictEqual(yield* device.rest, ["##ERROR:auth_timeout: the device sent no token in time"])
     })
   )
 
@@ -191,7 +191,7 @@ describe("a device at the door", () => {
       yield* fresh.frame("auth", "##name:lamp", "00000000")
       assert.deepStrictEqual(yield* stale.rest, [
         "##INFO:AUTHENTICATED",
-        "##REPLACED:another connection goes by its name"
+        "##REPLACED:session_takeover: another connection uses the name of this device"
       ])
       assert.strictEqual(yield* names(gateway), "lamp")
       assert.deepStrictEqual((yield* gateway.session.listTools()).items, [])
@@ -299,11 +299,15 @@ describe("what a stranger can make a gateway log", () => {
           for (let visit = 1; visit <= 10; visit++) yield* (yield* gateway.newDevice).hangUp
           const device = yield* gateway.newDevice
           yield* Effect.repeat(device.message(registration("early")), { times: 100 })
-          assert.deepStrictEqual(yield* device.rest, ["##ERROR:it sent too much that cannot be used"])
+          assert.deepStrictEqual(yield* device.rest, [
+            "##ERROR:too_many_violations: the device sent too many invalid frames or messages"
+          ])
         })
       )
-      const reason = "it sent too much that cannot be used"
-      assert.deepStrictEqual(lines, [JSON.stringify(["device refused", { peer: "127.0.0.1", reason }])])
+      const reason = "too_many_violations: the device sent too many invalid frames or messages"
+      assert.deepStrictEqual(lines, [
+        JSON.stringify(["device rejected", { remoteAddress: "127.0.0.1", reason }])
+      ])
     })
   )
 
@@ -321,8 +325,9 @@ describe("what a stranger can make a gateway log", () => {
           yield* Effect.forEach(devices, ({ rest }) => rest)
         })
       )
-      const line = (reason: string) => JSON.stringify(["device refused", { peer: "127.0.0.1", reason }])
-      const late = line("it showed no token in time")
+      const line = (reason: string) =>
+        JSON.stringify(["device rejected", { remoteAddress: "127.0.0.1", reason }])
+      const late = line("auth_timeout: the device sent no token in time")
       assert.deepStrictEqual(lines, [...Array(2).fill(line("the token is not valid")), late, late, late])
     })
   )

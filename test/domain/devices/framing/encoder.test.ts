@@ -85,7 +85,7 @@ describe("encodeFrame", () => {
     const message = Result.match(rejected, { onFailure: (error) => error.message, onSuccess: () => "" })
     assert.strictEqual(
       message,
-      "Frame cannot be sent: the payload holds ##START or ##END, where peers would cut it"
+      "Frame cannot be encoded: the payload contains ##START or ##END, which ends a frame"
     )
   })
 
