@@ -15,7 +15,7 @@ const formatPack = ({ name, status }: PackView): string =>
 
 const standing = ({ packs }: Host) => Effect.map(packs, (all) => all.map(formatPack))
 
-/** Waits, without the clock moving, until the packs stand like this. */
+/** Yields until the packs have these states, without advancing the clock. */
 const stands = (host: Host, ...expected: ReadonlyArray<string>): Effect.Effect<void> =>
   Effect.flatMap(standing(host), (now) =>
     now.join() === expected.join() ? Effect.void : Effect.andThen(Effect.yieldNow, stands(host, ...expected))
@@ -34,9 +34,9 @@ const callRoute = (host: Host, endpoint: string, args = {}) =>
       : host.call(hosted, { args, form: false, files: {} })
   })
 
-describe("a host of packs", () => {
+describe("pack host", () => {
   scoped(
-    "what lies in its folders is found, loaded, listed and called",
+    "finds, loads, lists and calls the packs of its folders",
     Effect.gen(function* () {
       const { host, put } = yield* makeHost()
       yield* put(entry("lamp"), entry("door", "7", { description: "Opens", usage: "open it" }))
@@ -51,7 +51,7 @@ describe("a host of packs", () => {
   )
 
   scoped(
-    "a pack that cannot be used says why, and harms no other",
+    "explains a pack that fails, and keeps the others",
     Effect.gen(function* () {
       const { host, packs, put, unknown } = yield* makeHost()
       packs.set("throws 1", { loadError: "it threw: boom" })
@@ -77,7 +77,7 @@ describe("a host of packs", () => {
   )
 
   scoped(
-    "a pack that is not enabled is listed, and neither installed nor loaded",
+    "lists a disabled pack without installing or loading it",
     Effect.gen(function* () {
       const { host, installed, log, put } = yield* makeHost()
       yield* put(entry("off", "1", { enabled: false, packages: ["is-odd@3.0.1"] }))
@@ -88,7 +88,7 @@ describe("a host of packs", () => {
   )
 
   scoped(
-    "packages are installed before the pack is loaded, in the words of npm",
+    "installs npm packages before loading",
     Effect.gen(function* () {
       const { host, installed, put } = yield* makeHost()
       yield* put(entry("maths", "1", { packages: ["is-odd==3.0.1", "@scope/x@^1"] }))
@@ -99,7 +99,7 @@ describe("a host of packs", () => {
   )
 
   scoped(
-    "what is added, edited or removed is taken up, and those who watch are told",
+    "loads added, edited and removed packs, and notifies watchers",
     Effect.gen(function* () {
       const { host, put } = yield* makeHost()
       let told = 0
@@ -125,7 +125,7 @@ describe("a host of packs", () => {
   )
 
   scoped(
-    "what changes is taken up while another pack is still being loaded, and so is what mends that one",
+    "loads changes while another pack loads, including a fix of that one",
     Effect.gen(function* () {
       const { host, packs, put } = yield* makeHost()
       packs.set("slow 1", { loading: Effect.never })
@@ -141,7 +141,7 @@ describe("a host of packs", () => {
   )
 
   scoped(
-    "a pack that is disabled while it is being loaded is not loaded",
+    "skips a pack that is disabled while it loads",
     Effect.gen(function* () {
       const { host, log, packs, put } = yield* makeHost()
       const gate = yield* Deferred.make<void>()
@@ -156,7 +156,7 @@ describe("a host of packs", () => {
     })
   )
 
-  it.effect("a version that still has calls is closed with the host", () =>
+  it.effect("closes a version with in-flight calls together with the host", () =>
     Effect.gen(function* () {
       const log = yield* Effect.scoped(
         Effect.gen(function* () {
@@ -175,7 +175,7 @@ describe("a host of packs", () => {
   )
 
   scoped(
-    "a pack that is being installed keeps no other waiting, and may be edited meanwhile",
+    "loads other packs and edits during an installation",
     Effect.gen(function* () {
       const { host, put } = yield* makeHost()
       yield* put(entry("big", "1", { packages: ["slow@1"] }))
@@ -190,7 +190,7 @@ describe("a host of packs", () => {
   )
 
   scoped(
-    "calls under way finish on the version they began with",
+    "completes in-flight calls on the version that started them",
     Effect.gen(function* () {
       const { host, log, packs, put } = yield* makeHost()
       const gate = yield* Deferred.make<void>()
@@ -211,7 +211,7 @@ describe("a host of packs", () => {
   )
 
   scoped(
-    "an edit that breaks a pack takes it away and says why, the next one brings it back",
+    "removes a pack after a broken edit, and restores it after the next one",
     Effect.gen(function* () {
       const { host, packs, put } = yield* makeHost()
       packs.set("lamp 2", { loadError: "a syntax error" })
@@ -228,7 +228,7 @@ describe("a host of packs", () => {
   )
 
   scoped(
-    "a pack whose worker is gone is loaded again, with growing waits",
+    "restarts a pack after an exit, with backoff",
     Effect.gen(function* () {
       const { crash, host, log, put } = yield* makeHost()
       yield* put(entry("lamp"))
@@ -242,7 +242,7 @@ describe("a host of packs", () => {
   )
 
   scoped(
-    "two packs of one name, one endpoint or one tool are told apart, and say so",
+    "resolves conflicts of names, endpoints and tools, with warnings",
     Effect.gen(function* () {
       const { host, packs, put } = yield* makeHost()
       packs.set("b 1", { manifest: manifestOf("a", "own") })
@@ -261,7 +261,7 @@ describe("a host of packs", () => {
   )
 
   scoped(
-    "a call that takes too long ends, and says so",
+    "times out a slow call",
     Effect.gen(function* () {
       const { host, packs, put } = yield* makeHost({ limits: { timeout: Duration.seconds(5) } })
       packs.set("slow 1", { call: () => Effect.never })
@@ -280,7 +280,7 @@ describe("a host of packs", () => {
   )
 
   scoped(
-    "only so many calls of a pack run and wait",
+    "limits in-flight and queued calls of a pack",
     Effect.gen(function* () {
       const { host, packs, put } = yield* makeHost({ limits: { concurrency: 1, maxQueued: 1 } })
       const gate = yield* Deferred.make<void>()
@@ -299,7 +299,7 @@ describe("a host of packs", () => {
   )
 
   scoped(
-    "what is wrong with the arguments is told to a model, one by one",
+    "lists invalid arguments for a model",
     Effect.gen(function* () {
       const { host, packs, put } = yield* makeHost()
       const problems = [{ loc: ["body", "text"], msg: "Field required", type: "missing" }]

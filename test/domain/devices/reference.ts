@@ -1,8 +1,8 @@
 import type { FrameLimits } from "../../../src/domain/devices/framing/frame.ts"
 
-/** What the whole of a stream says, and whether a frame has begun at its end that has not ended. */
+/** Events of a whole stream, and whether it ends with a partial frame. */
 export interface Reading {
-  /** As `full` in streams.ts tells them. */
+  /** In the format of `full` in streams.ts. */
   readonly events: ReadonlyArray<string>
   readonly incomplete: boolean
 }
@@ -11,7 +11,7 @@ export interface Reading {
 const header = /^##START[\u0001-\u0009][ -~]{8}(?:[0-9]{4}|\[[0-9]{4}\])/
 const longest = "##STARTtabcdefgh[0000]".length
 
-/** Could more bytes still make a header of it? Yes, when one of two headers does as its rest. */
+/** True when more bytes can complete a header. */
 const viable = (text: string): boolean =>
   ["##START\u0001abcdefgh0000", "##START\u0001abcdefgh[0000]"].some((rest) =>
     header.test(text + rest.slice(text.length))
@@ -23,7 +23,7 @@ const unfinished = (text: string, whole: string): boolean =>
 type Place = "plain" | "outside" | "inside" | "escaped" | "naive"
 type Meaning = "end" | "start" | "open" | "content"
 
-/** What a `#` means, by what follows it. */
+/** Meaning of a `#`, by the bytes that follow it. */
 const meaningOf = (text: string, place: Place): Meaning => {
   if (place !== "inside" && place !== "escaped") {
     if (text.startsWith("##END")) return "end"
@@ -56,8 +56,8 @@ const placeAfter = (place: Place, character: string): Place => {
 }
 
 /**
- * Decodes a stream that has come as a whole, one character for each byte: the same rules as the decoder's, written down
- * as plainly as possible, without regard to speed, pieces or memory.
+ * Reference decoder for a complete stream, one character per byte: the rules of the decoder in their simplest form,
+ * regardless of speed, chunks and memory.
  */
 export const readAtOnce = (
   stream: string,

@@ -5,7 +5,7 @@ import { parsePackage, parsePackages } from "../../../src/domain/packs/npmPackag
 const faultOf = (text: string) => Result.getOrThrow(Result.flip(parsePackage(text)))
 const all = (...texts: ReadonlyArray<string>) => Result.getOrThrow(parsePackages(texts))
 
-describe("packages", () => {
+describe("package specification", () => {
   it.each([
     ["lodash", "lodash", undefined],
     [" lodash ", "lodash", undefined],
@@ -19,14 +19,14 @@ describe("packages", () => {
     ["@types/node", "@types/node", undefined],
     ["@types/node@24.1.0", "@types/node", "24.1.0"],
     ["JSONStream@1", "JSONStream", "1"]
-  ])("%s is understood", (text, name, range) => {
+  ])("accepts %s", (text, name, range) => {
     assert.deepStrictEqual(Result.getOrThrow(parsePackage(text)), { name, range, hint: undefined })
   })
 
   it.each([
     ["requests==2.31.0", "requests@2.31.0"],
     ["@a/b==1.*", "@a/b@1.*"]
-  ])("%s is written as Python does, and told so", (text, spec) => {
+  ])("accepts %s in Python syntax, with a hint", (text, spec) => {
     assert.deepStrictEqual(all(text).specs, [spec])
     assert.match(all(text).hints.join(), /not from PyPI/)
   })
@@ -77,41 +77,37 @@ describe("packages", () => {
     ["node_modules", /is reserved/],
     ["a".repeat(215), /longer than 214/],
     [`a@${"1".repeat(129)}`, /longer than 128/]
-  ])("%j is refused for a reason, or harmless", (text, words) => {
+  ])("rejects %j with a reason", (text, words) => {
     if (words === undefined) assert.isTrue(Result.isSuccess(parsePackage(text)))
     else assert.match(faultOf(text), words)
   })
 
-  it("come in order, each once", () => {
+  it("sorts packages and removes duplicates", () => {
     assert.deepStrictEqual(all("b@1", "a", "b@1", "b==1"), { specs: ["a", "b@1"], hints: [] })
     assert.deepStrictEqual(all(), { specs: [], hints: [] })
   })
 
-  it("one package cannot have two versions", () => {
+  it("rejects two versions of one package", () => {
     const error = Result.getOrThrow(Result.flip(parsePackages(["a@1", "a@2"])))
     assert.strictEqual(error, "'a@2': it conflicts with 'a@1': keep one of them")
   })
 
-  it("everything that is wrong is said", () => {
+  it("reports every error", () => {
     const error = Result.getOrThrow(Result.flip(parsePackages(["a b", "ok", "-c"])))
     assert.match(error, /^'a b': .*; '-c': /)
   })
 
-  it("more than anybody can mean are refused", () => {
+  it("rejects too many packages", () => {
     assert.isTrue(Result.isFailure(parsePackages(Array.from({ length: 257 }, (_, index) => `a${index}`))))
   })
 
-  it.prop(
-    "what is accepted is nothing but a name and a version, and reads as itself",
-    [Schema.String],
-    ([text]) => {
-      for (const given of [text, `a@${text}`, `@${text}/a`, `${text}==1`]) {
-        const read = parsePackages([given])
-        if (Result.isFailure(read)) continue
-        const [spec = ""] = read.success.specs
-        assert.match(spec, /^(@[\w.-]+\/)?[\w.-]+(@[\w.^~*=+-]+)?$/)
-        assert.deepStrictEqual(all(spec).specs, [spec])
-      }
+  it.prop("accepts only names and versions, and parses its own output", [Schema.String], ([text]) => {
+    for (const given of [text, `a@${text}`, `@${text}/a`, `${text}==1`]) {
+      const read = parsePackages([given])
+      if (Result.isFailure(read)) continue
+      const [spec = ""] = read.success.specs
+      assert.match(spec, /^(@[\w.-]+\/)?[\w.-]+(@[\w.^~*=+-]+)?$/)
+      assert.deepStrictEqual(all(spec).specs, [spec])
     }
-  )
+  })
 })

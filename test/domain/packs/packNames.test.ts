@@ -14,14 +14,14 @@ const faultOf = (candidate: ReturnType<typeof detectPack>) => {
   return Result.getOrThrow(Result.flip(candidate.outcome))
 }
 
-describe("names of packs", () => {
+describe("pack name", () => {
   it.each([
     ["fetch", "FetchTool"],
     ["polish", "PolishTool"],
     ["video_generate", "VideoGenerateTool"],
     ["sm_auth", "SmAuthTool"],
     ["a1_b2", "A1B2Tool"]
-  ])("%s makes the class %s", (name, className) => {
+  ])("parses %s as class %s", (name, className) => {
     const { files, warnings, ...read } = nameOf(name)
     assert.strictEqual(read.className, className)
     assert.deepStrictEqual(warnings, [])
@@ -38,33 +38,29 @@ describe("names of packs", () => {
     ["文本", "文本Tool"],
     ["ßa", "SsaTool"],
     ["Fetch", "FetchTool"]
-  ])("%s is odd, and makes the class %s", (name, className) => {
+  ])("parses %s as class %s with a warning", (name, className) => {
     assert.strictEqual(nameOf(name).className, className)
     assert.match(nameOf(name).warnings.join(), /not snake_case/)
   })
 
-  it.each(["3d_view", "my-tool", "a b", "a.b"])("%s makes no class", (name) => {
+  it.each(["3d_view", "my-tool", "a b", "a.b"])("rejects %s, which makes no class", (name) => {
     assert.match(Result.getOrThrow(Result.flip(parsePackName(name))), /cannot be the name of its class/)
   })
 
-  it.each(["__pycache__", "node_modules", ".git", ".x_tool.ts", ""])("%s is passed over", (name) => {
+  it.each(["__pycache__", "node_modules", ".git", ".x_tool.ts", ""])("ignores %s", (name) => {
     assert.isUndefined(folder(name, `${name}_tool.ts`))
     assert.isUndefined(file(name))
     assert.isTrue(Result.isFailure(parsePackName(name)))
   })
 
-  it.prop(
-    "any name is read or refused, and underscores never get into a class",
-    [Schema.String],
-    ([name]) => {
-      const read = parsePackName(name)
-      if (Result.isSuccess(read)) assert.notInclude(read.success.className, "_")
-    }
-  )
+  it.prop("parses or rejects any name, and removes underscores from the class", [Schema.String], ([name]) => {
+    const read = parsePackName(name)
+    if (Result.isSuccess(read)) assert.notInclude(read.success.className, "_")
+  })
 })
 
-describe("what lies where packs lie", () => {
-  it("a folder with its file is a pack", () => {
+describe("folder entry", () => {
+  it("detects a folder with its tool file", () => {
     assert.deepStrictEqual(readyOf(folder("sm_auth", "README.md", "sm_auth_tool.ts", "config.yaml")), {
       className: "SmAuthTool",
       file: "sm_auth_tool.ts",
@@ -76,7 +72,7 @@ describe("what lies where packs lie", () => {
     assert.strictEqual(readyOf(folder("a", "a_tool.js", "index.mjs")).file, "a_tool.js")
   })
 
-  it("a file alone is a pack", () => {
+  it("detects a single file", () => {
     assert.deepStrictEqual(file("text_counter_tool.mts"), {
       name: "text_counter",
       outcome: Result.succeed({
@@ -88,13 +84,13 @@ describe("what lies where packs lie", () => {
   })
 
   it.each(["README.md", "helpers.ts", "a_tool.test.ts", "a_tool.d.ts", "a_tool.txt", "_tool.ts", "tool.ts"])(
-    "the file %s is none",
+    "ignores the file %s",
     (name) => {
       assert.isUndefined(file(name))
     }
   )
 
-  it("a folder that shows no sign of a pack is none", () => {
+  it("ignores a folder without any sign of a pack", () => {
     assert.isUndefined(folder("shared", "text.ts", "README.md"))
     assert.isUndefined(folder("empty"))
   })
@@ -109,26 +105,26 @@ describe("what lies where packs lie", () => {
     [["a.ts"], "rename 'a.ts' to 'a_tool.ts'"],
     [["a_tool.js", "a_tool.ts"], "its folder has 'a_tool.ts', 'a_tool.js': keep one of them"],
     [["a_tool.ts", "index.js", "index.ts"], "its folder has 'index.ts', 'index.js': keep one of them"]
-  ])("a folder 'a' with %j says what is wrong", (files, words) => {
+  ])("says what is wrong with a folder 'a' with %j", (files, words) => {
     assert.include(faultOf(folder("a", ...files)), words)
   })
 
-  it("a folder or a file whose name makes no class says so", () => {
+  it("rejects a name that makes no class", () => {
     assert.match(faultOf(folder("3d", "3d_tool.ts")), /3dTool/)
     assert.match(faultOf(file("3d_tool.ts")), /3dTool/)
   })
 
-  it("a file in another language says what to do", () => {
+  it("explains a file in another language", () => {
     assert.match(faultOf(file("a_tool.py")), /port it to TypeScript/)
   })
 })
 
-describe("names of tools", () => {
-  it.each(["a", "video_generate", "A-1", "x".repeat(64)])("%s is one", (name) => {
+describe("tool name", () => {
+  it.each(["a", "video_generate", "A-1", "x".repeat(64)])("accepts %s", (name) => {
     assert.isTrue(isValidToolName(name))
   })
 
-  it.each(["", "a b", "a.b", "文本", "x".repeat(65), "a\n"])("%j is none", (name) => {
+  it.each(["", "a b", "a.b", "文本", "x".repeat(65), "a\n"])("rejects %j", (name) => {
     assert.isFalse(isValidToolName(name))
   })
 })

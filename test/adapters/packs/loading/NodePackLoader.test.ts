@@ -8,7 +8,7 @@ import { callOf, dull, fixture, load, loadText, quiet, sourceOf, temporaryFolder
 
 const text = (value: string) => ({ content: [{ type: "text", text: value }] })
 
-/** What a file holds once it holds this. */
+/** Content of a file once it contains a text. */
 const eventually = (file: string, wanted: string) =>
   Effect.try(() => readFileSync(file, "utf8")).pipe(
     Effect.filterOrFail((content) => content.includes(wanted)),
@@ -18,14 +18,14 @@ const eventually = (file: string, wanted: string) =>
   )
 
 const modes = [
-  ["in our thread", false],
-  ["in a process of its own", true]
+  ["pack in the host's thread", false],
+  ["pack in a separate process", true]
 ] as const
 
 for (const [where, isolated] of modes) {
   layer(NodeLoader.layer, { excludeTestServices: true })(where, (it) => {
-    describe("good packs", () => {
-      it.effect("a class of TypeScript says what it offers", () =>
+    describe("valid pack", () => {
+      it.effect("loads a TypeScript class", () =>
         Effect.gen(function* () {
           const source = fixture("text_counter", "text_counter_tool.ts", "TextCounterTool", { isolated })
           const { manifest } = yield* load(source)
@@ -47,7 +47,7 @@ for (const [where, isolated] of modes) {
         })
       )
 
-      it.effect("a class of TypeScript is called", () =>
+      it.effect("calls a TypeScript class", () =>
         Effect.gen(function* () {
           const { call } = yield* load(
             fixture("text_counter", "text_counter_tool.ts", "TextCounterTool", { isolated })
@@ -64,7 +64,7 @@ for (const [where, isolated] of modes) {
         })
       )
 
-      it.effect("parameters that do not fit are refused before the tool sees them", () =>
+      it.effect("rejects invalid parameters before the tool runs", () =>
         Effect.gen(function* () {
           const { call } = yield* load(
             fixture("text_counter", "text_counter_tool.ts", "TextCounterTool", { isolated })
@@ -77,7 +77,7 @@ for (const [where, isolated] of modes) {
         })
       )
 
-      it.effect("a tool of one definition takes files and what a form says", () =>
+      it.effect("passes files and form fields to a defined tool", () =>
         Effect.gen(function* () {
           const folder = yield* temporaryFolder
           yield* write(folder, { a: "abc", b: "" })
@@ -113,7 +113,7 @@ for (const [where, isolated] of modes) {
         })
       )
 
-      it.effect("a class in the words of Automata, with parameters of zod", () =>
+      it.effect("loads a class with the names of Automata and zod parameters", () =>
         Effect.gen(function* () {
           const folder = yield* temporaryFolder
           yield* write(folder, { note: "pst", long: "psst!" })
@@ -142,7 +142,7 @@ for (const [where, isolated] of modes) {
         })
       )
 
-      it.effect("a class of CommonJS with JSON Schema", () =>
+      it.effect("loads a CommonJS class with JSON Schema", () =>
         Effect.gen(function* () {
           const folder = yield* temporaryFolder
           yield* write(folder, { a: "a" })
@@ -166,7 +166,7 @@ for (const [where, isolated] of modes) {
         })
       )
 
-      it.effect("an argument that takes too long to check is refused, and the next one is checked", () =>
+      it.effect("rejects an argument whose validation takes too long, and validates the next one", () =>
         Effect.gen(function* () {
           const params = `{ type: "object", properties: { name: { type: "string", pattern: "^(a+)+$" } } }`
           const routes = `() { return { endpoint: "/tools/pack", params: ${params} } }`
@@ -184,7 +184,7 @@ for (const [where, isolated] of modes) {
         })
       )
 
-      it.effect("every kind of result becomes one of MCP", () =>
+      it.effect("converts every kind of result to an MCP result", () =>
         Effect.gen(function* () {
           const folder = yield* temporaryFolder
           const config = { trace: join(folder, "trace") }
@@ -206,7 +206,7 @@ for (const [where, isolated] of modes) {
         })
       )
 
-      it.effect("Effects fail as exceptions do", () =>
+      it.effect("converts failures of Effects like exceptions", () =>
         Effect.gen(function* () {
           const folder = yield* temporaryFolder
           const config = { trace: join(folder, "trace") }
@@ -226,7 +226,7 @@ for (const [where, isolated] of modes) {
         })
       )
 
-      it.effect("reports come in order and before the result, and lines go to the log", () =>
+      it.effect("delivers progress in order and before the result, and logs lines", () =>
         Effect.gen(function* () {
           const heard: Array<string> = []
           const lines: Array<unknown> = []
@@ -249,7 +249,7 @@ for (const [where, isolated] of modes) {
         })
       )
 
-      it.effect("giving a call up aborts its signal and interrupts its Effect; the pack lives on", () =>
+      it.effect("aborts the signal and the Effect of a cancelled call, and keeps running", () =>
         Effect.gen(function* () {
           const folder = yield* temporaryFolder
           const trace = join(folder, "trace")
@@ -269,7 +269,7 @@ for (const [where, isolated] of modes) {
         })
       )
 
-      it.effect("the pack is disposed of with its scope", () =>
+      it.effect("disposes of the pack with its scope", () =>
         Effect.gen(function* () {
           const folder = yield* temporaryFolder
           const trace = join(folder, "trace")
@@ -284,7 +284,7 @@ for (const [where, isolated] of modes) {
         })
       )
 
-      it.effect("a pack outside of any project has our packages, and its own files anew each time", () =>
+      it.effect("resolves shared packages outside any project, and reloads the pack's files", () =>
         Effect.gen(function* () {
           const folder = yield* temporaryFolder
           const source = sourceOf(folder, "a_tool.ts", { isolated })
@@ -307,7 +307,7 @@ for (const [where, isolated] of modes) {
         })
       )
 
-      it.effect("files of CommonJS are loaded anew, too", () =>
+      it.effect("reloads CommonJS files", () =>
         Effect.gen(function* () {
           const folder = yield* temporaryFolder
           const call = Effect.flatMap(load(sourceOf(folder, "a_tool.js", { isolated })), ({ call: run }) =>
@@ -324,11 +324,11 @@ for (const [where, isolated] of modes) {
       )
     })
 
-    describe("packs that cannot be used", () => {
+    describe("unusable pack", () => {
       const cases: ReadonlyArray<readonly [what: string, text: string, said: RegExp, file?: string]> = [
         ["throws at import", "throw new Error('no import')", /^loading failed: no import$/],
         [
-          "has a class of another name",
+          "has a class with another name",
           dull().replace("class T", "class TextTool"),
           /^class 'T' not found: the module exports 'TextTool'/
         ],
@@ -353,14 +353,18 @@ for (const [where, isolated] of modes) {
           dull({ tools: "() { return Promise.reject(new Error('no tools')) }" }),
           /^listTools\(\) failed: no tools$/
         ],
-        ["lists no list", dull({ tools: "() { return 1 }" }), /^listTools\(\) must return a list of tools/],
+        [
+          "returns no list of tools",
+          dull({ tools: "() { return 1 }" }),
+          /^listTools\(\) must return a list of tools/
+        ],
         [
           "has an endpoint without a slash",
           dull({ routes: "() { return [{ endpoint: 'tools', params: {} }] }", tools: "() { return [] }" }),
           /^it has no tools: route 1 \(tools\): /
         ],
         [
-          "gives an instance whose members throw",
+          "makes an instance whose members throw",
           dull({ constructing: "return { get getRouteConfig() { throw new Error('no member') } }" }),
           /^it cannot be read: no member$/
         ],
@@ -370,53 +374,49 @@ for (const [where, isolated] of modes) {
           /^its declaration cannot be read$/
         ],
         [
-          "refers to its parameters by what is no name",
+          "refers to its parameters by an invalid name",
           dull({
             routes: "() { return { endpoint: '/tools/a', params: { $ref: '#/$defs/%ZZ', $defs: {} } } }"
           }),
           /^its declaration cannot be read$/
         ],
         [
-          "throws what cannot be read",
+          "throws an unreadable value",
           dull({ routes: "() { throw { get message() { throw 1 } } }" }),
           /^getRouteConfig\(\) failed: an error that cannot be read$/
         ],
         [
-          "has parameters of no kind",
+          "has unsupported parameters",
           dull({ routes: "() { return [{ endpoint: '/tools/a', params: 7 }] }" }),
           /^params of the route \/tools\/a: the parameters must be an Effect Schema/
         ],
         [
-          "has parameters that are no object",
+          "has parameters that are not an object",
           dull({ routes: "() { return [{ endpoint: '/tools/a', params: { type: 'string' } }] }" }),
           /^params of the route \/tools\/a: the parameters must be an object, not "string"$/
         ],
         [
-          "is TypeScript that has to be compiled",
+          "is TypeScript that needs a compiler",
           `enum A { B }\n${dull()}`,
           /^loading failed: pack_tool\.ts:1: TypeScript enum is not supported.*: write it without them/
         ],
-        ["is no TypeScript at all", "const = 1", /^loading failed: (pack_tool\.ts:1: )?/],
+        ["is malformed TypeScript", "const = 1", /^loading failed: (pack_tool\.ts:1: )?/],
         [
-          "is no JavaScript at all",
+          "is malformed JavaScript",
           "let a = 1\nconst = 1",
           /^loading failed: in pack_tool.mjs, or what it imports: Unexpected token '='$/,
           "pack_tool.mjs"
         ],
         [
-          "needs a package that is not there",
+          "imports a missing package",
           `import "no-such-package"`,
           /^loading failed: Cannot find package 'no-such-package' .*Name it under 'packages' in config\.yaml$/
         ],
-        [
-          "needs a file that is not there",
-          `import "./other.ts"`,
-          /^loading failed: Cannot find module '.*other\.ts'/
-        ]
+        ["imports a missing file", `import "./other.ts"`, /^loading failed: Cannot find module '.*other\.ts'/]
       ]
-      // All of this happens in the pack's own process, too, where starting one for each would take long.
+      // An isolated pack behaves the same; starting a process for each case would take long.
       for (const [what, code, said, file] of isolated ? cases.slice(0, 2) : cases) {
-        it.effect(`one that ${what}`, () =>
+        it.effect(`explains a pack that ${what}`, () =>
           Effect.gen(function* () {
             const { reason, message } = yield* Effect.flip(loadText(code, { isolated }, file))
             assert.strictEqual(reason, "unusable")
@@ -425,7 +425,7 @@ for (const [where, isolated] of modes) {
         )
       }
 
-      it.effect("what contradicts itself is told, and works as far as it does", () =>
+      it.effect("warns about a contradictory declaration, and loads the rest", () =>
         Effect.gen(function* () {
           const { call, manifest } = yield* loadText(
             dull({ tools: "() { return [{ name: 'other' }, { name: 'other' }, {}] }" }),
@@ -443,8 +443,8 @@ for (const [where, isolated] of modes) {
       )
     })
 
-    describe("packs that misbehave", () => {
-      it.effect("one that throws in a call, without its stack", () =>
+    describe("misbehaving pack", () => {
+      it.effect("reports an exception of a call without its stack", () =>
         Effect.gen(function* () {
           const { call } = yield* loadText(
             dull({ call: "() { throw new Error('oh no', { cause: new Error('secret') }) }" }),
@@ -455,7 +455,7 @@ for (const [where, isolated] of modes) {
         })
       )
 
-      it.effect("one that throws, or gives back, what cannot be read", () =>
+      it.effect("survives thrown values and results that cannot be read", () =>
         Effect.gen(function* () {
           for (const [body, said] of [
             ["throw { get code() { throw 1 }, message: 'no' }", "no"],
@@ -472,7 +472,7 @@ for (const [where, isolated] of modes) {
         })
       )
 
-      it.effect("one that never answers is given up at once", () =>
+      it.effect("abandons a call that never ends", () =>
         Effect.gen(function* () {
           const { call } = yield* loadText(dull({ call: "() { return new Promise(() => {}) }" }), {
             isolated
@@ -482,7 +482,7 @@ for (const [where, isolated] of modes) {
         })
       )
 
-      it.effect("one that throws where nobody catches costs no call", () =>
+      it.effect("keeps calls running after an uncaught error", () =>
         Effect.gen(function* () {
           const lines: Array<unknown> = []
           const logger = Logger.make<unknown, void>(({ message }) => void lines.push(message))
@@ -503,7 +503,7 @@ for (const [where, isolated] of modes) {
         })
       )
 
-      it.effect("one that fails to clean up costs nobody", () =>
+      it.effect("closes after a failed dispose", () =>
         Effect.gen(function* () {
           const pack = loadText(dull({ call: "() {}\n dispose() { throw new Error('no dispose') }" }), {
             isolated
@@ -516,7 +516,7 @@ for (const [where, isolated] of modes) {
   })
 }
 
-layer(NodeLoader.layer, { excludeTestServices: true })("a process of its own", (it) => {
+layer(NodeLoader.layer, { excludeTestServices: true })("isolated pack", (it) => {
   const fallen = Effect.fnUntraced(function* (call: string, memory = 128) {
     const pack = yield* loadText(dull({ call }), { isolated: true, memory })
     const failure = yield* Effect.flip(pack.call(callOf("pack", {}), quiet))
@@ -528,7 +528,7 @@ layer(NodeLoader.layer, { excludeTestServices: true })("a process of its own", (
   })
   const said = ({ reason, message }: PackError) => [reason, message]
 
-  it.effect("ends alone with process.exit", () =>
+  it.effect("ends its process only with process.exit", () =>
     Effect.gen(function* () {
       const { again, failure, reason } = yield* fallen("() { process.exit(3) }")
       assert.strictEqual(reason, "its process exited with code 3")
@@ -542,7 +542,7 @@ layer(NodeLoader.layer, { excludeTestServices: true })("a process of its own", (
     })
   )
 
-  it.effect("ends alone when it takes too much memory", () =>
+  it.effect("ends its process only when it exceeds its memory", () =>
     Effect.gen(function* () {
       const { failure, reason } = yield* fallen(
         "() { const all = []; for (;;) all.push({ a: new Array(1000).fill(all.length) }) }",
@@ -556,7 +556,7 @@ layer(NodeLoader.layer, { excludeTestServices: true })("a process of its own", (
     })
   )
 
-  it.effect("leaves no files of a call behind, however it ends", () =>
+  it.effect("leaves no files of a call after any exit", () =>
     Effect.gen(function* () {
       const notes = yield* temporaryFolder
       const schema = "{ type: 'object', properties: { file: { type: 'string', format: 'binary' } } }"
@@ -576,7 +576,7 @@ layer(NodeLoader.layer, { excludeTestServices: true })("a process of its own", (
     })
   )
 
-  it.effect("is ended when a call that is given up never gives it back", () =>
+  it.effect("dies when a cancelled call blocks it", () =>
     Effect.gen(function* () {
       const started = yield* Deferred.make<void>()
       const pack = yield* loadText(
@@ -600,7 +600,7 @@ layer(NodeLoader.layer, { excludeTestServices: true })("a process of its own", (
     })
   )
 
-  it.effect("is ended with its scope even when it never ends loading", () =>
+  it.effect("dies with its scope while it loads", () =>
     Effect.gen(function* () {
       const outcome = yield* Effect.timeoutOption(
         Effect.scoped(loadText("for (;;) {}", { isolated: true })),
@@ -610,7 +610,7 @@ layer(NodeLoader.layer, { excludeTestServices: true })("a process of its own", (
     })
   )
 
-  it.effect("prints to the log, not to our output", () =>
+  it.effect("prints to the log, not to the host's output", () =>
     Effect.gen(function* () {
       const heard = yield* Deferred.make<unknown>()
       const logger = Logger.make<unknown, void>(({ message }) =>

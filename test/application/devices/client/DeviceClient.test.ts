@@ -42,7 +42,7 @@ const tool = (
   run
 })
 
-/** A device server at port 7 that a test plays, and a device that offers tools to it. */
+/** A scripted device server at port 7, and a device that offers tools to it. */
 const makeDevice = Effect.fnUntraced(function* (
   tools: ReadonlyArray<MemoryTool>,
   options: Partial<DeviceClientOptions> = {}
@@ -79,20 +79,20 @@ const makeDevice = Effect.fnUntraced(function* (
   return { mcp, open, close, start, next: Queue.take(connections), seen: () => seen.map(({ _tag }) => _tag) }
 })
 
-/** The next message, which must be a registration: its names. */
+/** Service names of the next message, which must be a registration. */
 const registered = (server: RawPeer) =>
   Effect.map(server.nextMessage, (message) =>
     message._tag === "Register" ? Object.keys(message.definitions).join() : message._tag
   )
 
-/** Calls a service, and gives the outcome. */
+/** Calls a service and returns its outcome. */
 const call = Effect.fnUntraced(function* (server: RawPeer, method: string, params: object = {}, id = "c1") {
   yield* server.message(makeDeviceMessage.call(id, method, { ...params }))
   const message = yield* server.nextMessage
   return message._tag === "Result" ? { id: message.callId, ...message.outcome } : message
 })
 
-describe("a device", () => {
+describe("device client", () => {
   scoped(
     "registers its tools and answers calls",
     Effect.gen(function* () {
@@ -114,7 +114,7 @@ describe("a device", () => {
   )
 
   scoped(
-    "answers on the task a call came with",
+    "answers on the task of the call",
     Effect.gen(function* () {
       const { next, open, start } = yield* makeDevice([tool("on")])
       yield* open
@@ -127,7 +127,7 @@ describe("a device", () => {
   )
 
   scoped(
-    "says what is wrong with a call",
+    "explains a failed call",
     Effect.gen(function* () {
       const failing = tool("fails", () => Effect.succeed({ ...text("out of oil"), isError: true }))
       const broken = tool("breaks", () => Effect.die(new Error("a bug")))
@@ -153,7 +153,7 @@ describe("a device", () => {
   )
 
   scoped(
-    "runs calls side by side, up to a limit, and each once",
+    "runs calls concurrently, up to a limit, and each once",
     Effect.gen(function* () {
       const gate = yield* Deferred.make<void>()
       let runs = 0
@@ -186,7 +186,7 @@ describe("a device", () => {
   )
 
   scoped(
-    "ends a call that takes too long",
+    "times out a slow call",
     Effect.gen(function* () {
       const { next, open, start } = yield* makeDevice([tool("slow", () => Effect.never)], {
         heartbeatInterval: Duration.hours(1)
@@ -207,7 +207,7 @@ describe("a device", () => {
   )
 
   scoped(
-    "says so when a result is too large to be sent",
+    "reports a result above the size limit",
     Effect.gen(function* () {
       const large = tool("large", () => Effect.succeed(text("x".repeat(2000))))
       const { next, open, start } = yield* makeDevice([large], { limits: { maxPayloadBytes: 1000 } })
@@ -221,7 +221,7 @@ describe("a device", () => {
   )
 
   scoped(
-    "registers again when its tools change, and only then",
+    "registers again only when its tools change",
     Effect.gen(function* () {
       const { mcp, next, open, start } = yield* makeDevice([tool("a")])
       yield* open
@@ -237,7 +237,7 @@ describe("a device", () => {
   )
 
   scoped(
-    "names of tools that servers may not take are replaced",
+    "replaces tool names that servers can reject",
     Effect.gen(function* () {
       const { next, open, start } = yield* makeDevice([tool("files/read it"), tool("plain")])
       yield* open
@@ -251,7 +251,7 @@ describe("a device", () => {
   )
 
   scoped(
-    "shows its token and its name, and waits for the answer",
+    "sends its token and name, and waits for the reply",
     Effect.gen(function* () {
       const token = Redacted.make("s3cret")
       const { next, open, start } = yield* makeDevice([tool("a")], { token, name: "lamp" })
@@ -265,7 +265,7 @@ describe("a device", () => {
   )
 
   scoped(
-    "registers after five seconds where showing a token is not answered",
+    "registers after five seconds without a reply to AUTH",
     Effect.gen(function* () {
       const { next, open, start } = yield* makeDevice([tool("a")], { token: Redacted.make("t") })
       yield* open
@@ -278,7 +278,7 @@ describe("a device", () => {
   )
 
   scoped(
-    "gives up for good when its token is refused, or its name is taken over",
+    "stops when its token is rejected or another device takes over its name",
     Effect.gen(function* () {
       for (const [type, payload] of [
         ["auth", "##ERROR:the token is not valid"],
@@ -302,7 +302,7 @@ describe("a device", () => {
   )
 
   scoped(
-    "gives up for good when its name is taken over, although it was let in before",
+    "stops when another device takes over its name after a reply to AUTH",
     Effect.gen(function* () {
       const { next, open, seen, start } = yield* makeDevice([tool("a")], { name: "lamp" })
       yield* open
@@ -321,7 +321,7 @@ describe("a device", () => {
   )
 
   scoped(
-    "connects when the server is there, and again after it was gone, with growing waits",
+    "connects and reconnects with backoff",
     Effect.gen(function* () {
       const { close, next, open, seen, start } = yield* makeDevice([tool("a")])
       yield* start
@@ -340,7 +340,7 @@ describe("a device", () => {
   )
 
   scoped(
-    "stops the calls of a connection that is gone",
+    "interrupts the calls of a closed connection",
     Effect.gen(function* () {
       const stopped = yield* Deferred.make<void>()
       const slow = tool("slow", () =>
@@ -361,7 +361,7 @@ describe("a device", () => {
   )
 
   scoped(
-    "greets the server every minute, and leaves one that used to answer and does not any more",
+    "sends PING every minute, and leaves a server that stops replying",
     Effect.gen(function* () {
       const { next, open, seen, start } = yield* makeDevice([tool("a")])
       yield* open
@@ -379,7 +379,7 @@ describe("a device", () => {
   )
 
   scoped(
-    "ends with its session",
+    "closes with its session",
     Effect.gen(function* () {
       const { mcp, next, open, seen, start } = yield* makeDevice([tool("a")])
       yield* open

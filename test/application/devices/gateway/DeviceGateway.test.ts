@@ -14,14 +14,14 @@ const scoped = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) 
 const toolsOf = ({ session }: Gateway) =>
   Effect.map(Effect.orDie(session.listTools()), ({ items }) => items.map(({ name }) => String(name)))
 
-/** Waits until the gateway has exactly these tools. */
+/** Waits until the gateway lists exactly these tools. */
 const hasTools = (gateway: Gateway, ...names: ReadonlyArray<string>) =>
   until(Effect.map(toolsOf(gateway), (tools) => tools.join() === names.join()))
 
 const isFailure = (text: string) => ({ content: [{ type: "text", text }], isError: true })
 const said = (text: string) => ({ content: [{ type: "text", text }], isError: false })
 
-/** Answers the next call that comes, and gives what was asked. */
+/** Answers the next call and returns it. */
 const answerNext = Effect.fnUntraced(function* (device: RawPeer, data: unknown) {
   const call = yield* device.nextMessage
   assert.strictEqual(call._tag, "Call")
@@ -30,9 +30,9 @@ const answerNext = Effect.fnUntraced(function* (device: RawPeer, data: unknown) 
   return call
 })
 
-describe("a gateway", () => {
+describe("device gateway", () => {
   scoped(
-    "a device that says no name gets one, and its service is a tool",
+    "assigns a name to a device without one, and lists its service as a tool",
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
       const device = yield* gateway.newDevice
@@ -55,7 +55,7 @@ describe("a gateway", () => {
   )
 
   scoped(
-    "calls are answered in any order, each with its own result",
+    "matches results to calls in any order",
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
       const device = yield* gateway.newDevice
@@ -78,7 +78,7 @@ describe("a gateway", () => {
   )
 
   scoped(
-    "a second result, a late one and one that nobody asked for are dropped",
+    "drops duplicate, late and unrequested results",
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
       const device = yield* gateway.newDevice
@@ -105,7 +105,7 @@ describe("a gateway", () => {
   )
 
   scoped(
-    "giving a call up frees its place, and its result is dropped",
+    "frees the slot of a cancelled call, and drops its result",
     Effect.gen(function* () {
       const gateway = yield* makeGateway({ limits: { maxCalls: 1 } })
       const device = yield* gateway.newDevice
@@ -127,7 +127,7 @@ describe("a gateway", () => {
   )
 
   scoped(
-    "a device that takes nothing is given no more than it may have calls, however many are given up",
+    "limits unsent calls to a device that does not read, also cancelled ones",
     Effect.gen(function* () {
       const gateway = yield* makeGateway({ limits: { maxCalls: 2 } })
       const { connect } = Context.get(gateway.bytes, ByteConnector)
@@ -149,7 +149,7 @@ describe("a gateway", () => {
   )
 
   scoped(
-    "a call that JSON cannot say ends at once",
+    "fails a call that JSON cannot represent",
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
       const device = yield* gateway.newDevice
@@ -163,7 +163,7 @@ describe("a gateway", () => {
   )
 
   scoped(
-    "a call that the device has not taken yet ends with its connection, and says why",
+    "fails an unsent call when the device disconnects",
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
       const device = yield* gateway.newDevice
@@ -179,7 +179,7 @@ describe("a gateway", () => {
   )
 
   scoped(
-    "arguments that do not fit never reach the device",
+    "rejects invalid arguments before the call",
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
       const device = yield* gateway.newDevice
@@ -204,7 +204,7 @@ describe("a gateway", () => {
   )
 
   scoped(
-    "a tool that is not there is an error of the protocol",
+    "fails with a protocol error for an unknown tool",
     Effect.gen(function* () {
       const { session } = yield* makeGateway()
       const failure = yield* Effect.flip(session.callTool("lamp__on", {}))
@@ -213,7 +213,7 @@ describe("a gateway", () => {
   )
 
   scoped(
-    "an error of a service is an error of the tool",
+    "converts a service error to a tool error",
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
       const device = yield* gateway.newDevice
@@ -229,7 +229,7 @@ describe("a gateway", () => {
   )
 
   scoped(
-    "when a device is gone its calls end at once and its tools vanish",
+    "fails calls and removes tools when a device disconnects",
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
       const other = yield* gateway.newDevice
@@ -253,7 +253,7 @@ describe("a gateway", () => {
   )
 
   scoped(
-    "a new registration replaces the services; a call of one that is gone may still end",
+    "replaces services after a registration, and completes calls of removed services",
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
       const device = yield* gateway.newDevice
@@ -272,7 +272,7 @@ describe("a gateway", () => {
   )
 
   scoped(
-    "changes are announced, those that change nothing are not",
+    "announces changes, but not unchanged registrations",
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
       const told: Array<string> = []
@@ -297,7 +297,7 @@ describe("a gateway", () => {
   )
 
   scoped(
-    "a device that comes without services is announced, but not to those who want to know of tools",
+    "announces a device without services, but no change of tools",
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
       const seen: Array<string> = []
@@ -319,7 +319,7 @@ describe("a gateway", () => {
   )
 
   scoped(
-    "what a device does wrong harms neither it nor others",
+    "survives invalid input of a device",
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
       const device = yield* gateway.newDevice
@@ -332,7 +332,7 @@ describe("a gateway", () => {
   )
 
   scoped(
-    "registering what cannot be used again and again costs the connection",
+    "closes a connection after repeated invalid registrations",
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
       const device = yield* gateway.newDevice
@@ -346,7 +346,7 @@ describe("a gateway", () => {
   )
 
   scoped(
-    "registering other services again and again fills no log",
+    "logs the first registration only",
     Effect.gen(function* () {
       const lines: Array<unknown> = []
       const logger = Logger.make<unknown, void>(({ message }) => void lines.push(message))
@@ -366,7 +366,7 @@ describe("a gateway", () => {
   )
 
   scoped(
-    "a device that calls is told that there is nothing to call",
+    "answers a call of a device with an error",
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
       const device = yield* gateway.newDevice
@@ -380,7 +380,7 @@ describe("a gateway", () => {
   )
 
   scoped(
-    "a registration is acknowledged where that is switched on",
+    "acknowledges a registration when enabled",
     Effect.gen(function* () {
       const gateway = yield* makeGateway({ acknowledgeRegistration: true })
       const device = yield* gateway.newDevice
@@ -395,7 +395,7 @@ describe("a gateway", () => {
   )
 
   scoped(
-    "a registration with more faults than a message can hold is acknowledged, too",
+    "acknowledges a registration with too many errors for one message",
     Effect.gen(function* () {
       const gateway = yield* makeGateway({ acknowledgeRegistration: true, limits: { maxPayloadBytes: 5000 } })
       const device = yield* gateway.newDevice
@@ -408,7 +408,7 @@ describe("a gateway", () => {
   )
 
   scoped(
-    "greetings are answered, and a goodbye closes after a while",
+    "answers PING, and closes after DISCONNECT",
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
       const device = yield* gateway.newDevice
@@ -425,7 +425,7 @@ describe("a gateway", () => {
   )
 
   scoped(
-    "a device of which nothing is heard for five minutes is gone",
+    "closes a connection after five idle minutes",
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
       const device = yield* gateway.newDevice
@@ -445,7 +445,7 @@ describe("a gateway", () => {
   )
 
   scoped(
-    "a frame that is never finished is given up after half a minute",
+    "drops an unfinished frame after half a minute",
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
       const device = yield* gateway.newDevice
@@ -457,7 +457,7 @@ describe("a gateway", () => {
   )
 
   scoped(
-    "frames that are too large cost nothing, the third within a minute the connection",
+    "tolerates frames above the size limit, but not three within a minute",
     Effect.gen(function* () {
       const gateway = yield* makeGateway({ limits: { maxPayloadBytes: 1000 } })
       const device = yield* gateway.newDevice
@@ -474,7 +474,7 @@ describe("a gateway", () => {
   )
 
   scoped(
-    "garbage without end costs the connection",
+    "closes a connection that sends endless garbage",
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
       const device = yield* gateway.newDevice
@@ -484,7 +484,7 @@ describe("a gateway", () => {
   )
 
   scoped(
-    "frames of other types are handed on untouched, and may be answered",
+    "passes frames of other types to the host, which can reply",
     Effect.gen(function* () {
       const heard: Array<string> = []
       const gateway = yield* makeGateway({
@@ -501,7 +501,7 @@ describe("a gateway", () => {
   )
 
   scoped(
-    "one device is a peer of its own, whose session ends with it",
+    "exposes one device as a peer, whose session closes with the connection",
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
       const device = yield* gateway.newDevice
