@@ -147,12 +147,12 @@ describe("tool call over HTTP", () => {
     Effect.gen(function* () {
       const head = `POST /tools/echo HTTP/1.1\r\nHost: localhost\r\n`
       const text = JSON.stringify("x".repeat(200_000))
-      const told = yield* raw(world.url, `${head}Content-Length: ${text.length}\r\n\r\n${text}`)
-      const untold = yield* raw(
+      const withLength = yield* raw(world.url, `${head}Content-Length: ${text.length}\r\n\r\n${text}`)
+      const withoutLength = yield* raw(
         world.url,
         `${head}Transfer-Encoding: chunked\r\n\r\n${text.length.toString(16)}\r\n${text}\r\n0\r\n\r\n`
       )
-      for (const answer of [told, untold]) {
+      for (const answer of [withLength, withoutLength]) {
         assert.match(answer, /^HTTP\/1.1 413 .*Connection: close/s)
         assert.include(answer, "exceeds the limit of 1000 bytes")
       }

@@ -57,7 +57,7 @@ export const loadText = Effect.fnUntraced(function* (
 })
 
 /** Source of a class with default members, which can be overridden. */
-export const dull = ({
+export const packSource = ({
   constructing = "",
   routes = "() { return { endpoint: '/tools/pack', params: { type: 'object' } } }",
   tools = "() { return [{ name: 'pack' }] }",
@@ -71,7 +71,7 @@ export const dull = ({
   }`
 
 /** Ignores progress. */
-export const quiet: (progress: McpProgress) => Effect.Effect<void> = () => Effect.void
+export const ignoreProgress: (progress: McpProgress) => Effect.Effect<void> = () => Effect.void
 
 export const callOf = (tool: string, args: JsonObject, more: Partial<PackCall> = {}): PackCall => ({
   tool,

@@ -119,7 +119,7 @@ describe("multipart form", () => {
     })
   )
 
-  for (const [what, entry, told] of [
+  for (const [what, entry, expected] of [
     [
       "a file for a parameter of another type",
       ["text", new File(["x"], "a")],
@@ -135,13 +135,13 @@ describe("multipart form", () => {
         )
         assert.strictEqual(status, 422)
         assert.include(JSON.stringify(body), `"loc":["body","${entry[0]}"]`)
-        assert.include(JSON.stringify(body), told)
+        assert.include(JSON.stringify(body), expected)
         assert.deepStrictEqual(yield* uploads, [])
       })
     )
   }
 
-  for (const [what, body, told] of [
+  for (const [what, body, expected] of [
     ["ends too early", '--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n1', "incomplete"],
     ["has parts without a name", "--b\r\nContent-Type: text/plain\r\n\r\n1\r\n--b--\r\n", "has no name"],
     [
@@ -157,7 +157,7 @@ describe("multipart form", () => {
           "Content-Type": "multipart/form-data; boundary=b"
         })
         assert.strictEqual(answer.status, 400)
-        assert.include(JSON.stringify(answer.body), told)
+        assert.include(JSON.stringify(answer.body), expected)
       })
     )
   }

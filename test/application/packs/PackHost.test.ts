@@ -24,7 +24,7 @@ const stands = (host: Host, ...expected: ReadonlyArray<string>): Effect.Effect<v
 const toolsOf = ({ session }: Host) =>
   Effect.map(session.listTools(), ({ items }) => items.map(({ name }) => String(name)))
 
-const said = (text: string) => ({ content: [{ type: "text", text }] })
+const textResult = (text: string) => ({ content: [{ type: "text", text }] })
 
 const callRoute = (host: Host, endpoint: string, args = {}) =>
   Effect.suspend(() => {
@@ -43,8 +43,14 @@ describe("pack host", () => {
       yield* host.rescan
       assert.deepStrictEqual(yield* standing(host), ["lamp Ready", "door Ready"])
       assert.deepStrictEqual(yield* toolsOf(host), ["lamp", "door"])
-      assert.deepStrictEqual(yield* host.session.callTool("door", { a: 1 }), said('door 7 door {"a":1}'))
-      assert.deepStrictEqual(yield* callRoute(host, "/tools/lamp", { b: 2 }), said('lamp 1 lamp {"b":2}'))
+      assert.deepStrictEqual(
+        yield* host.session.callTool("door", { a: 1 }),
+        textResult('door 7 door {"a":1}')
+      )
+      assert.deepStrictEqual(
+        yield* callRoute(host, "/tools/lamp", { b: 2 }),
+        textResult('lamp 1 lamp {"b":2}')
+      )
       const [, door] = yield* host.packs
       assert.deepStrictEqual([door?.description, door?.usage], ["Opens", "open it"])
     })
@@ -102,24 +108,24 @@ describe("pack host", () => {
     "loads added, edited and removed packs, and notifies watchers",
     Effect.gen(function* () {
       const { host, put } = yield* makeHost()
-      let told = 0
+      let notifications = 0
       const changes = yield* host.session.watch({ tools: true, resources: false, uris: [] })
       yield* Effect.forkScoped(
-        Stream.runForEach(changes, () => Effect.sync(() => told++)),
+        Stream.runForEach(changes, () => Effect.sync(() => notifications++)),
         { startImmediately: true }
       )
       yield* put(entry("lamp"))
       yield* stands(host, "lamp Ready")
       yield* TestClock.adjust("1 second")
-      assert.strictEqual(told, 1)
+      assert.strictEqual(notifications, 1)
       yield* put(entry("lamp", "2"))
       yield* TestClock.adjust("1 second")
-      assert.deepStrictEqual(yield* host.session.callTool("lamp", {}), said("lamp 2 lamp {}"))
-      assert.strictEqual(told, 1)
+      assert.deepStrictEqual(yield* host.session.callTool("lamp", {}), textResult("lamp 2 lamp {}"))
+      assert.strictEqual(notifications, 1)
       yield* put()
       yield* TestClock.adjust("1 second")
       assert.deepStrictEqual(yield* toolsOf(host), [])
-      assert.strictEqual(told, 2)
+      assert.strictEqual(notifications, 2)
       assert.strictEqual((yield* Effect.flip(host.session.callTool("lamp", {}))).code, -32602)
     })
   )
@@ -194,16 +200,16 @@ describe("pack host", () => {
     Effect.gen(function* () {
       const { host, log, packs, put } = yield* makeHost()
       const gate = yield* Deferred.make<void>()
-      packs.set("lamp 1", { call: () => Effect.as(Deferred.await(gate), said("old")) })
+      packs.set("lamp 1", { call: () => Effect.as(Deferred.await(gate), textResult("old")) })
       yield* put(entry("lamp"))
       yield* host.rescan
       const call = yield* Effect.forkChild(host.session.callTool("lamp", {}), { startImmediately: true })
       yield* put(entry("lamp", "2"))
       yield* host.rescan
-      assert.deepStrictEqual(yield* host.session.callTool("lamp", {}), said("lamp 2 lamp {}"))
+      assert.deepStrictEqual(yield* host.session.callTool("lamp", {}), textResult("lamp 2 lamp {}"))
       assert.deepStrictEqual(log, ["load lamp 1", "load lamp 2"])
       yield* Deferred.succeed(gate, undefined)
-      assert.deepStrictEqual(yield* Fiber.join(call), said("old"))
+      assert.deepStrictEqual(yield* Fiber.join(call), textResult("old"))
       yield* Effect.yieldNow
       yield* TestClock.adjust("1 second")
       assert.deepStrictEqual(log, ["load lamp 1", "load lamp 2", "close lamp 1"])
@@ -256,7 +262,7 @@ describe("pack host", () => {
       assert.match(JSON.stringify(b?.status), /\/tools\/a.*tool 'a' is renamed to 'b__a'/)
       assert.match(JSON.stringify(second?.status), /another pack is named 'a'/)
       assert.deepStrictEqual(yield* toolsOf(host), ["a", "b__a", "own"])
-      assert.deepStrictEqual(yield* host.session.callTool("b__a", {}), said("b 1 a {}"))
+      assert.deepStrictEqual(yield* host.session.callTool("b__a", {}), textResult("b 1 a {}"))
     })
   )
 
@@ -273,7 +279,7 @@ describe("pack host", () => {
       const spoken = yield* Effect.forkChild(host.session.callTool("slow", {}))
       yield* TestClock.adjust("5 seconds")
       assert.deepStrictEqual(yield* Fiber.join(spoken), {
-        ...said("The tool did not answer within 5 seconds"),
+        ...textResult("The tool did not answer within 5 seconds"),
         isError: true
       })
     })
@@ -284,7 +290,7 @@ describe("pack host", () => {
     Effect.gen(function* () {
       const { host, packs, put } = yield* makeHost({ limits: { concurrency: 1, maxQueued: 1 } })
       const gate = yield* Deferred.make<void>()
-      packs.set("slow 1", { call: () => Effect.as(Deferred.await(gate), said("done")) })
+      packs.set("slow 1", { call: () => Effect.as(Deferred.await(gate), textResult("done")) })
       yield* put(entry("slow"), entry("other"))
       yield* host.rescan
       const calls = yield* Effect.forkChild(
@@ -294,7 +300,7 @@ describe("pack host", () => {
       assert.strictEqual((yield* Effect.flip(callRoute(host, "/tools/slow")))._tag, "PackBusyError")
       yield* callRoute(host, "/tools/other")
       yield* Deferred.succeed(gate, undefined)
-      assert.deepStrictEqual(yield* Fiber.join(calls), [said("done"), said("done")])
+      assert.deepStrictEqual(yield* Fiber.join(calls), [textResult("done"), textResult("done")])
     })
   )
 
@@ -312,7 +318,7 @@ describe("pack host", () => {
       yield* put(entry("a"))
       yield* host.rescan
       assert.deepStrictEqual(yield* host.session.callTool("a", {}), {
-        ...said("The tool was not called: invalid arguments.\n- text: Field required"),
+        ...textResult("The tool was not called: invalid arguments.\n- text: Field required"),
         isError: true
       })
     })

@@ -23,8 +23,8 @@ type Random = ReturnType<typeof randomFrom>
 const pick = <A>(random: Random, from: readonly [A, ...ReadonlyArray<A>]): A =>
   from[random(from.length)] ?? from[0]
 
-const list = <A>(most: number, random: Random, one: () => A): ReadonlyArray<A> =>
-  Array.from({ length: random(most + 1) }, one)
+const list = <A>(maximum: number, random: Random, one: () => A): ReadonlyArray<A> =>
+  Array.from({ length: random(maximum + 1) }, one)
 
 /** A sequence of valid frames. */
 const frames = (random: Random): ReadonlyArray<Uint8Array> =>
@@ -73,19 +73,19 @@ const broken = (random: Random): Uint8Array => {
 }
 
 const lengths = (random: Random): (() => number) => {
-  const longest = pick(random, [2, 20, 200])
-  return () => random(longest)
+  const maxLength = pick(random, [2, 20, 200])
+  return () => random(maxLength)
 }
 
 /** Decodes a stream in chunks, and checks the memory bound. */
 const readChecked = (pieces: ReadonlyArray<Uint8Array>, options: DecoderOptions) => {
   let state = initialDecoderState(options)
-  const most = maxBufferedBytes(state.settings)
+  const maximum = maxBufferedBytes(state.settings)
   const events: Array<string> = []
   for (const piece of pieces) {
     const [next, found] = decodeChunk(state, piece)
     for (const event of found) events.push(full(event))
-    if (bufferedBytes(next) > most) assert.fail(`holds ${bufferedBytes(next)} bytes`)
+    if (bufferedBytes(next) > maximum) assert.fail(`holds ${bufferedBytes(next)} bytes`)
     state = next
   }
   return { state, events }

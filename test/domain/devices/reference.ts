@@ -9,7 +9,7 @@ export interface Reading {
 
 // oxlint-disable-next-line no-control-regex -- types are control characters
 const header = /^##START[\u0001-\u0009][ -~]{8}(?:[0-9]{4}|\[[0-9]{4}\])/
-const longest = "##STARTtabcdefgh[0000]".length
+const maxHeader = "##STARTtabcdefgh[0000]".length
 
 /** True when more bytes can complete a header. */
 const viable = (text: string): boolean =>
@@ -35,7 +35,7 @@ const meaningOf = (text: string, place: Place): Meaning => {
     case "plain":
       if (text.slice(8, 16).includes("##END")) return "content"
       if (header.test(text)) return "start"
-      return text.length < longest && viable(text) ? "open" : "content"
+      return text.length < maxHeader && viable(text) ? "open" : "content"
     case "outside":
       if (text.startsWith("##START")) return "start"
       return unfinished(text, "##START") ? "open" : "content"
@@ -77,9 +77,9 @@ export const readAtOnce = (
     if (found === -1) return { events, incomplete: false }
     garbage += found - at
     at = found
-    const [head] = header.exec(stream.slice(at, at + longest)) ?? []
+    const [head] = header.exec(stream.slice(at, at + maxHeader)) ?? []
     if (head === undefined) {
-      if (viable(stream.slice(at, at + longest))) return { events, incomplete: true }
+      if (viable(stream.slice(at, at + maxHeader))) return { events, incomplete: true }
       giveUp("invalid_header", at + 7)
       continue
     }
@@ -93,7 +93,7 @@ export const readAtOnce = (
     for (; next <= payload + limit && meaning === "content"; next++) {
       if (next >= stream.length) return { events, incomplete: true }
       const character = stream.charAt(next)
-      if (character === "#") meaning = meaningOf(stream.slice(next, next + longest), place)
+      if (character === "#") meaning = meaningOf(stream.slice(next, next + maxHeader), place)
       place = placeAfter(place, character)
     }
     if (meaning === "open") return { events, incomplete: true }

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import { parsePackage, parsePackages } from "../../../src/domain/packs/npmPackages.ts"
 
-const faultOf = (text: string) => Result.getOrThrow(Result.flip(parsePackage(text)))
+const errorOf = (text: string) => Result.getOrThrow(Result.flip(parsePackage(text)))
 const all = (...texts: ReadonlyArray<string>) => Result.getOrThrow(parsePackages(texts))
 
 describe("package specification", () => {
@@ -79,7 +79,7 @@ describe("package specification", () => {
     [`a@${"1".repeat(129)}`, /longer than 128/]
   ])("rejects %j with a reason", (text, words) => {
     if (words === undefined) assert.isTrue(Result.isSuccess(parsePackage(text)))
-    else assert.match(faultOf(text), words)
+    else assert.match(errorOf(text), words)
   })
 
   it("sorts packages and removes duplicates", () => {

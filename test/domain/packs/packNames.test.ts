@@ -9,7 +9,7 @@ const readyOf = (candidate: ReturnType<typeof detectPack>) => {
   assert.isDefined(candidate)
   return Result.getOrThrow(candidate.outcome)
 }
-const faultOf = (candidate: ReturnType<typeof detectPack>) => {
+const errorOf = (candidate: ReturnType<typeof detectPack>) => {
   assert.isDefined(candidate)
   return Result.getOrThrow(Result.flip(candidate.outcome))
 }
@@ -106,16 +106,16 @@ describe("folder entry", () => {
     [["a_tool.js", "a_tool.ts"], "its folder has 'a_tool.ts', 'a_tool.js': keep one of them"],
     [["a_tool.ts", "index.js", "index.ts"], "its folder has 'index.ts', 'index.js': keep one of them"]
   ])("says what is wrong with a folder 'a' with %j", (files, words) => {
-    assert.include(faultOf(folder("a", ...files)), words)
+    assert.include(errorOf(folder("a", ...files)), words)
   })
 
   it("rejects a name that makes no class", () => {
-    assert.match(faultOf(folder("3d", "3d_tool.ts")), /3dTool/)
-    assert.match(faultOf(file("3d_tool.ts")), /3dTool/)
+    assert.match(errorOf(folder("3d", "3d_tool.ts")), /3dTool/)
+    assert.match(errorOf(file("3d_tool.ts")), /3dTool/)
   })
 
   it("explains a file in another language", () => {
-    assert.match(faultOf(file("a_tool.py")), /port it to TypeScript/)
+    assert.match(errorOf(file("a_tool.py")), /port it to TypeScript/)
   })
 })
 

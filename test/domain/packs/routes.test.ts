@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { findRouteMismatches, parseRoutes, findRouteConflicts } from "../../../src/domain/packs/routes.ts"
 
 const params = { type: "object", properties: { url: { type: "string" } } }
-const faultOf = (entry: unknown) => {
+const errorOf = (entry: unknown) => {
   const { errors, routes } = parseRoutes("pack", [entry])
   assert.deepStrictEqual(routes, [])
   assert.lengthOf(errors, 1)
@@ -76,13 +76,13 @@ describe("declared route", () => {
     [null, /it must be an object/],
     [[], /it must be an object/]
   ])("says why it is invalid: %j", (entry, words) => {
-    assert.match(faultOf(entry), words)
+    assert.match(errorOf(entry), words)
   })
 
   it.each(["/", "/health", "/tools", "/mcp", "/docs", "/redoc", "/openapi.json", "/favicon.ico"])(
     "cannot use the reserved endpoint %s",
     (endpoint) => {
-      assert.match(faultOf({ endpoint, params }), /reserved by the host/)
+      assert.match(errorOf({ endpoint, params }), /reserved by the host/)
     }
   )
 

@@ -134,9 +134,9 @@ layer(NodeFolders.layer, { excludeTestServices: true })("pack folder", (it) => {
         const folder = yield* temporaryFolder
         yield* write(folder, { "here/a/a_tool.ts": "1" })
         const watched = [join(folder, "here"), join(folder, "missing")]
-        const told = yield* PackFolders.use((folders) => folders.watch(watched))
+        const changes = yield* PackFolders.use((folders) => folders.watch(watched))
         yield* change(folder)
-        yield* told.pipe(Stream.take(1), Stream.runDrain, Effect.timeout("10 seconds"))
+        yield* changes.pipe(Stream.take(1), Stream.runDrain, Effect.timeout("10 seconds"))
       })
     )
   }
@@ -145,14 +145,14 @@ layer(NodeFolders.layer, { excludeTestServices: true })("pack folder", (it) => {
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       const watched = join(folder, "watched")
-      const told = yield* PackFolders.use((folders) => folders.watch([watched]))
-      const heard = yield* Queue.unbounded<void>()
-      yield* Effect.forkScoped(Stream.runForEach(told, () => Queue.offer(heard, undefined)))
+      const changes = yield* PackFolders.use((folders) => folders.watch([watched]))
+      const notified = yield* Queue.unbounded<void>()
+      yield* Effect.forkScoped(Stream.runForEach(changes, () => Queue.offer(notified, undefined)))
       yield* write(watched, { a: "1" })
-      yield* Queue.take(heard)
-      yield* Queue.take(heard) // the second notification of the same change
+      yield* Queue.take(notified)
+      yield* Queue.take(notified) // the second notification of the same change
       yield* write(watched, { a: "2" })
-      yield* Effect.timeout(Queue.take(heard), "10 seconds")
+      yield* Effect.timeout(Queue.take(notified), "10 seconds")
     })
   )
 
@@ -160,9 +160,9 @@ layer(NodeFolders.layer, { excludeTestServices: true })("pack folder", (it) => {
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       yield* write(folder, { "a/node_modules/b/index.js": "1" })
-      const told = yield* PackFolders.use((folders) => folders.watch([folder]))
+      const changes = yield* PackFolders.use((folders) => folders.watch([folder]))
       yield* write(folder, { "a/node_modules/b/index.js": "2", "a/.cache/x": "" })
-      const outcome = yield* told.pipe(Stream.take(1), Stream.runDrain, Effect.timeoutOption("500 millis"))
+      const outcome = yield* changes.pipe(Stream.take(1), Stream.runDrain, Effect.timeoutOption("500 millis"))
       assert.strictEqual(outcome._tag, "None")
     })
   )

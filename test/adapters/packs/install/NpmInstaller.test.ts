@@ -7,7 +7,7 @@ import { Effect, Layer, Schedule } from "effect"
 import * as NodeLoader from "../../../../src/adapters/packs/loading/NodePackLoader.ts"
 import * as NpmInstaller from "../../../../src/adapters/packs/install/NpmInstaller.ts"
 import { PackInstaller } from "../../../../src/application/ports/packs/PackInstaller.ts"
-import { callOf, load, quiet, sourceOf, temporaryFolder, write } from "../packs.ts"
+import { callOf, load, ignoreProgress, sourceOf, temporaryFolder, write } from "../packs.ts"
 
 const silent = () => Effect.void
 
@@ -69,7 +69,7 @@ describe("npm installer", () => {
         const lines = yield* install(pack, [spec])
         assert.match(lines.join("\n"), /added 1 package/)
         const { call } = yield* load(sourceOf(pack, "a_tool.ts")).pipe(Effect.provide(loader))
-        assert.deepStrictEqual((yield* call(callOf("a", {}), quiet))["content"], [
+        assert.deepStrictEqual((yield* call(callOf("a", {}), ignoreProgress))["content"], [
           { type: "text", text: "tiny" }
         ])
         assert.isTrue(existsSync(join(pack, "package-lock.json")))

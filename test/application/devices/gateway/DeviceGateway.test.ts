@@ -19,7 +19,7 @@ const hasTools = (gateway: Gateway, ...names: ReadonlyArray<string>) =>
   until(Effect.map(toolsOf(gateway), (tools) => tools.join() === names.join()))
 
 const isFailure = (text: string) => ({ content: [{ type: "text", text }], isError: true })
-const said = (text: string) => ({ content: [{ type: "text", text }], isError: false })
+const textResult = (text: string) => ({ content: [{ type: "text", text }], isError: false })
 
 /** Answers the next call and returns it. */
 const answerNext = Effect.fnUntraced(function* (device: RawPeer, data: unknown) {
@@ -50,7 +50,7 @@ describe("device gateway", () => {
       const call = yield* Effect.forkChild(gateway.session.callTool("device-1__get_current_time", { a: 1 }))
       const { method, params } = yield* answerNext(device, "14:30")
       assert.deepStrictEqual({ method, params }, { method: "get_current_time", params: { a: 1 } })
-      assert.deepStrictEqual(yield* Fiber.join(call), said("14:30"))
+      assert.deepStrictEqual(yield* Fiber.join(call), textResult("14:30"))
     })
   )
 
@@ -73,7 +73,7 @@ describe("device gateway", () => {
           makeDeviceMessage.result(call.callId, { success: true, data: `got ${String(call.params["n"])}` })
         )
       }
-      assert.deepStrictEqual(yield* Fiber.join(calls), [said("got 1"), said("got 2")])
+      assert.deepStrictEqual(yield* Fiber.join(calls), [textResult("got 1"), textResult("got 2")])
     })
   )
 
@@ -88,7 +88,7 @@ describe("device gateway", () => {
       const first = yield* Effect.forkChild(gateway.session.callTool("device-1__a", {}))
       const { callId } = yield* answerNext(device, "one")
       yield* device.message(makeDeviceMessage.result(callId, { success: true, data: "two" }))
-      assert.deepStrictEqual(yield* Fiber.join(first), said("one"))
+      assert.deepStrictEqual(yield* Fiber.join(first), textResult("one"))
       const late = yield* Effect.forkChild(gateway.session.callTool("device-1__a", {}))
       const call = yield* device.nextMessage
       yield* TestClock.adjust("30 seconds")
@@ -100,7 +100,7 @@ describe("device gateway", () => {
         yield* device.message(makeDeviceMessage.result(call.callId, { success: true, data: 1 }))
       const next = yield* Effect.forkChild(gateway.session.callTool("device-1__a", {}))
       yield* answerNext(device, "three")
-      assert.deepStrictEqual(yield* Fiber.join(next), said("three"))
+      assert.deepStrictEqual(yield* Fiber.join(next), textResult("three"))
     })
   )
 
@@ -122,7 +122,7 @@ describe("device gateway", () => {
       if (given._tag === "Call")
         yield* device.message(makeDeviceMessage.result(given.callId, { success: true, data: 1 }))
       yield* answerNext(device, "mine")
-      assert.deepStrictEqual(yield* Fiber.join(second), said("mine"))
+      assert.deepStrictEqual(yield* Fiber.join(second), textResult("mine"))
     })
   )
 
@@ -265,7 +265,7 @@ describe("device gateway", () => {
       yield* hasTools(gateway, "device-1__b", "device-1__c")
       if (call._tag === "Call")
         yield* device.message(makeDeviceMessage.result(call.callId, { success: true, data: "x" }))
-      assert.deepStrictEqual(yield* Fiber.join(running), said("x"))
+      assert.deepStrictEqual(yield* Fiber.join(running), textResult("x"))
       yield* device.message(registration())
       yield* hasTools(gateway)
     })
@@ -275,24 +275,24 @@ describe("device gateway", () => {
     "announces changes, but not unchanged registrations",
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
-      const told: Array<string> = []
+      const notified: Array<string> = []
       const changes = yield* gateway.session.watch({ tools: true, resources: true, uris: [] })
       yield* Effect.forkScoped(
-        Stream.runForEach(changes, (change) => Effect.sync(() => told.push(change._tag))),
+        Stream.runForEach(changes, (change) => Effect.sync(() => notified.push(change._tag))),
         { startImmediately: true }
       )
       const device = yield* gateway.newDevice
       yield* device.message(registration("a"))
-      yield* until(Effect.sync(() => told.length === 1))
+      yield* until(Effect.sync(() => notified.length === 1))
       yield* TestClock.adjust("1 second")
       yield* device.message(registration("a"))
       yield* TestClock.adjust("1 second")
-      assert.lengthOf(told, 1)
+      assert.lengthOf(notified, 1)
       yield* device.message(registration("a", "b"))
-      yield* until(Effect.sync(() => told.length === 2))
+      yield* until(Effect.sync(() => notified.length === 2))
       yield* TestClock.adjust("1 second")
       yield* device.hangUp
-      yield* until(Effect.sync(() => told.length === 3))
+      yield* until(Effect.sync(() => notified.length === 3))
     })
   )
 
@@ -302,8 +302,8 @@ describe("device gateway", () => {
       const gateway = yield* makeGateway()
       const seen: Array<string> = []
       const watch = yield* gateway.session.watch({ tools: true, resources: false, uris: [] })
-      const told = Stream.runForEach(watch, (change) => Effect.sync(() => seen.push(change._tag)))
-      yield* Effect.forkScoped(told, { startImmediately: true })
+      const notified = Stream.runForEach(watch, (change) => Effect.sync(() => seen.push(change._tag)))
+      yield* Effect.forkScoped(notified, { startImmediately: true })
       const devices = Stream.runForEach(gateway.changes, (all) =>
         Effect.sync(() => seen.push(`${all.length}`))
       )
@@ -516,7 +516,7 @@ describe("device gateway", () => {
       )
       const call = yield* Effect.forkChild(session.callTool("on", {}))
       yield* answerNext(device, "ok")
-      assert.deepStrictEqual(yield* Fiber.join(call), said("ok"))
+      assert.deepStrictEqual(yield* Fiber.join(call), textResult("ok"))
       yield* session.ping
       yield* device.hangUp
       assert.strictEqual((yield* session.closed).reason, "closed")

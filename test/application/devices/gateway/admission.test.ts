@@ -21,13 +21,13 @@ const authFrame = (text: string) =>
 const hasDevices = (gateway: Gateway, expected: string) =>
   until(Effect.map(names(gateway), (found) => found === expected))
 
-const guarded = makeGateway({ authenticate: authenticateByToken(Redacted.make("s3cret")) })
+const gatewayWithToken = makeGateway({ authenticate: authenticateByToken(Redacted.make("s3cret")) })
 
 describe("admission of a device", () => {
   scoped(
     "accepts the token, and the name that the device chooses",
     Effect.gen(function* () {
-      const gateway = yield* guarded
+      const gateway = yield* gatewayWithToken
       const device = yield* gateway.newDevice
       yield* device.frame("auth", "s3cret##lang:zh##name:lamp", "00000000")
       assert.strictEqual(yield* device.nextText, "##INFO:AUTHENTICATED")
@@ -38,7 +38,7 @@ describe("admission of a device", () => {
   scoped(
     "rejects another token, and says why",
     Effect.gen(function* () {
-      const gateway = yield* guarded
+      const gateway = yield* gatewayWithToken
       const device = yield* gateway.newDevice
       yield* device.frame("auth", "guess##name:lamp", "00000000")
       assert.deepStrictEqual(yield* device.rest, ["##ERROR:the token is not valid"])
@@ -64,7 +64,7 @@ describe("admission of a device", () => {
   scoped(
     "ignores registrations before AUTH",
     Effect.gen(function* () {
-      const gateway = yield* guarded
+      const gateway = yield* gatewayWithToken
       const device = yield* gateway.newDevice
       yield* device.message(registration("early"))
       yield* device.frame("auth", "s3cret##name:lamp", "00000000")
@@ -76,7 +76,7 @@ describe("admission of a device", () => {
   scoped(
     "times out after five seconds",
     Effect.gen(function* () {
-      const gateway = yield* guarded
+      const gateway = yield* gatewayWithToken
       const device = yield* gateway.newDevice
       yield* TestClock.adjust("4999 millis")
       yield* device.message(registration("early"))
@@ -88,7 +88,7 @@ describe("admission of a device", () => {
   scoped(
     "ignores a repeated AUTH",
     Effect.gen(function* () {
-      const gateway = yield* guarded
+      const gateway = yield* gatewayWithToken
       const device = yield* gateway.newDevice
       yield* device.frame("auth", "s3cret##name:lamp", "00000000")
       yield* device.frame("auth", "wrong##name:door", "00000000")
@@ -101,7 +101,7 @@ describe("admission of a device", () => {
   scoped(
     "throttles an address for a minute after five rejections within a minute",
     Effect.gen(function* () {
-      const gateway = yield* guarded
+      const gateway = yield* gatewayWithToken
       for (let attempt = 1; attempt <= 5; attempt++) {
         const device = yield* gateway.newDevice
         yield* device.frame("auth", `guess ${attempt}`, "00000000")
@@ -119,7 +119,7 @@ describe("admission of a device", () => {
   scoped(
     "tolerates rejections that are further apart",
     Effect.gen(function* () {
-      const gateway = yield* guarded
+      const gateway = yield* gatewayWithToken
       for (let attempt = 1; attempt <= 10; attempt++) {
         const device = yield* gateway.newDevice
         yield* device.frame("auth", `guess ${attempt}`, "00000000")
@@ -150,7 +150,7 @@ describe("admission of a device", () => {
   scoped(
     "checks five tokens a minute per address, also on earlier connections",
     Effect.gen(function* () {
-      const gateway = yield* guarded
+      const gateway = yield* gatewayWithToken
       const devices = yield* Effect.replicateEffect(gateway.newDevice, 6)
       const answers = yield* Effect.forEach(devices, (device, index) =>
         Effect.andThen(
@@ -159,7 +159,7 @@ describe("admission of a device", () => {
         )
       )
       assert.deepStrictEqual(
-        answers.map((said) => said.length),
+        answers.map((frames) => frames.length),
         [1, 1, 1, 1, 1, 0]
       )
     })
@@ -251,7 +251,7 @@ describe("admission of a device", () => {
   scoped(
     "limits unauthenticated connections of one address to 64",
     Effect.gen(function* () {
-      const gateway = yield* guarded
+      const gateway = yield* gatewayWithToken
       const waiting = yield* Effect.forEach(Array.from({ length: 64 }), () => gateway.newDevice)
       const late = yield* gateway.newDevice
       assert.deepStrictEqual(yield* late.rest, [])
@@ -295,7 +295,7 @@ describe("log of unauthenticated connections", () => {
     Effect.gen(function* () {
       const lines = yield* linesOf(
         Effect.gen(function* () {
-          const gateway = yield* guarded
+          const gateway = yield* gatewayWithToken
           for (let visit = 1; visit <= 10; visit++) yield* (yield* gateway.newDevice).hangUp
           const device = yield* gateway.newDevice
           yield* Effect.repeat(device.message(registration("early")), { times: 100 })
@@ -316,7 +316,7 @@ describe("log of unauthenticated connections", () => {
     Effect.gen(function* () {
       const lines = yield* linesOf(
         Effect.gen(function* () {
-          const gateway = yield* guarded
+          const gateway = yield* gatewayWithToken
           const devices = yield* Effect.replicateEffect(gateway.newDevice, 20)
           yield* Effect.forEach(devices.slice(0, 2), (device) =>
             Effect.andThen(device.frame("auth", "guess", "00000000"), device.rest)

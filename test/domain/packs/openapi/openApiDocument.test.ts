@@ -29,7 +29,7 @@ const pack = (routes: ReadonlyArray<PackRoute>, more: Partial<OpenApiPack> = {})
   ...more
 })
 const open = { version: "1.2.3", requiresKey: false }
-const guarded = { ...open, requiresKey: true }
+const hostWithKey = { ...open, requiresKey: true }
 
 /** Resolves a pointer in a document, through references. */
 const at = (document: JsonObject, ...path: ReadonlyArray<string>): unknown =>
@@ -146,7 +146,7 @@ describe("valid document", () => {
   ] as const)("passes validation for %s", ([_title, packs]) =>
     Effect.gen(function* () {
       yield* assertValid(makeOpenApiDocument(open, packs))
-      yield* assertValid(makeOpenApiDocument({ ...guarded, url: "https://tools.example.org" }, packs))
+      yield* assertValid(makeOpenApiDocument({ ...hostWithKey, url: "https://tools.example.org" }, packs))
     })
   )
 
@@ -155,7 +155,7 @@ describe("valid document", () => {
     [Schema.String, Schema.Record(Schema.String, Schema.Json), Schema.Array(Schema.String)],
     ([name, json, names]) =>
       assertValid(
-        makeOpenApiDocument(guarded, [
+        makeOpenApiDocument(hostWithKey, [
           pack(
             names.map((one) => route(`/${encodeURIComponent(one.toWellFormed())}`, json)),
             { name, usage: name }
@@ -212,16 +212,16 @@ describe("document content", () => {
     })
     const document = makeOpenApiDocument(open, [described])
     assert.deepStrictEqual(document["tags"], [{ name: "pack", description: "What it is\n\nHow to use it" }])
-    const said = (endpoint: string) =>
+    const textsOf = (endpoint: string) =>
       ["summary", "description"].map((key) => operation(document, endpoint, key))
-    assert.deepStrictEqual(said("/a"), ["An X", "Does x"])
-    assert.deepStrictEqual(said("/b"), ["tool", "What it is"])
+    assert.deepStrictEqual(textsOf("/a"), ["An X", "Does x"])
+    assert.deepStrictEqual(textsOf("/b"), ["tool", "What it is"])
   })
 
   it("requires a key only when the server does", () => {
     const packs = [pack([route("/a")])]
     const statuses = (document: JsonObject) => Object.keys(Object(operation(document, "/a", "responses")))
-    assert.includeMembers(statuses(makeOpenApiDocument(guarded, packs)), [
+    assert.includeMembers(statuses(makeOpenApiDocument(hostWithKey, packs)), [
       "200",
       "401",
       "404",
@@ -232,9 +232,9 @@ describe("document content", () => {
       "504"
     ])
     assert.notInclude(statuses(makeOpenApiDocument(open, packs)), "401")
-    assert.isDefined(operation(makeOpenApiDocument(guarded, packs), "/a", "security"))
-    assert.isDefined(at(makeOpenApiDocument(guarded, packs), "paths", "/tools", "get", "security"))
-    assert.isUndefined(at(makeOpenApiDocument(guarded, packs), "paths", "/health", "get", "security"))
+    assert.isDefined(operation(makeOpenApiDocument(hostWithKey, packs), "/a", "security"))
+    assert.isDefined(at(makeOpenApiDocument(hostWithKey, packs), "paths", "/tools", "get", "security"))
+    assert.isUndefined(at(makeOpenApiDocument(hostWithKey, packs), "paths", "/health", "get", "security"))
     assert.isUndefined(operation(makeOpenApiDocument(open, packs), "/a", "security"))
   })
 
