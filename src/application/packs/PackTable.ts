@@ -12,7 +12,7 @@ export interface ActivePack {
   readonly running: RunningPack | undefined
 }
 
-export interface HostedTool {
+interface HostedTool {
   readonly running: RunningPack
   /** Its name in the pack. */
   readonly originalName: string

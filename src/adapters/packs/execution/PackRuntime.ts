@@ -135,12 +135,9 @@ const callPackMethod = (
 
 /** Getters of foreign objects can throw. */
 const inspectPack = <A>(read: () => Result.Result<A, string>): Effect.Effect<A, PackError> =>
-  Effect.mapError(
-    Effect.flatMap(
-      Effect.try({ try: read, catch: (error) => `it cannot be read: ${thrownMessage(error)}` }),
-      (found) => Effect.fromResult(found)
-    ),
-    unusablePack
+  Effect.try({ try: read, catch: (error) => `it cannot be read: ${thrownMessage(error)}` }).pipe(
+    Effect.flatMap((found) => Effect.fromResult(found)),
+    Effect.mapError(unusablePack)
   )
 
 /** Makes the instance of a pack, and disposes of it with the scope. */
@@ -149,16 +146,13 @@ const instantiatePack = Effect.fnUntraced(function* (
   { className }: PackSource,
   { enter, log }: PackRuntime
 ): Effect.fn.Return<PackMethods, PackError, Scope.Scope> {
-  const located = yield* inspectPack(() => locatePack(module, className))
+  const { getInstance, name } = yield* inspectPack(() => locatePack(module, className))
   // An instance can have a method `then`, so the constructor's result is not awaited.
-  const instance =
-    located._tag === "Instance"
-      ? located.instance
-      : yield* Effect.try({
-          try: () => enter(located.construct),
-          catch: (error) => unusablePack(`the constructor of ${located.name} failed: ${thrownMessage(error)}`)
-        })
-  const methods = yield* inspectPack(() => bindMethods(instance, located.name))
+  const instance = yield* Effect.try({
+    try: () => enter(getInstance),
+    catch: (error) => unusablePack(`the constructor of ${name} failed: ${thrownMessage(error)}`)
+  })
+  const methods = yield* inspectPack(() => bindMethods(instance, name))
   const { dispose } = methods
   if (dispose === undefined) return methods
   const logWarning = (message: string) => Effect.sync(() => log({ level: "Warn", message, fields: {} }))

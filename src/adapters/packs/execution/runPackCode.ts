@@ -1,4 +1,4 @@
-import { Effect, Exit, Predicate } from "effect"
+import { Cause, Effect, Exit, Predicate } from "effect"
 import { ThrownValue } from "./thrown.ts"
 
 /** Enters code of a pack; the guard records the pack for uncaught errors. */
@@ -25,7 +25,7 @@ export const runPackCode = (enter: EnterPackCode, code: () => unknown): Effect.E
             resume(
               Exit.isSuccess(exit)
                 ? Effect.succeed(exit.value)
-                : Effect.fail(ThrownValue.fromCause(exit.cause))
+                : Effect.fail(new ThrownValue(Cause.squash(exit.cause)))
             )
           )
           return Effect.sync(() => fiber.interruptUnsafe())

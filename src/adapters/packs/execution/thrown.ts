@@ -1,4 +1,4 @@
-import { Cause, Predicate, Result } from "effect"
+import { Predicate, Result } from "effect"
 import { PackError } from "../../../application/ports/packs/PackLoader.ts"
 import { type ParamsProblem, paramsProblem } from "../../../domain/packs/PackManifest.ts"
 import { invalidParamsSymbol } from "../author/toolErrors.ts"
@@ -70,9 +70,5 @@ export class ThrownValue {
 
   constructor(value: unknown) {
     this.value = value
-  }
-
-  static fromCause(cause: Cause.Cause<unknown>): ThrownValue {
-    return new ThrownValue(Cause.squash(cause))
   }
 }

@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import { Duration, Effect, FiberSet, Redacted, type Scope } from "effect"
 import { PackHost } from "../../../application/packs/PackHost.ts"
 import {
@@ -59,20 +59,17 @@ const accessDeniedReply = ({ message, status }: AccessDenied): Reply =>
   status === 401 ? errorReply(401, "Invalid API key", challenge) : errorReply(403, message)
 
 /** Stops accepting connections, and closes the active ones after the shutdown timeout. */
-const closeServer = (http: ReturnType<typeof createServer>) =>
-  Effect.callback<void>((resume) => {
-    http.close(() => resume(Effect.void))
-    http.closeIdleConnections()
-  }).pipe(
-    Effect.timeoutOrElse({
-      duration: shutdownTimeout,
-      orElse: () =>
-        Effect.callback<void>((resume) => {
-          http.close(() => resume(Effect.void))
-          http.closeAllConnections()
-        })
+const closeServer = (http: Server) => {
+  const close = (closeConnections: () => void) =>
+    Effect.callback<void>((resume) => {
+      http.close(() => resume(Effect.void))
+      closeConnections()
     })
+  return Effect.timeoutOrElse(
+    close(() => http.closeIdleConnections()),
+    { duration: shutdownTimeout, orElse: () => close(() => http.closeAllConnections()) }
   )
+}
 
 /**
  * Serves tools over HTTP (seed 004) and returns the URL: routes by POST; `/`, `/health`, `/tools`, `/openapi.json` and

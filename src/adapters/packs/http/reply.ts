@@ -55,29 +55,13 @@ export const resultReply = ({ content = [], isError, structuredContent }: JsonOb
     ...(isError === true && { isError })
   })
 
-const packErrorReply = ({ reason, message, problems }: PackError): Reply => {
-  switch (reason) {
-    case "invalid_params":
-      return errorReply(422, problems ?? [paramsProblem(message)])
-    case "unknown_tool":
-      return errorReply(404, message)
-    case "failed":
-      return errorReply(500, message)
-    case "crashed":
-      return errorReply(502, message)
-    case "unusable":
-      return errorReply(503, message, retryAfter)
-  }
-}
+const packErrorStatuses = { unknown_tool: 404, failed: 500, crashed: 502 } as const
 
 /** Makes the reply for a failed call. */
 export const callErrorReply = (error: PackError | PackTimeoutError | PackBusyError): Reply => {
-  switch (error._tag) {
-    case "PackError":
-      return packErrorReply(error)
-    case "PackTimeoutError":
-      return errorReply(504, error.message)
-    case "PackBusyError":
-      return busyReply(error.message)
-  }
+  const { message } = error
+  if (error._tag === "PackTimeoutError") return errorReply(504, message)
+  if (error._tag === "PackBusyError" || error.reason === "unusable") return busyReply(message)
+  if (error.reason === "invalid_params") return errorReply(422, error.problems ?? [paramsProblem(message)])
+  return errorReply(packErrorStatuses[error.reason], message)
 }

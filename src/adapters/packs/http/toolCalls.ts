@@ -128,11 +128,9 @@ export const makeToolCallHandler = (
       Effect.scoped,
       Effect.catchTags({
         RequestRejected: ({ reply }) => Effect.succeed(reply),
-        ClientDisconnected: () => Effect.undefined,
-        PackError: (error) => Effect.succeed(callErrorReply(error)),
-        PackTimeoutError: (error) => Effect.succeed(callErrorReply(error)),
-        PackBusyError: (error) => Effect.succeed(callErrorReply(error))
-      })
+        ClientDisconnected: () => Effect.undefined
+      }),
+      Effect.catch((error) => Effect.succeed(callErrorReply(error)))
     )
   }
 }

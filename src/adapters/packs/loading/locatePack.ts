@@ -10,9 +10,11 @@ export interface PackMethods {
   readonly dispose: (() => unknown) | undefined
 }
 
-export type PackExport =
-  | { readonly _tag: "Class"; readonly construct: () => unknown; readonly name: string }
-  | { readonly _tag: "Instance"; readonly instance: unknown; readonly name: string }
+/** An exported class or instance; `getInstance` runs the constructor of a class. */
+export interface PackExport {
+  readonly name: string
+  readonly getInstance: () => unknown
+}
 
 /** Required methods and their alternative names. */
 const requiredMethods = [
@@ -39,8 +41,8 @@ const isInstance = (value: unknown): boolean =>
   typeof value === "object" && requiredMethods.some((names) => findMethod(value, names) !== undefined)
 
 const toPackExport = (value: unknown, name: string): PackExport | undefined => {
-  if (isClass(value)) return { _tag: "Class", construct: () => new value(), name }
-  return isInstance(value) ? { _tag: "Instance", instance: value, name } : undefined
+  if (isClass(value)) return { name, getInstance: () => new value() }
+  return isInstance(value) ? { name, getInstance: () => value } : undefined
 }
 
 const formatNames = (names: ReadonlyArray<string>): string =>

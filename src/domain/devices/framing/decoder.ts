@@ -162,6 +162,22 @@ const scanChunk = (bytes: Uint8Array, scan: ScanState, settings: DecoderSettings
   }
 }
 
+type DecodeResult = readonly [DecoderState, ReadonlyArray<DecoderEvent>]
+
+/** Scans the bytes and keeps the rest of them: in `buffer` if nothing was consumed, else as a copy. */
+const finishScan = (
+  bytes: Uint8Array,
+  scan: ScanState,
+  settings: DecoderSettings,
+  buffer?: ByteBuffer
+): DecodeResult => {
+  scanChunk(bytes, scan, settings)
+  const { events, frameStart, garbage, partial } = scan
+  const buffered =
+    frameStart === 0 && buffer !== undefined ? buffer : copyToBuffer(bytes.subarray(frameStart))
+  return [{ settings, buffered, partial, pendingGarbage: garbage }, events]
+}
+
 /**
  * Decodes the next chunk of a stream in linear time; it never fails. Chunk boundaries do not affect the events.
  *
@@ -170,28 +186,19 @@ const scanChunk = (bytes: Uint8Array, scan: ScanState, settings: DecoderSettings
 export const decodeChunk = (
   { partial, pendingGarbage, buffered, settings }: DecoderState,
   chunk: Uint8Array
-): readonly [DecoderState, ReadonlyArray<DecoderEvent>] => {
+): DecodeResult => {
   const buffer = buffered.length === 0 ? undefined : appendBytes(buffered, chunk, maxBufferedBytes(settings))
   // A plain view: subclasses of Uint8Array override methods such as `subarray`.
   const bytes =
     buffer === undefined ? new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.length) : bytesOf(buffer)
-  const scan: ScanState = { frameStart: 0, partial, garbage: pendingGarbage, events: [] }
-  scanChunk(bytes, scan, settings)
-  const remaining =
-    scan.frameStart === 0 && buffer !== undefined ? buffer : copyToBuffer(bytes.subarray(scan.frameStart))
-  return [{ settings, buffered: remaining, partial: scan.partial, pendingGarbage: scan.garbage }, scan.events]
+  return finishScan(bytes, { frameStart: 0, partial, garbage: pendingGarbage, events: [] }, settings, buffer)
 }
 
 /** Drops the partial frame after a timeout (see {@link hasPartialFrame}), and scans its bytes for other frames. */
-export const dropPartialFrame = (
-  state: DecoderState
-): readonly [DecoderState, ReadonlyArray<DecoderEvent>] => {
+export const dropPartialFrame = (state: DecoderState): DecodeResult => {
   if (!hasPartialFrame(state)) return [state, []]
   const { pendingGarbage, buffered, settings } = state
-  const bytes = bytesOf(buffered)
   const scan: ScanState = { frameStart: 0, partial: undefined, garbage: pendingGarbage, events: [] }
   rejectFrame(scan, "timeout", startMarker.length)
-  scanChunk(bytes, scan, settings)
-  const remaining = copyToBuffer(bytes.subarray(scan.frameStart))
-  return [{ settings, buffered: remaining, partial: scan.partial, pendingGarbage: scan.garbage }, scan.events]
+  return finishScan(bytesOf(buffered), scan, settings)
 }

@@ -6,24 +6,13 @@ const anyObjectSchema = { type: "object" }
 const objectSchema = (
   properties: JsonObject,
   required: ReadonlyArray<string> = Object.keys(properties)
-): JsonObject => ({
-  type: "object",
-  properties,
-  ...(required.length > 0 && { required })
-})
+): JsonObject => ({ type: "object", properties, required })
 
 const contentBlockSchema = (
   type: string,
   properties: JsonObject,
-  required?: ReadonlyArray<string>
-): JsonObject => {
-  const { properties: own, ...rest } = objectSchema(properties, required)
-  return {
-    ...rest,
-    properties: { type: { const: type }, ...(typeof own === "object" && own) },
-    required: ["type", ...(required ?? Object.keys(properties))]
-  }
-}
+  required: ReadonlyArray<string> = Object.keys(properties)
+): JsonObject => objectSchema({ type: { const: type }, ...properties }, ["type", ...required])
 
 const binaryProperties = { data: { type: "string", contentEncoding: "base64" }, mimeType: stringSchema }
 
