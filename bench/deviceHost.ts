@@ -7,7 +7,7 @@ import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 import { Context, Effect, Layer, References } from "effect"
 import { DeviceGateway } from "../src/application/devices/gateway/DeviceGateway.ts"
-import { gatewayLayer } from "../src/main/layers/computerLayer.ts"
+import { gatewayLayer } from "../src/main/layers/gatewayLayer.ts"
 
 setFlagsFromString("--expose-gc")
 const collect: () => void = runInNewContext("gc")

@@ -33,7 +33,7 @@ const bodyOf = (bytes: number): Body => {
 
 const layer =
   kind === "redis"
-    ? RedisNodeLink.layer({ url: Redacted.make(url), node })
+    ? RedisNodeLink.layer({ url: Redacted.make(url), prefix: "{a2c}", node })
     : MemoryNodeLink.layer(MemoryNodeLink.makeNetwork(), node)
 
 const host = Effect.gen(function* () {

@@ -1,4 +1,4 @@
-/** Compiles `src` to `dist`: JavaScript and declarations, and nothing of an earlier build. */
+/** Compiles `src` to a clean `dist`: JavaScript and declarations. */
 import { execFileSync } from "node:child_process"
 import { chmodSync, rmSync } from "node:fs"
 

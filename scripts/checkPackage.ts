@@ -1,6 +1,6 @@
 /**
- * Packs the package and uses it as a stranger would: installs the archive into an empty project, imports every entry
- * point, type-checks against its declarations, and runs the command.
+ * Tests the packed package in an empty project: installs the archive, imports every entry point, type-checks against
+ * the declarations, and runs the command.
  */
 import { execFileSync } from "node:child_process"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
@@ -67,7 +67,7 @@ try {
   run("attw", [join(folder, filename), "--profile", "esm-only"])
   writeFileSync(
     join(folder, "package.json"),
-    JSON.stringify({ name: "stranger", type: "module", private: true })
+    JSON.stringify({ name: "empty-project", type: "module", private: true })
   )
   run(
     "npm",
@@ -77,16 +77,16 @@ try {
   writeFileSync(join(folder, "use.ts"), program)
   writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(settings))
   run("tsc", ["-p", folder])
-  const said = run(process.execPath, ["use.ts"], folder)
-  if (said !== "0.2.0 1 Success true\ntrue\ndesk,thinker closed\n")
-    throw new Error(`the package says:\n${said}`)
+  const output = run(process.execPath, ["use.ts"], folder)
+  if (output !== "0.2.0 1 Success true\ntrue\ndesk,thinker closed\n")
+    throw new Error(`the package printed:\n${output}`)
   const command = join(folder, "node_modules", ".bin", "a2c")
   const help = run(process.execPath, [command, "--help"], folder)
-  if (!help.includes("a2c <subcommand>")) throw new Error(`the command says:\n${help}`)
-  // A script runs in a thread whose file must be among those that are published.
+  if (!help.includes("a2c <subcommand>")) throw new Error(`the command printed:\n${help}`)
+  // VRL scripts run in a worker thread, whose file must be part of the package.
   writeFileSync(join(folder, "mcp.json"), JSON.stringify(scripted))
   const checked = run(process.execPath, [command, "computer", "check", "mcp.json"], folder)
-  if (!checked.includes("server s: stdio")) throw new Error(`the check says:\n${checked}`)
+  if (!checked.includes("server s: stdio")) throw new Error(`the check printed:\n${checked}`)
   process.stdout.write("the package works in an empty project\n")
 } finally {
   rmSync(folder, { recursive: true, force: true })

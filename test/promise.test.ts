@@ -26,7 +26,7 @@ const approved = { default_tool_meta: { auto_apply: true } }
 const contract = { ...node("test/fixtures/contractServer.ts", "stdio"), ...approved }
 const notes = { ...node("src/main/demo/notesServer.ts"), ...approved }
 
-/** What a test needs of an office, and what was logged by everybody. */
+/** An office with its Server, and the log of all participants. */
 interface Office {
   readonly server: RunningServer
   readonly logs: ReadonlyArray<LogLine>
@@ -37,7 +37,7 @@ interface Office {
   readonly agent: (more?: Partial<Parameters<typeof connectAgent>[0]>) => Promise<ConnectedAgent>
 }
 
-/** Runs a test in an office of its own; everything that was started is closed, last first. */
+/** Runs a test in a new office, then closes all participants in reverse order. */
 const inOffice =
   (test: (office: Office) => Promise<void>, options: ServerOptions = {}) =>
   async (): Promise<void> => {
@@ -55,7 +55,7 @@ const inOffice =
     })
   }
 
-/** What a promise was rejected with. */
+/** The rejection of a promise. */
 const rejection = async (promise: Promise<unknown>): Promise<A2cError> => {
   try {
     await promise
@@ -63,30 +63,30 @@ const rejection = async (promise: Promise<unknown>): Promise<A2cError> => {
     assert.instanceOf(error, A2cError)
     return error as A2cError
   }
-  throw new Error("it was not rejected")
+  throw new Error("the promise was not rejected")
 }
 
-/** The first value that fits. */
-const first = async <A>(values: AsyncIterable<A>, fits: (value: A) => boolean): Promise<A> => {
-  for await (const value of values) if (fits(value)) return value
-  throw new Error("it ended without one that fits")
+/** The first value that a predicate accepts. */
+const first = async <A>(values: AsyncIterable<A>, accepts: (value: A) => boolean): Promise<A> => {
+  for await (const value of values) if (accepts(value)) return value
+  throw new Error("the iteration ended without an accepted value")
 }
 
-/** How often the tool that waits was called, and cancelled. */
+/** Counts the started and cancelled calls of the tool `wait`. */
 const waits = async (computer: RunningComputer) => {
   const { content } = await computer.callTool({ tool: "waits" })
   return JSON.parse(String(content[0]?.["text"])) as { readonly started: number; readonly cancelled: number }
 }
-async function* poll<A>(ask: () => Promise<A>): AsyncGenerator<A> {
+async function* poll<A>(query: () => Promise<A>): AsyncGenerator<A> {
   while (true) {
-    yield await ask()
-    await setImmediate() // what is asked may answer without any I/O, and must not keep I/O from happening
+    yield await query()
+    await setImmediate() // a query may resolve without I/O and would then starve the I/O
   }
 }
 
-describe("an Agent with promises", () => {
+describe("connectAgent", () => {
   it(
-    "the office is an MCP client by its shape, and what it does can be stopped",
+    "offers the office as an MCP client with calls that can be aborted",
     inOffice(async ({ agent, computer }) => {
       await computer({ notes })
       const client = await (await agent()).mcpClient()
@@ -103,7 +103,7 @@ describe("an Agent with promises", () => {
   )
 
   it(
-    "asks and calls, and needs no Computer's name where one has the tool",
+    "queries Computers and calls tools without the name of the only owner",
     inOffice(async ({ agent, computer }) => {
       await computer({ contract })
       const thinker = await agent()
@@ -144,7 +144,7 @@ describe("an Agent with promises", () => {
   )
 
   it(
-    "cancels a call where it runs when its signal is aborted",
+    "cancels a call on the Computer when its signal aborts",
     inOffice(async ({ agent, computer }) => {
       const desk = await computer({ contract })
       const thinker = await agent()
@@ -167,7 +167,7 @@ describe("an Agent with promises", () => {
   )
 
   it(
-    "sends nothing when the signal is aborted already",
+    "sends no request when the signal has aborted before",
     inOffice(async ({ agent, computer }) => {
       const desk = await computer({ contract })
       const thinker = await agent()
@@ -178,7 +178,7 @@ describe("an Agent with promises", () => {
   )
 
   it(
-    "cancels what runs when it is closed, and says so",
+    "cancels its calls when it is closed and rejects them with `closed`",
     inOffice(async ({ agent, computer }) => {
       const desk = await computer({ contract })
       const thinker = await agent()
@@ -197,22 +197,19 @@ describe("an Agent with promises", () => {
   )
 
   it(
-    "is closed as often as anybody likes, and rejects what is asked afterwards",
+    "closes more than once and rejects later calls",
     inOffice(async ({ agent }) => {
       const thinker = await agent()
       await Promise.all([thinker.close(), thinker.close()])
       await thinker.close()
       const error = await rejection(thinker.members())
-      assert.deepStrictEqual(
-        [error.code, error.message],
-        ["closed", "It was closed: nothing can be asked of it any more"]
-      )
+      assert.deepStrictEqual([error.code, error.message], ["closed", "The instance is closed"])
       assert.strictEqual((await rejection(first(thinker.events(), () => true))).code, "closed")
     })
   )
 
   it(
-    "leaves the office at the end of its block",
+    "leaves the office at the end of an await using block",
     inOffice(async ({ agent, server }) => {
       {
         await using thinker = await agent()
@@ -226,7 +223,7 @@ describe("an Agent with promises", () => {
   )
 
   it(
-    "rejects with the protocol's own code, and with what it says beside it",
+    "rejects with the code and the additional fields of a protocol error",
     inOffice(async ({ agent, computer }) => {
       await computer({})
       const thinker = await agent()
@@ -237,20 +234,20 @@ describe("an Agent with promises", () => {
   )
 
   it(
-    "says which Computers have a tool when several do, and when none does",
+    "rejects a call when several Computers or no Computer has the tool",
     inOffice(async ({ agent, computer }) => {
       await computer({ contract })
       await computer({ contract }, { name: "lab" })
       const thinker = await agent()
       const several = await rejection(thinker.callTool({ tool: "echo" }))
-      assert.strictEqual(several.code, "owner_unclear")
+      assert.strictEqual(several.code, "ambiguous_tool")
       assert.strictEqual(several.message, 'Several Computers have a tool "echo": name one of desk, lab')
       const none = await rejection(thinker.callTool({ tool: "fly" }))
       assert.strictEqual(none.message, 'No Computer of this office has a tool "fly"')
     })
   )
 
-  it.live("fetches a document from where its Computer keeps it", () =>
+  it.live("fetches a document from the location that its Computer states", () =>
     Effect.gen(function* () {
       const server = yield* Effect.acquireRelease(
         Effect.promise(() => runServer({ log: () => undefined })),
@@ -274,7 +271,7 @@ describe("an Agent with promises", () => {
     })
   )
 
-  it("says that nobody listens there", async () => {
+  it("rejects with `unreachable` when no Server listens", async () => {
     const server = await runServer()
     await server.close()
     const error = await rejection(connectAgent({ url: server.url, office: "team", name: "thinker" }))
@@ -282,7 +279,7 @@ describe("an Agent with promises", () => {
     assert.include(error.message, server.url)
   })
 
-  it("gives up to connect when it is told to", async () => {
+  it("stops connecting when the signal aborts", async () => {
     const server = await runServer()
     await server.close()
     const controller = new AbortController()
@@ -302,7 +299,7 @@ describe("an Agent with promises", () => {
   })
 
   it(
-    "rejects with `disconnected` while its Server is gone",
+    "rejects with `disconnected` while the Server is away",
     inOffice(async ({ agent, computer, server }) => {
       await computer({})
       const thinker = await agent()
@@ -314,7 +311,7 @@ describe("an Agent with promises", () => {
   )
 
   it(
-    "is refused by a Server that does not know it",
+    "rejects with the code of the Server without valid credentials",
     inOffice(
       async ({ agent }) => {
         const error = await rejection(agent({ auth: { key: "wrong" } }))
@@ -331,7 +328,7 @@ describe("an Agent with promises", () => {
   )
 
   it(
-    "may do what its Server grants, by a token that is asked for anew each time",
+    "renews its token before every connection and acts within its grants",
     inOffice(
       async ({ agent }) => {
         const tokens = ["thinker", "nobody"]
@@ -341,7 +338,7 @@ describe("an Agent with promises", () => {
         assert.strictEqual((await rejection(agent({ token }))).code, 401)
         const elsewhere = await rejection(agent({ token: "thinker", office: "other" }))
         assert.deepInclude(elsewhere, {
-          code: "join_refused",
+          code: "join_rejected",
           message: "'thinker' may not join room 'other'"
         })
         const failing = await rejection(agent({ token: () => Promise.reject(new Error("it is locked")) }))
@@ -362,11 +359,11 @@ describe("an Agent with promises", () => {
   )
 })
 
-describe("events", () => {
+describe("event stream", () => {
   const entered = (event: AgentEvent) => event._tag === "Entered"
 
   it(
-    "come as they happen, until the loop is left",
+    "yields events as they happen until the loop ends",
     inOffice(async ({ agent, computer }) => {
       const thinker = await agent()
       const coming = first(thinker.events(), entered)
@@ -379,7 +376,7 @@ describe("events", () => {
   )
 
   it(
-    "end with return(), even while one is waited for",
+    "ends by return() while a next() is pending",
     inOffice(async ({ agent }) => {
       const events = (await agent()).events()[Symbol.asyncIterator]()
       const next = events.next()
@@ -390,7 +387,7 @@ describe("events", () => {
   )
 
   it(
-    "end when the Agent is closed",
+    "ends when the Agent is closed",
     inOffice(async ({ agent }) => {
       const thinker = await agent()
       const ends = [thinker.events(), thinker.changesOf("desk"), thinker.status(), thinker.changes()].map(
@@ -407,7 +404,7 @@ describe("events", () => {
   )
 
   it(
-    "are rejected when their signal is aborted",
+    "rejects when the signal aborts",
     inOffice(async ({ agent }) => {
       const controller = new AbortController()
       const coming = rejection(first((await agent()).events(controller), () => true))
@@ -417,9 +414,9 @@ describe("events", () => {
   )
 })
 
-describe("a Computer with promises", () => {
+describe("runComputer", () => {
   it(
-    "is operated while it runs",
+    "starts, stops and reconfigures servers while it runs",
     inOffice(async ({ agent, computer }) => {
       const desk = await computer({ contract })
       const standing = (await desk.servers()).get("contract")
@@ -447,13 +444,13 @@ describe("a Computer with promises", () => {
       const back = first(thinker.events(), ({ _tag }) => _tag === "Entered")
       await desk.join({ office: "team" })
       await back
-      assert.strictEqual((await rejection(desk.join({ office: "team" }))).code, "already_seated")
+      assert.strictEqual((await rejection(desk.join({ office: "team" }))).code, "already_joined")
       assert.strictEqual((await rejection(desk.start("nothing"))).code, "unknown_server")
     })
   )
 
   it(
-    "asks its hooks, and takes a hook that throws for a no",
+    "calls its hooks and treats a throwing hook as a no",
     inOffice(async ({ agent, computer, logs }) => {
       const asked: Array<string> = []
       await computer(
@@ -477,7 +474,7 @@ describe("a Computer with promises", () => {
   )
 
   it(
-    "fills in what it is given, and what it asks for",
+    "resolves inputs from values and from hooks",
     inOffice(async ({ computer }) => {
       const desk = await computer(
         {},
@@ -497,7 +494,7 @@ describe("a Computer with promises", () => {
   )
 
   it(
-    "says what is wrong with a configuration, first and later",
+    "rejects an invalid configuration at the start and later",
     inOffice(async ({ computer }) => {
       const wrong = { servers: { a: { type: "pigeon" } } }
       const atOnce = await rejection(computer({}, { config: wrong }))

@@ -170,11 +170,15 @@ describe("the credentials file", () => {
     ["no JSON", "s3cret", "not JSON"],
     ["half of it", '{"version":1,"servers":{"github":"s3cre', "not JSON"],
     ["nothing", "", "not JSON"],
-    ["a list", '["s3cret"]', "no credentials file"],
+    ["a list", '["s3cret"]', "not a credentials file"],
     ["no version", '{"servers":{"github":"s3cret"}}', "version is not 1"],
     ["a later version", '{"version":2,"servers":{"github":"s3cret"}}', "version is not 1"],
-    ["no servers", '{"version":1,"github":"s3cret"}', "no object"],
-    ["credentials that are no text", '{"version":1,"servers":{"github":{"token":"s3cret"}}}', "no text"],
+    ["no servers", '{"version":1,"github":"s3cret"}', "must be an object"],
+    [
+      "credentials that are no text",
+      '{"version":1,"servers":{"github":{"token":"s3cret"}}}',
+      "must be a string"
+    ],
     ["too much", `{"version":1,"servers":{"github":"s3cret${"x".repeat(1024 * 1024)}"}}`, "larger than"]
   ] as const)("with %s is refused and left alone", ([, text, why]) =>
     Effect.gen(function* () {

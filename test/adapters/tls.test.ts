@@ -5,7 +5,7 @@ import { Context, Effect, Exit, Layer, Logger, Queue, Schedule, Scope, Stream } 
 import * as MemoryCluster from "../../src/adapters/memory/MemoryCluster.ts"
 import * as SocketIoClient from "../../src/adapters/socketio/client/SocketIoClient.ts"
 import * as SocketIoServer from "../../src/adapters/socketio/SocketIoServer.ts"
-import type { TlsIdentity } from "../../src/adapters/socketio/httpServer.ts"
+import type { TlsIdentity } from "../../src/adapters/http/tlsServer.ts"
 import { jsonBody } from "../../src/application/ports/Body.ts"
 import { TransportClient } from "../../src/application/ports/Transport.ts"
 import { Server } from "../../src/application/server/lifecycle/Server.ts"
@@ -73,10 +73,10 @@ describe("a Server with a certificate", () => {
           { until: (yes) => yes, schedule: Schedule.spaced("5 millis") }
         )
       yield* Queue.offer(renewed, { cert: second.cert, key: first.key })
-      yield* said("the key is not that of the certificate")
+      yield* said("the key does not match the certificate")
       yield* connect(url, { ca: first.cert })
       yield* Queue.offer(renewed, second)
-      yield* said("certificate renewed")
+      yield* said("certificate reloaded")
       yield* connect(url, { ca: second.cert })
       yield* old.notify("server:update_desktop", jsonBody({ computer: "desk" }))
     }).pipe(Effect.scoped)
@@ -85,9 +85,9 @@ describe("a Server with a certificate", () => {
   it.live("does not start with what is none", () =>
     Effect.gen(function* () {
       const none = yield* Effect.flip(serve({ tls: { cert: "none", key: "none" } }))
-      assert.match(none.message, /it is no PEM/)
+      assert.match(none.message, /not a PEM file/)
       const other = yield* Effect.flip(serve({ tls: { cert: first.cert, key: second.key } }))
-      assert.match(other.message, /not that of the certificate/)
+      assert.match(other.message, /does not match the certificate/)
     }).pipe(Effect.scoped)
   )
 

@@ -19,7 +19,7 @@ export class Site extends Context.Service<
     readonly publicKey: string
     readonly holdings: (collect: boolean) => Effect.Effect<Holdings>
     /** Connections that have not asked to be let in. */
-    readonly strangers: Effect.Effect<number>
+    readonly unauthenticated: Effect.Effect<number>
     /** Takes the doomed key back. */
     readonly revoke: Effect.Effect<void>
     /** Has the witnesses talk for as long as something takes, and gives what they saw. */
@@ -43,9 +43,9 @@ export class Site extends Context.Service<
         signer: privateKey,
         publicKey: pem,
         holdings,
-        strangers: Effect.promise(async () => {
+        unauthenticated: Effect.promise(async () => {
           const page = await fetch(`${url}/metrics`, { headers: { "x-api-key": goodKey } })
-          return parsePrometheus(await page.text()).get("a2c_strangers") ?? Number.NaN
+          return parsePrometheus(await page.text()).get("a2c_unauthenticated_connections") ?? Number.NaN
         }),
         revoke: Effect.asVoid(server.order({ _tag: "Revoke" })),
         witnessed: (attack) =>

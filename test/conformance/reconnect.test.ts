@@ -12,12 +12,12 @@ import { freePort } from "../freePort.ts"
 import { agentUnderTest, computerUnderTest, resource, tool } from "./members.ts"
 import type { World } from "./World.ts"
 
-/** A Server that can be stopped and started again where its members expect it. */
+/** A Server that can be restarted at the same address. */
 interface Restartable {
   readonly world: Pick<World, "client" | "logging">
   readonly start: Effect.Effect<void>
   readonly stop: Effect.Effect<void>
-  /** Lets virtual time pass, where there is one. */
+  /** Advances virtual time where the world has it. */
   readonly elapse: (duration: Duration.Input) => Effect.Effect<void>
 }
 
@@ -97,11 +97,11 @@ const scenario = Effect.fnUntraced(function* ({ elapse, start, stop, world }: Re
   assert.isFalse((yield* agent.callTool({ computer: "pc-1", tool: "t" })).isError)
 })
 
-describe("a lost connection", () => {
-  it.effect("cases 274, 275, 352, 361: members come back when the Server does [memory]", () =>
+describe("lost connection", () => {
+  it.effect("cases 274, 275, 352, 361: reconnects members after a restart of the Server [memory]", () =>
     Effect.flatMap(onMemory, scenario)
   )
-  it.live("cases 274, 275, 352, 361: members come back when the Server does [socket.io]", () =>
+  it.live("cases 274, 275, 352, 361: reconnects members after a restart of the Server [socket.io]", () =>
     Effect.scoped(Effect.flatMap(onSocketIo, scenario))
   )
 })

@@ -16,11 +16,11 @@ const server = Effect.fnUntraced(function* (...more: ReadonlyArray<string>) {
 interface Member {
   readonly request: (event: string, body: object) => Effect.Effect<ReadonlyArray<unknown>>
   readonly closed: Effect.Effect<string>
-  /** Gives the acknowledgement function of the first request that comes. */
+  /** Returns the acknowledgement function of the first request. */
   readonly requestCount: Effect.Effect<(answer: object) => void>
 }
 
-/** A member that knows nothing but the wire. */
+/** A member that uses only the wire protocol. */
 const member = Effect.fnUntraced(function* (
   url: string,
   role: string,
@@ -54,7 +54,7 @@ const member = Effect.fnUntraced(function* (
 
 const request = { agent: "a", req_id: "1", computer: "pc" }
 
-/** An office with a call under way. */
+/** An office with a pending call. */
 const underWay = Effect.fnUntraced(function* (url: string) {
   const pc = yield* member(url, "computer", "pc")
   const agent = yield* member(url, "agent", "a")
@@ -62,16 +62,16 @@ const underWay = Effect.fnUntraced(function* (url: string) {
   return { agent, pc, call, answer: yield* pc.requestCount }
 })
 
-/** What a process said on stderr about its end, in order. */
+/** Lines about the shutdown of a process on stderr, in order. */
 const steps = (process: Cli) =>
-  ["told to stop", "refused", "no call", "cut off", "closing connections", "nobody listens"].filter((words) =>
-    process.stderr().includes(words)
+  ["shutdown requested", "refused", "no call", "cut off", "closing connections", "server stopped"].filter(
+    (words) => process.stderr().includes(words)
   )
 
-describe("a2c server that is told to stop", () => {
+describe("a2c server shutdown", () => {
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
     live(
-      `by ${signal} lets calls end, closes in order and exits with 0`,
+      `waits for pending calls on ${signal}, closes in order and exits with 0`,
       Effect.gen(function* () {
         const { process, url } = yield* server("--grace", "30")
         const { agent, answer, pc } = yield* underWay(url)
@@ -84,24 +84,24 @@ describe("a2c server that is told to stop", () => {
           name: "a",
           office_id: "p"
         })
-        assert.deepStrictEqual([joined, reason], [false, "The Server is going down, try again"])
+        assert.deepStrictEqual([joined, reason], [false, "The Server is shutting down, try again"])
         answer({ tools: [], req_id: "1" })
         yield* agent.closed
         yield* pc.closed
         assert.strictEqual(yield* process.ended, 0)
         assert.deepStrictEqual(steps(process), [
-          "told to stop",
+          "shutdown requested",
           "refused",
           "no call",
           "closing connections",
-          "nobody listens"
+          "server stopped"
         ])
       })
     )
   }
 
   live(
-    "gives the answer that came last to whoever waits for it",
+    "delivers a result that arrives during the shutdown",
     Effect.gen(function* () {
       const { process, url } = yield* server()
       const { answer, call } = yield* underWay(url)
@@ -115,7 +115,7 @@ describe("a2c server that is told to stop", () => {
   )
 
   live(
-    "cuts calls off after the time they were given, by flag or by variable",
+    "aborts calls after the drain timeout of a flag or a variable",
     Effect.gen(function* () {
       const { process, url } = yield* server("--grace", "1")
       yield* underWay(url)
@@ -136,7 +136,7 @@ describe("a2c server that is told to stop", () => {
     ["SIGINT", 130]
   ] as const) {
     live(
-      `ends at once by a second signal, with ${code} for ${signal}`,
+      `exits at once on a second signal, with ${code} for ${signal}`,
       Effect.gen(function* () {
         const { process, url } = yield* server("--grace", "600")
         const { agent } = yield* underWay(url)

@@ -7,7 +7,7 @@ import { json as jsonOf } from "node:stream/consumers"
 import { assert, describe } from "@effect/vitest"
 import { Context, Effect, Layer, Schedule, type Scope } from "effect"
 import { Agent } from "../../src/application/agent/Agent.ts"
-import { agentLayer } from "../../src/main/layers/computerLayer.ts"
+import { agentLayer } from "../../src/main/layers/agentLayer.ts"
 import { parsePrometheus } from "../prometheus.ts"
 import { live } from "./offices.ts"
 import { cli, node, temporaryFile, temporaryFolder } from "./processes.ts"
@@ -18,14 +18,14 @@ const everything = createRequire(import.meta.url).resolve(
 
 type Variables = { readonly [name: string]: string }
 
-/** Starts a Server and gives its process and its URL. */
+/** Starts a Server and returns its process and its URL. */
 const serve = Effect.fnUntraced(function* (args: ReadonlyArray<string> = [], variables: Variables = {}) {
   const process = yield* node([cli, "server", "--port", "0", ...args], variables)
   const url = (yield* process.says("listening on ")).replace("listening on ", "")
   return { process, url }
 })
 
-/** Starts a Computer that has a real MCP server with an `echo`. */
+/** Starts a Computer with a real MCP server that has the tool `echo`. */
 const compute = Effect.fnUntraced(function* (url: string, variables: Variables = {}) {
   const mcpServers = { everything: { command: process.execPath, args: [everything] } }
   const config = yield* temporaryFile("mcp.json", JSON.stringify({ mcpServers }))
@@ -35,7 +35,7 @@ const compute = Effect.fnUntraced(function* (url: string, variables: Variables =
   return started
 })
 
-/** Runs an Agent's command to its end. */
+/** Runs a command of an Agent until it ends. */
 const act = Effect.fnUntraced(function* (
   url: string,
   args: ReadonlyArray<string>,
@@ -49,7 +49,7 @@ const echo = (message: string) => ["call", "echo", "--args", JSON.stringify({ me
 
 const textOf = (url: string) => Effect.promise(async () => (await fetch(url)).text())
 
-/** Waits until it holds; fails after ten seconds. */
+/** Waits until the condition holds. Fails after ten seconds. */
 const until = <A>(look: Effect.Effect<A>, holds: (found: A) => boolean) =>
   Effect.filterOrFail(look, holds, () => "not yet").pipe(
     Effect.retry(Schedule.spaced("50 millis").pipe(Schedule.upTo({ duration: "10 seconds" })))
@@ -83,7 +83,7 @@ interface Traces {
   }>
 }
 
-/** A collector of OpenTelemetry: keeps the spans it is sent, and the names of metrics by service. */
+/** An OpenTelemetry collector. It keeps spans, and the names of metrics by service. */
 const collector: Effect.Effect<
   { readonly url: string; readonly spans: ReadonlyArray<Span>; readonly paths: ReadonlySet<string> },
   never,
@@ -115,9 +115,9 @@ const collector: Effect.Effect<
   return { url: `http://127.0.0.1:${(http.address() as AddressInfo).port}`, spans, paths }
 })
 
-describe("a2c server, seen from outside", () => {
+describe("a2c server observability", () => {
   live(
-    "metrics and status tell what happens while it works",
+    "shows its load in metrics and status",
     Effect.gen(function* () {
       const { process: serving, url } = yield* serve()
       yield* compute(url)
@@ -155,7 +155,7 @@ describe("a2c server, seen from outside", () => {
   )
 
   live(
-    "metrics read under load are whole, and only grow",
+    "serves complete and increasing metrics under load",
     Effect.gen(function* () {
       const { url } = yield* serve()
       yield* compute(url)
@@ -187,7 +187,7 @@ describe("a2c server, seen from outside", () => {
   )
 
   live(
-    "status says what is wrong, and exits with 1",
+    "reports problems in status, and exits with 1",
     Effect.gen(function* () {
       const http = createServer((_, response) => response.end("hello"))
       yield* Effect.acquireRelease(
@@ -212,10 +212,10 @@ describe("a2c server, seen from outside", () => {
       )
       const expected = [
         /^a2c: The Server at http:\/\/127\.0\.0\.1:9 cannot be reached: \w/,
-        /^a2c: What answers at .* is no A2C Server/,
-        /^a2c: "nonsense" is no URL of a Server/,
+        /^a2c: The response of .* is not from an A2C Server/,
+        /^a2c: "nonsense" is not the URL of a Server/,
         /^a2c: .*token must hold a token and nothing else/,
-        /^a2c: The token cannot be read: there is no file \/nowhere\/token/
+        /^a2c: the token file \/nowhere\/token does not exist/
       ]
       for (const [at, [code, words]] of asked.entries()) {
         assert.strictEqual(code, 1)
@@ -226,7 +226,7 @@ describe("a2c server, seen from outside", () => {
   )
 
   live(
-    "the log is JSON where the environment wants it, for every command that runs long",
+    "logs JSON when the environment requests it, for all long-running commands",
     Effect.gen(function* () {
       const variables = { A2C_LOG_FORMAT: "json", A2C_LOG_LEVEL: "debug" }
       const { process: serving, url } = yield* serve([], variables)
@@ -249,7 +249,7 @@ describe("a2c server, seen from outside", () => {
   )
 
   live(
-    "flags of the log win over the environment, and a wrong level is refused",
+    "prefers log flags to the environment, and rejects an unknown level",
     Effect.gen(function* () {
       const variables = { A2C_LOG_FORMAT: "json", A2C_LOG_LEVEL: "debug" }
       const { process: serving, url } = yield* serve(
@@ -267,7 +267,7 @@ describe("a2c server, seen from outside", () => {
   )
 
   live(
-    "the audit says who did what, without the arguments, and is complete when the Server has ended",
+    "writes a complete audit without arguments until the Server has ended",
     Effect.gen(function* () {
       const file = join(yield* temporaryFolder, "audit.jsonl")
       const { process: serving, url } = yield* serve(["--audit", file])
@@ -302,7 +302,7 @@ describe("a2c server, seen from outside", () => {
   )
 
   live(
-    "an audit that cannot be written keeps the Server from starting",
+    "does not start when the audit cannot be written",
     Effect.gen(function* () {
       const rejected = yield* node([cli, "server", "--port", "0", "--audit", "/nowhere/audit.jsonl"])
       assert.strictEqual(yield* rejected.ended, 1)
@@ -313,7 +313,7 @@ describe("a2c server, seen from outside", () => {
 
 describe("OpenTelemetry", () => {
   live(
-    "shows a call of three processes as one trace with every hop",
+    "exports a call through three processes as one trace",
     Effect.gen(function* () {
       const { paths, spans, url: otlp } = yield* collector
       const variables = { OTEL_EXPORTER_OTLP_PROTOCOL: "http/json", OTEL_BSP_SCHEDULE_DELAY: "200" }
@@ -340,14 +340,14 @@ describe("OpenTelemetry", () => {
   )
 
   live(
-    "without a collector costs a line on the log and nothing else",
+    "logs one warning when there is no collector",
     Effect.gen(function* () {
       const variables = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:9", OTEL_BSP_SCHEDULE_DELAY: "100" }
       const { process: serving, url } = yield* serve([], variables)
       yield* act(url, ["members"])
       yield* act(url, ["tools"], variables)
       assert.strictEqual((yield* act(url, ["members"])).code, 0)
-      const complaints = () => serving.stderr().split("traces and metrics cannot be exported").length - 1
+      const complaints = () => serving.stderr().split("telemetry export failed").length - 1
       yield* act(url, ["call", "nothing", "--computer", "nobody"])
       yield* until(Effect.sync(complaints), (count) => count === 1)
     })

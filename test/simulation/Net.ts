@@ -152,7 +152,7 @@ export const makeNet = Effect.fnUntraced(function* (seed: number): Effect.fn.Ret
         })
         // Whoever closes a connection that is severed already tells nobody.
         yield* Effect.addFinalizer(() =>
-          Effect.suspend(() => (Deferred.isDoneUnsafe(gone) ? Effect.void : close("closed by the member")))
+          Effect.suspend(() => (Deferred.isDoneUnsafe(gone) ? Effect.void : close("client_disconnect")))
         )
         // Not in the scope that it closes.
         yield* Effect.forkIn(Effect.flatMap(link.closed, close), owner)
@@ -164,7 +164,7 @@ export const makeNet = Effect.fnUntraced(function* (seed: number): Effect.fn.Ret
 
   const later = (connection: Connection) =>
     Effect.forkIn(
-      Effect.andThen(Effect.sleep(Duration.millis(noticeTime)), connection.close("ping timeout")),
+      Effect.andThen(Effect.sleep(Duration.millis(noticeTime)), connection.close("keepalive_timeout")),
       owner
     )
 
@@ -180,9 +180,9 @@ export const makeNet = Effect.fnUntraced(function* (seed: number): Effect.fn.Ret
           Effect.forEach(
             own,
             (connection) => {
-              if (fault === "cut") return connection.close("transport error")
+              if (fault === "cut") return connection.close("transport_error")
               cableOf(connection.id).mute = true
-              if (fault === "sever") connection.sever("transport error")
+              if (fault === "sever") connection.sever("transport_error")
               return later(connection)
             },
             { discard: true }
@@ -193,7 +193,7 @@ export const makeNet = Effect.fnUntraced(function* (seed: number): Effect.fn.Ret
     dropNode: (node) =>
       Effect.forEach(
         all().filter((connection) => connection.node === node),
-        (connection) => connection.close("transport close"),
+        (connection) => connection.close("transport_closed"),
         { discard: true }
       ),
     slow: (member, delay) => {
@@ -205,7 +205,7 @@ export const makeNet = Effect.fnUntraced(function* (seed: number): Effect.fn.Ret
       for (const cable of cables.values()) cable.delay = quick
       return Effect.forEach(
         all().filter(({ id }) => cableOf(id).mute),
-        (connection) => connection.close("transport error"),
+        (connection) => connection.close("transport_error"),
         { discard: true }
       )
     }),

@@ -26,7 +26,7 @@ import { TransportClient, TransportServer } from "../../src/application/ports/Tr
 import { Server } from "../../src/application/server/lifecycle/Server.ts"
 import { parseComputerConfig } from "../../src/domain/config/parseConfig.ts"
 import { isJsonObject } from "../../src/domain/json.ts"
-import { membersOf } from "../../src/domain/office/membership.ts"
+import { membersOf } from "../../src/domain/office/MembershipState.ts"
 import { type Member } from "../../src/domain/model/Membership.ts"
 import { PROTOCOL_VERSION } from "../../src/domain/wire/version.ts"
 import type { ComputerConfig } from "../../src/domain/config/computerConfig.ts"

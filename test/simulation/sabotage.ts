@@ -10,7 +10,8 @@ import {
   type TransportServer
 } from "../../src/application/ports/Transport.ts"
 import { isJsonObject } from "../../src/domain/json.ts"
-import { type MembershipCommand, evolve } from "../../src/domain/office/membership.ts"
+import { type MembershipCommand } from "../../src/domain/office/decide.ts"
+import { evolve } from "../../src/domain/office/evolve.ts"
 import { type MembershipError } from "../../src/domain/model/Membership.ts"
 import type { Sabotage } from "./World.ts"
 
@@ -251,8 +252,8 @@ export const faults: { readonly [what: string]: Fault } = {
     by: "nothingRunsOn",
     plant: () => ({ tool: (work) => Effect.flatMap(Effect.forkDetach(work), Fiber.join) })
   },
-  "an office takes a second Agent": { by: "oneAgentPerOffice", plant: () => seatingAnyway("has an agent") },
-  "an office takes a name twice": { by: "namesAreUnique", plant: () => seatingAnyway("name taken") },
+  "an office takes a second Agent": { by: "oneAgentPerOffice", plant: () => seatingAnyway("agent_exists") },
+  "an office takes a name twice": { by: "namesAreUnique", plant: () => seatingAnyway("name_taken") },
   "a connection that has ended keeps its seat": { by: "membershipConverges", plant: keepingSeats },
   "a connection that has ended is never forgotten": { by: "nothingIsLeft", plant: keepingSeats },
   "a handler throws": { by: "nothingFailsInside", plant: () => throwingAt("server:update_desktop", 3) }

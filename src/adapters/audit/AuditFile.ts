@@ -2,8 +2,7 @@ import { createHash } from "node:crypto"
 import { type FileHandle, open, rename } from "node:fs/promises"
 import { Clock, Data, Duration, Effect, Latch, Layer, Result } from "effect"
 import { AuditLog, type AuditEvent } from "../../application/ports/AuditLog.ts"
-import { canonicalJson } from "../../domain/canonicalJson.ts"
-import { isJsonObject } from "../../domain/json.ts"
+import { canonicalJson, isJsonObject } from "../../domain/json.ts"
 import { type AuditRotation, defaultAuditRotation } from "./auditRotation.ts"
 
 /** The file of the audit cannot be opened. */

@@ -7,7 +7,7 @@ import type { Observability } from "../../application/server/observability/Obser
 import { ServerMetrics } from "../../application/server/observability/ServerMetrics.ts"
 import { parseVersion, PROTOCOL_VERSION } from "../../domain/wire/version.ts"
 import { errorCodes } from "../../domain/model/ProtocolError.ts"
-import { hasRebindingSafeHost } from "./hostAccess.ts"
+import { isRebindingSafe, requestedHostname } from "./hostAccess.ts"
 
 /** What decides who sees the pages of a Server. */
 export interface ServerPagesOptions {
@@ -150,7 +150,7 @@ export const makeServerPages = Effect.fnUntraced(function* ({
           (found) => sendPage(request, response, found)
         )
       )
-    } else if (!page.isOpen && isLoopbackOnly && !hasRebindingSafeHost(request)) {
+    } else if (!page.isOpen && isLoopbackOnly && !isRebindingSafe(requestedHostname(request.headers))) {
       sendPage(request, response, textPage(403, "this Server is not known by that host name"))
     } else sendPage(request, response, page.make(url))
     return true

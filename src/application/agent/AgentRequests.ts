@@ -104,7 +104,7 @@ export const makeAgentRequests = (member: OfficeMember, agent: string, office: s
             return new Disconnected({ message: error.message })
           case "NoAnswer":
             return new ServerTimeout({
-              message: `No answer within ${Duration.toSeconds(error.timeout)} seconds`
+              message: `Timed out after ${Duration.toSeconds(error.timeout)} seconds`
             })
           case "NotSent":
             return error.error

@@ -1,6 +1,7 @@
 import { Effect, Result } from "effect"
 import { Base64 } from "effect/encoding"
-import { parseOfficeUri, toOfficeUri, parseRenderedWindow } from "../../domain/office/officeUris.ts"
+import { parseOfficeUri, toOfficeUri } from "../../domain/office/officeUris.ts"
+import { parseRenderedWindow } from "../../domain/desktop/organizeDesktop.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import type { DocumentSummary } from "../../domain/model/DocumentSummary.ts"
 import { Agent } from "../agent/Agent.ts"

@@ -1,6 +1,5 @@
 import { Duration, Effect, Stream } from "effect"
-import { toMcpTool } from "../../domain/tools/mcpConversion.ts"
-import { toMcpResult } from "../../domain/tools/errorResults.ts"
+import { toMcpResult, toMcpTool } from "../../domain/tools/mcpConversion.ts"
 import type { McpSession } from "../ports/McpSession.ts"
 import { toolsOnlySession } from "../shared/toolsOnlySession.ts"
 import { Computer } from "./Computer.ts"

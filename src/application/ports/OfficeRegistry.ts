@@ -1,5 +1,6 @@
 import { Context, type Effect, type Option, type Scope } from "effect"
-import type { Capacity, MembershipCommand } from "../../domain/office/membership.ts"
+import type { MembershipCommand } from "../../domain/office/decide.ts"
+import type { Capacity } from "../../domain/office/MembershipState.ts"
 import type { Member, MembershipError, Membership, Session } from "../../domain/model/Membership.ts"
 
 /** What a node hears of the cluster, in the order in which it happened. */

@@ -3,16 +3,16 @@ import * as Dialogue from "../../adapters/terminal/Dialogue.ts"
 import { type LineReader, makeLineReader } from "../../adapters/terminal/LineReader.ts"
 import * as TerminalLog from "../../adapters/terminal/TerminalLog.ts"
 
-/** How a command meets the person who has started it, if one is there. */
+/** The terminal of a command: questions, log and results. */
 export interface TerminalIO {
-  /** Questions for the person; missing when nobody is there. */
+  /** Asks the user; `undefined` without a terminal. */
   readonly dialogue: Dialogue.Dialogue | undefined
   readonly log: Layer.Layer<never>
-  /** Says a result on stdout. */
+  /** Prints a result to stdout. */
   readonly print: (text: string) => Effect.Effect<void>
 }
 
-/** For commands that only ask now and then: questions and the log share stderr, a question stays the last line. */
+/** For commands without a shell. Questions and the log share stderr; an open question stays the last line. */
 export const makeTerminalIO: Effect.Effect<TerminalIO> = Effect.gen(function* () {
   const terminal = yield* Dialogue.processTerminal
   if (Option.isNone(terminal)) return { dialogue: undefined, log: TerminalLog.layer, print: Console.log }
@@ -21,12 +21,12 @@ export const makeTerminalIO: Effect.Effect<TerminalIO> = Effect.gen(function* ()
   return {
     dialogue,
     log: TerminalLog.layerTo(printAbove),
-    // On a terminal stdout is the same screen, which a question must get back.
+    // On a terminal stdout shares the screen with an open question.
     print: process.stdout.isTTY ? (text) => Effect.sync(() => printAbove(`${text}\n`)) : Console.log
   }
 })
 
-/** For a shell: whoever types the commands answers the questions, too. */
+/** For a shell: its line reader answers questions, too. */
 export const makeReplTerminalIO: Effect.Effect<
   TerminalIO & { readonly reader: LineReader },
   never,

@@ -9,11 +9,11 @@ import * as Presenter from "./presenter.ts"
 import { rootCommand } from "./root.ts"
 import * as DotEnv from "../config/dotEnv.ts"
 
-/** What kept the results from being written, unless nobody wants to read on: `a2c … | head -1` is no failure. */
+/** The message of an error of stdout. A closed pipe is no error: `a2c … | head -1` succeeds. */
 const stdoutErrorMessage = (failure: NodeJS.ErrnoException | null | undefined): string | undefined =>
   failure === null || failure === undefined || failure.code === "EPIPE" ? undefined : failure.message
 
-/** Ends the process as soon as everything is closed and said; idle HTTP connections would hold it for seconds. */
+/** Exits as soon as stdout is flushed; idle HTTP connections would keep the process running for seconds. */
 const exitAfterFlush: Runtime.Teardown = (exit) =>
   Runtime.defaultTeardown(exit, (code) => {
     const { stderr, stdout } = process
@@ -21,13 +21,13 @@ const exitAfterFlush: Runtime.Teardown = (exit) =>
     stdout.write("", (failure) => {
       const reason = stdoutErrorMessage(failure ?? stdout.errored)
       if (reason === undefined || code !== 0) return process.exit(code)
-      stderr.write(`a2c: The results could not be written: ${reason}\n`, () => process.exit(1))
+      stderr.write(`a2c: Cannot write the results: ${reason}\n`, () => process.exit(1))
     })
   })
 
 /**
- * Ends a command whose results nobody reads any more, like `a2c agent watch | head -1`, in order and without a word. A
- * log that nobody reads is no reason to stop.
+ * Ends when the reader of stdout closes it, as in `a2c agent watch | head -1`; the command then shuts down silently. A
+ * closed stderr does not end a command.
  */
 const stdoutClosed = Effect.callback<void>((resume) => {
   process.stderr.on("error", () => undefined)

@@ -2,12 +2,14 @@ import { Config, ConfigProvider, Effect, Layer, Option, References } from "effec
 import { Command, Flag, GlobalFlag } from "effect/cli"
 import { LogFormat } from "../../adapters/terminal/TerminalLog.ts"
 import { CommandFailed } from "./CommandFailed.ts"
+import { setting } from "./setting.ts"
 
 const logFormatFlag = GlobalFlag.Setting("log-format")({
-  flag: Flag.Literals("log-format", ["human", "json"]).pipe(
-    Flag.withDescription("write the log for people, or as a JSON object per line [env A2C_LOG_FORMAT]"),
-    Flag.withFallbackConfig(Config.Literals(["human", "json"], "A2C_LOG_FORMAT")),
-    Flag.withDefault("human")
+  flag: setting.choice(
+    "log-format",
+    "format of the log: text for people, or one JSON object per line",
+    ["human", "json"],
+    { default: "human" }
   )
 })
 
@@ -15,7 +17,7 @@ const otlpFlag = GlobalFlag.Setting("otlp")({
   flag: Flag.String("otlp").pipe(
     Flag.withMetavar("URL"),
     Flag.withDescription(
-      "send traces and metrics to this OpenTelemetry collector, as http://127.0.0.1:4318 " +
+      "export traces and metrics to this OpenTelemetry collector, as http://127.0.0.1:4318 " +
         "[env OTEL_EXPORTER_OTLP_ENDPOINT]"
     ),
     Flag.filter(
@@ -26,7 +28,7 @@ const otlpFlag = GlobalFlag.Setting("otlp")({
   )
 })
 
-/** Levels as the flag `--log-level` spells them. */
+/** Log levels by their names on the command line. */
 const logLevels = {
   all: "All",
   trace: "Trace",
@@ -41,7 +43,7 @@ const logLevels = {
 
 const isLogLevel = (text: string): text is keyof typeof logLevels => Object.hasOwn(logLevels, text)
 
-/** The level of the environment counts where the command line names none. */
+/** Sets the log level of `A2C_LOG_LEVEL`, unless `--log-level` is given. */
 const logLevelLayer = Layer.unwrap(
   Effect.gen(function* () {
     const given = yield* GlobalFlag.LogLevel
@@ -56,12 +58,9 @@ const logLevelLayer = Layer.unwrap(
   })
 )
 
-const logFormatLayer = Layer.effect(
-  LogFormat,
-  Effect.map(logFormatFlag, (wanted) => wanted)
-)
+const logFormatLayer = Layer.effect(LogFormat, logFormatFlag)
 
-/** The same commands with a log as `--log-format`, `--log-level` and the environment want it. */
+/** Adds `--log-format` and `--log-level` to a command and its subcommands. */
 export const withLogging = <Name extends string, Input, E, R, Context>(
   command: Command.Command<Name, Input, Context, E, R>
 ) =>
@@ -70,14 +69,14 @@ export const withLogging = <Name extends string, Input, E, R, Context>(
     Command.withGlobalFlags([logFormatFlag, GlobalFlag.LogLevel])
   )
 
-/** Where a collector is, by the flag or by what the OpenTelemetry specification calls the variables. */
+/** Variables of the OpenTelemetry specification; any of them enables the export. */
 const otlpEndpointVariables = [
   "OTEL_EXPORTER_OTLP_ENDPOINT",
   "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
   "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"
 ]
 
-/** Traces and metrics of a program of this name, if anybody wants them. Its modules are loaded only then. */
+/** Exports traces and metrics when a collector is configured; loads the exporter only then. */
 const telemetryLayer = (service: string) =>
   Layer.unwrap(
     Effect.gen(function* () {
@@ -102,7 +101,7 @@ const telemetryLayer = (service: string) =>
     })
   )
 
-/** The same command with `--otlp`: it exports traces and metrics as a program of this name. */
+/** Adds `--otlp` to a command; `service` is the service name of its traces and metrics. */
 export const withTelemetry =
   (service: string) =>
   <Name extends string, Input, E, R, Context>(command: Command.Command<Name, Input, Context, E, R>) =>

@@ -4,13 +4,13 @@ import type { Token } from "../../adapters/socketio/client/SocketIoClient.ts"
 import { type CommandFailed, toCommandFailed } from "./CommandFailed.ts"
 
 /**
- * What a member shows its Server: what stands in a file, read before every connection, else `A2C_TOKEN`. Given as an
- * option of the layers, nothing when there is neither.
+ * The token of a member, as an option of the layers: the contents of a file, read before every connection, else the
+ * value of `A2C_TOKEN`. Empty without either.
  */
 export const memberToken = Effect.fnUntraced(function* (
-  file: Option.Option<string>
+  file: string | undefined
 ): Effect.fn.Return<{ readonly token?: Token }, CommandFailed> {
-  if (Option.isSome(file)) return { token: readTokenFile(file.value) }
+  if (file !== undefined) return { token: readTokenFile(file) }
   const fromVariable = yield* Effect.mapError(Config.option(Config.Redacted("A2C_TOKEN")), toCommandFailed)
   return Option.isSome(fromVariable) ? { token: Redacted.value(fromVariable.value) } : {}
 })

@@ -1,9 +1,7 @@
-import { isJsonObject, type JsonObject } from "../../domain/json.ts"
+import { isJsonObject, type JsonObject, stringOrEmpty } from "../../domain/json.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
 
-const stringOrEmpty = (value: unknown): string => (typeof value === "string" ? value : "")
-
-/** Rows in columns of equal width, two spaces apart. */
+/** Aligns rows in columns, two spaces apart. */
 export const formatColumns = (rows: ReadonlyArray<ReadonlyArray<string>>): string => {
   const widths = rows.reduce<ReadonlyArray<number>>(
     (sizes, row) => row.map((cell, index) => Math.max(sizes[index] ?? 0, cell.length)),
@@ -19,7 +17,7 @@ export const formatColumns = (rows: ReadonlyArray<ReadonlyArray<string>>): strin
     .join("\n")
 }
 
-/** The first line of a text, cut to a length a terminal shows in one line. */
+/** The first line of a text, truncated to fit a line of a terminal. */
 export const truncateLine = (text: string, length = 72): string => {
   const [line = ""] = text.trim().split("\n")
   return line.length > length ? `${line.slice(0, length - 1)}…` : line
@@ -36,11 +34,11 @@ const formatContent = (content: JsonObject): string => {
   return `[${[type, mime, size > 0 ? `${Math.ceil((size * 3) / 4)} bytes` : ""].filter(Boolean).join(" ")}]`
 }
 
-/** A tool's result as a person reads it. */
+/** Formats the result of a tool for people. */
 export const formatToolResult = ({ content, structuredContent }: ToolResult): string => {
   const text = content.map(formatContent).join("\n")
   return text === "" && structuredContent !== undefined ? formatJson(structuredContent) : text
 }
 
-/** A value as JSON for machines and for people who want to see everything. */
+/** Formats a value as indented JSON. */
 export const formatJson = (value: unknown): string => JSON.stringify(value, null, 2)

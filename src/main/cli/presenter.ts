@@ -1,13 +1,13 @@
 import { Console, Effect } from "effect"
 import { CliError, CliOutput } from "effect/cli"
 
-/** How Effect words a variable that cannot be read: as if its flag had been given with the value "config". */
+/** Effect reports an invalid variable as a flag with the value "config". */
 const invalidVariable = {
   value: "config",
   expected: /^SchemaError\((.*)\n {2}at \["(\w+)"\](?:\[\d+\])?\)$/su
 }
 
-/** Names the variable where that is what was wrong, and not the flag that it stands for. */
+/** Names the invalid variable instead of its flag. */
 const explainInvalidVariable = (error: CliError.NonShowHelpErrors): CliError.NonShowHelpErrors => {
   if (error._tag !== "InvalidValue" || error.value !== invalidVariable.value) return error
   const [, issue, variable] = invalidVariable.expected.exec(error.expected) ?? []
@@ -16,7 +16,7 @@ const explainInvalidVariable = (error: CliError.NonShowHelpErrors): CliError.Non
     : new CliError.UserError({ cause: error, userMessage: `Invalid value of ${variable}. ${issue}` })
 }
 
-/** Help that nobody asked for goes to stderr: scripts read results from stdout. */
+/** Prints the help of an invalid command line to stderr: scripts read results from stdout. */
 export const layer = CliOutput.layerPresenter({
   present: (event) =>
     event._tag === "InvalidInvocation"

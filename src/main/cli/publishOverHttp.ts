@@ -1,34 +1,33 @@
-import { Console, Effect, Option, Redacted } from "effect"
+import { Console, Effect, Redacted } from "effect"
 import { publishHttp } from "../../adapters/mcp/publish/http/publishHttp.ts"
 import type { McpSession } from "../../application/ports/McpSession.ts"
-import { toCommandFailed, failCommand } from "./CommandFailed.ts"
+import { definedOnly } from "../../domain/definedOnly.ts"
+import { failCommand, toCommandFailed } from "./CommandFailed.ts"
+import { requireCredentials } from "./requireCredentials.ts"
 
-/** Does nobody but this machine reach this address? */
-export const isLoopbackName = (host: string): boolean => ["127.0.0.1", "::1", "localhost"].includes(host)
-
-/** How a session is published over HTTP. */
-export interface PublishOptions {
+interface PublishOptions {
   readonly host: string
   readonly port: number
-  readonly token: Option.Option<Redacted.Redacted>
+  readonly token: Redacted.Redacted | undefined
 }
 
-/** Publishes a session over Streamable HTTP for as long as the scope, and says where: `what` is what is published. */
+/** Publishes a session over Streamable HTTP for as long as the scope, and prints its URL; `label` names the session. */
 export const publishOverHttp = Effect.fnUntraced(function* (
   session: McpSession,
   label: string,
   { host, port, token }: PublishOptions
 ) {
-  if (Option.isNone(token) && !isLoopbackName(host)) {
-    return yield* failCommand(
-      `Whoever reaches ${host} could use ${label}: set A2C_MCP_TOKEN, or listen on 127.0.0.1`
-    )
-  }
-  if (Option.exists(token, (one) => Redacted.value(one) === "")) {
-    return yield* failCommand("The token that MCP clients must show is empty")
+  yield* requireCredentials(
+    host,
+    token !== undefined,
+    `the MCP server of ${label}`,
+    "set A2C_MCP_TOKEN, or listen on 127.0.0.1"
+  )
+  if (token !== undefined && Redacted.value(token) === "") {
+    return yield* failCommand("The token of MCP clients must not be empty")
   }
   const { url } = yield* Effect.mapError(
-    publishHttp(session, { host, port, ...(Option.isSome(token) && { token: token.value }) }),
+    publishHttp(session, { host, port, ...definedOnly({ token }) }),
     toCommandFailed
   )
   return yield* Console.log(`publishing ${label} at ${url}`)

@@ -1,181 +1,85 @@
 import { hostname } from "node:os"
-import { Config, Duration, Schema, SchemaGetter } from "effect"
+import { Schema } from "effect"
 import { Flag } from "effect/cli"
 import { Identifier } from "../../domain/model/names.ts"
+import { flag, setting } from "./setting.ts"
 
-/** Offices and members are named by texts that the protocol takes. */
-const requireIdentifier = Flag.filter(
-  Schema.is(Identifier),
-  () => "a text that is not empty, of at most 256 characters"
+/** The protocol bounds the names of offices and members. */
+const check = [Schema.is(Identifier), "a text that is not empty, of at most 256 characters"] as const
+
+export const defaultServerUrl = "http://127.0.0.1:7070"
+
+export const serverUrl = setting.text("server", "URL of the Server, with its path unless that is /smcp", {
+  metavar: "URL",
+  default: defaultServerUrl
+})
+
+export const tokenFile = setting.text(
+  "token-file",
+  "file with the key or token for the Server, read before every connection",
+  { metavar: "FILE", envNote: "or the token itself in A2C_TOKEN" }
 )
 
-/** Where the Server is. */
-export const serverUrl = Flag.String("server").pipe(
-  Flag.withMetavar("URL"),
-  Flag.withDescription(
-    "URL of the Server, with its path where that is not /smcp " +
-      "[env A2C_SERVER; default: http://127.0.0.1:7070]"
-  ),
-  Flag.withFallbackConfig(Config.String("A2C_SERVER")),
-  Flag.withDefault("http://127.0.0.1:7070")
-)
+export const office = setting.text("office", "office to join", { metavar: "ID", check, required: true })
 
-/** Where a member finds what it shows the Server. */
-export const tokenFile = Flag.String("token-file").pipe(
-  Flag.withMetavar("FILE"),
-  Flag.withDescription(
-    "file with the key or token to show the Server, read before every connection " +
-      "[env A2C_TOKEN_FILE, or the token itself in A2C_TOKEN]"
-  ),
-  Flag.withFallbackConfig(Config.String("A2C_TOKEN_FILE")),
-  Flag.optional
-)
+export const agentName = setting.text("name", "name of this Agent", {
+  metavar: "NAME",
+  default: "a2c-agent",
+  check
+})
 
-/** The office to join. */
-export const office = Flag.String("office").pipe(
-  Flag.withMetavar("ID"),
-  Flag.withDescription("office to join [env A2C_OFFICE]"),
-  Flag.withFallbackConfig(Config.String("A2C_OFFICE")),
-  requireIdentifier
-)
+export const computerName = setting.text("name", "name of this Computer, unique in its office", {
+  metavar: "NAME",
+  default: hostname(),
+  shown: "the host name",
+  check
+})
 
-/** The name of a member; an Agent at a terminal seldom needs one of its own. */
-export const agentName = Flag.String("name").pipe(
-  Flag.withMetavar("NAME"),
-  Flag.withDescription("name of this Agent [env A2C_NAME; default: a2c-agent]"),
-  Flag.withFallbackConfig(Config.String("A2C_NAME")),
-  Flag.withDefault("a2c-agent"),
-  requireIdentifier
-)
+/** The Computer that a command of an Agent addresses. */
+export const computerFlag = flag.text("computer", "Computer to address", { metavar: "NAME" })
 
-/** The name under which a Computer is called. */
-export const computerName = Flag.String("name").pipe(
-  Flag.withMetavar("NAME"),
-  Flag.withDescription(
-    "name of this Computer, unique in its office [env A2C_NAME; default: the host's name]"
-  ),
-  Flag.withFallbackConfig(Config.String("A2C_NAME")),
-  Flag.withDefault(hostname()),
-  requireIdentifier
-)
-
-/** Which Computer is meant; all of them, or the one that fits, when it is left out. */
-export const computerFlag = Flag.String("computer").pipe(
-  Flag.withMetavar("NAME"),
-  Flag.withDescription("which Computer is meant"),
-  Flag.optional
-)
-
-/** Values of inputs, which win over every other source. */
+/** Values of inputs; they take precedence over every other source. */
 export const inputValues = Flag.KeyValuePair("input").pipe(
   Flag.withMetavar("ID=VALUE"),
   Flag.withDescription(
-    "value of an input of the configuration; may be repeated. Others can see the arguments of a process: " +
-      "give secrets by the environment, as A2C_SMCP_ID"
+    "value of an input of the configuration; may be repeated. Other processes can read arguments: " +
+      "set secrets by the variables A2C_SMCP_ID"
   ),
   Flag.withDefault({})
 )
 
-/** What a Computer drives. */
-export const configFiles = Flag.String("config").pipe(
-  Flag.withMetavar("FILE"),
-  Flag.withDescription(
-    "configuration: {inputs, servers} of A2C or VS Code, {mcpServers} of Claude or Cursor; " +
-      "may be repeated, files are merged"
-  ),
-  Flag.atLeast(0)
+export const configFiles = flag.texts(
+  "config",
+  "configuration: {inputs, servers} of A2C or VS Code, {mcpServers} of Claude or Cursor; files are merged",
+  { metavar: "FILE" }
 )
 
-/** Are changes of the configuration applied at once? */
-export const watch = Flag.Boolean("watch").pipe(
-  Flag.withDescription(
-    "apply changes of the configuration while it runs; with --no-watch only on SIGHUP [default: on]"
-  ),
-  Flag.withDefault(true)
+export const watch = flag.toggle(
+  "watch",
+  "apply changes of the configuration while running; with --no-watch only on SIGHUP",
+  { default: true }
 )
 
-/** Which tools run without consent. */
-export const approve = Flag.String("approve").pipe(
-  Flag.withMetavar("PATTERN"),
-  Flag.withDescription(
-    "run tools of these names without asking although they are not marked auto_apply: " +
-      "'search*', 'github/*', '*'; may be repeated"
-  ),
-  Flag.atLeast(0)
+export const approve = flag.texts(
+  "approve",
+  "run tools of these names without consent even if they lack auto_apply: 'search*', 'github/*', '*'",
+  { metavar: "PATTERN" }
 )
 
-/** The address a service of ours listens on. */
-export const listenHost = Flag.String("host").pipe(
-  Flag.withDescription("address to listen on [default: 127.0.0.1]"),
-  Flag.withDefault("127.0.0.1")
-)
+export const listenHost = flag.text("host", "address to listen on", { default: "127.0.0.1" })
 
-/** A port a service of ours listens on. */
-export const portFlag = (name: string, description: string) =>
-  Flag.Int(name).pipe(
-    Flag.withMetavar("PORT"),
-    Flag.withDescription(description),
-    Flag.filter(
-      (port) => port >= 0 && port <= 65535,
-      () => "a port from 0 to 65535"
-    )
-  )
-
-/** What clients of a published MCP server must show. */
+/** The bearer token of a published MCP server. */
 export const mcpTokenFlag = (name: string) =>
-  Flag.Redacted(name).pipe(
-    Flag.withDescription("what clients over HTTP must show as bearer token; better by [env A2C_MCP_TOKEN]"),
-    Flag.withFallbackConfig(Config.Redacted("A2C_MCP_TOKEN")),
-    Flag.optional
-  )
+  flag.secret(name, "bearer token that MCP clients must send over HTTP", {
+    env: "A2C_MCP_TOKEN",
+    envNote: "preferred"
+  })
 
-/** A flag that may be repeated. */
-export const repeatable = <A>(flag: Flag.Flag<A>, description: string): Flag.Flag<ReadonlyArray<A>> =>
-  flag.pipe(Flag.withDescription(`${description}; may be repeated`), Flag.atLeast(0))
+export const jsonFlag = flag.toggle("json", "print JSON")
 
-const commaSeparatedSchema = <A extends string>(value: Schema.Codec<A, string>) =>
-  Schema.String.pipe(
-    Schema.decodeTo(Schema.Array(Schema.Trim.pipe(Schema.decodeTo(value))), {
-      decode: SchemaGetter.split(),
-      encode: SchemaGetter.transform((values) => values.join())
-    })
-  )
-
-/** A flag that may be repeated, and whose variable holds as many values with commas between them. */
-export const repeatableOrCommaSeparated = <A extends string>(
-  flag: Flag.Flag<A>,
-  value: Schema.Codec<A, string>,
-  variable: string,
-  description: string
-): Flag.Flag<ReadonlyArray<A>> =>
-  flag.pipe(
-    Flag.withDescription(`${description}; may be repeated [env ${variable}, with commas]`),
-    Flag.atLeast(1),
-    Flag.withFallbackConfig(Config.schema(commaSeparatedSchema(value), variable)),
-    Flag.withDefault<ReadonlyArray<A>>([])
-  )
-
-/** A number of something, at least one. */
-export const positiveIntFlag = (name: string, max: number, defaultValue: number, description: string) =>
-  Flag.Int(name).pipe(
-    Flag.withMetavar("NUMBER"),
-    Flag.withDescription(`${description} [default: ${defaultValue}]`),
-    Flag.filter(
-      (number) => number >= 1 && number <= max,
-      () => `a number from 1 to ${max}`
-    ),
-    Flag.withDefault(defaultValue)
-  )
-
-/** A time in whole seconds, up to a day. */
-export const secondsFlag = (name: string, defaultValue: Duration.Duration, description: string) =>
-  Flag.Int(name).pipe(
-    Flag.withMetavar("SECONDS"),
-    Flag.withDescription(`${description} [default: ${Duration.toSeconds(defaultValue)}]`),
-    Flag.filter(
-      (number) => number >= 1 && number <= 86_400,
-      () => "a number from 1 to 86400"
-    ),
-    Flag.map(Duration.seconds),
-    Flag.withDefault(defaultValue)
-  )
+/** The arguments of a tool call, as JSON. */
+export const argsFlag = flag.text("args", "arguments of the tool, a JSON object", {
+  metavar: "JSON",
+  default: "{}",
+  shown: ""
+})

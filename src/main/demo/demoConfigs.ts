@@ -14,7 +14,7 @@ const requiredPackages = [
   "@modelcontextprotocol/server-memory"
 ] as const
 
-/** Where the program of an npm package is, or how to get the package. */
+/** The entry point of an npm package; fails with the command that installs it. */
 const packageEntryPoint = (name: (typeof requiredPackages)[number]) =>
   Effect.try({
     try: () => createRequire(import.meta.url).resolve(`${name}/dist/index.js`),
@@ -37,7 +37,7 @@ const toConfig = (servers: object): ComputerConfig => Result.getOrThrow(parseCom
 const autoApproved = { default_tool_meta: { auto_apply: true } }
 const nodeProgram = (...args: ReadonlyArray<string>) => ({ command: process.execPath, args })
 
-/** A Computer with two MCP servers on stdio: the memory server from npm and the demo's own board of notes. */
+/** A Computer with two MCP servers on stdio: the memory server from npm, and the notes server of the demo. */
 export const deskConfig = Effect.gen(function* () {
   const memory = yield* packageEntryPoint("@modelcontextprotocol/server-memory")
   const fs = yield* FileSystem.FileSystem
@@ -53,7 +53,7 @@ export const deskConfig = Effect.gen(function* () {
   })
 })
 
-/** A Computer with one MCP server over Streamable HTTP, started here: the reference server that does everything. */
+/** A Computer with one MCP server over Streamable HTTP, started here: the reference server "everything". */
 export const labConfig = Effect.gen(function* () {
   const everything = yield* packageEntryPoint("@modelcontextprotocol/server-everything")
   const port = yield* freePort
@@ -67,7 +67,7 @@ export const labConfig = Effect.gen(function* () {
   const url = `http://127.0.0.1:${port}/mcp`
   yield* Effect.tryPromise((signal) => fetch(url, { method: "DELETE", signal })).pipe(
     Effect.retry(Schedule.spaced("50 millis").pipe(Schedule.upTo({ duration: "20 seconds" }))),
-    Effect.mapError(() => new CommandFailed({ message: "The demo's HTTP server does not start" }))
+    Effect.mapError(() => new CommandFailed({ message: "The HTTP server of the demo does not start" }))
   )
   return toConfig({
     everything: {

@@ -1,7 +1,4 @@
-/**
- * An MCP server with a window: a board of notes at `window://a2c.demo.notes/board`. Start it as a process; it talks
- * MCP over its standard streams.
- */
+/** An MCP server over stdio with a window: a board of notes at `window://a2c.demo.notes/board`. */
 import { Server } from "@modelcontextprotocol/sdk/server/index.js"
 import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js"
 import {
@@ -43,7 +40,7 @@ server.setRequestHandler(ListToolsRequestSchema, async () => ({
       description: "Put a note on the board",
       inputSchema: {
         type: "object",
-        properties: { text: { type: "string", description: "what the note says" } },
+        properties: { text: { type: "string", description: "text of the note" } },
         required: ["text"]
       },
       annotations: { readOnlyHint: false, destructiveHint: false }

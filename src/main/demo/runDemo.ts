@@ -19,7 +19,8 @@ import type { ComputerConfig } from "../../domain/config/computerConfig.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
 import { formatToolResult } from "../cli/output.ts"
 import { CommandFailed, toCommandFailed } from "../cli/CommandFailed.ts"
-import { agentLayer, computerLayer } from "../layers/computerLayer.ts"
+import { agentLayer } from "../layers/agentLayer.ts"
+import { computerLayer } from "../layers/computerLayer.ts"
 import { serverLayer } from "../layers/serverLayer.ts"
 import { deskConfig, labConfig } from "./demoConfigs.ts"
 
@@ -27,13 +28,13 @@ const office = "demo"
 
 const indent = (text: string): string => text.replaceAll(/^/gm, "     ")
 
-/** Breaks a long line between words. */
+/** Wraps a long line between words. */
 const wrap = (text: string, width = 96): string =>
   text.replaceAll(new RegExp(`(.{1,${width}})(?: |$)`, "g"), "$1\n").trimEnd()
 
 const seconds = (millis: number): string => `${(millis / 1000).toFixed(2)} s`
 
-/** A step of the story, told when it is done, with the time it took. */
+/** Runs a step and prints its title with the elapsed time. */
 const step = Effect.fnUntraced(function* <A, E, R>(title: string, work: Effect.Effect<A, E, R>) {
   const [took, value] = yield* Effect.timed(work)
   yield* Console.log(`\n${title}  (${seconds(Duration.toMillis(took))})`)
@@ -43,9 +44,9 @@ const step = Effect.fnUntraced(function* <A, E, R>(title: string, work: Effect.E
 const printIndented = (text: string) => Console.log(indent(text))
 
 const assertDemo = (holds: boolean, what: string) =>
-  holds ? Effect.void : Effect.fail(new CommandFailed({ message: `The demo went wrong: ${what}` }))
+  holds ? Effect.void : Effect.fail(new CommandFailed({ message: `The demo failed: ${what}` }))
 
-/** Builds a service in the demo's own scope, so that everything ends with the demo. */
+/** Builds a service in the scope of the demo, which closes it. */
 const buildService = <I, S, E>(
   key: Context.Service<I, S>,
   layer: Layer.Layer<I, E>
@@ -73,7 +74,7 @@ const printComputer = Effect.fnUntraced(function* (name: string, computer: Compu
 const printResult = (call: string, result: ToolResult) =>
   printIndented(`${call}\n  → ${formatToolResult(result).replaceAll("\n", "\n    ")}`)
 
-/** Calls a long operation and gives it up half-way, as soon as it says that it is there. */
+/** Calls a long operation and cancels it once its progress is half complete. */
 const cancelHalfWay = Effect.fnUntraced(function* (
   agent: Agent["Service"],
   halfWay: Deferred.Deferred<void>
@@ -116,7 +117,7 @@ const runTour = Effect.gen(function* () {
   yield* printComputer("lab", lab)
 
   const agent = yield* step(
-    "3  An Agent joins and learns what is there",
+    "3  An Agent joins and fetches the tools",
     buildService(Agent, agentLayer({ url, office, name: "demo-agent" }))
   )
   yield* agent.settled
@@ -142,8 +143,8 @@ const runTour = Effect.gen(function* () {
   yield* assertDemo(!remembered.isError, "the memory server failed")
   yield* printResult("desk.create_entities", remembered)
 
-  yield* Console.log("\n5  A long call, given up half-way")
-  yield* step("   cancelled, and the MCP server was told", cancelHalfWay(agent, halfWay))
+  yield* Console.log("\n5  A long call, cancelled half-way")
+  yield* step("   the MCP server received the cancellation", cancelHalfWay(agent, halfWay))
 
   yield* step("6  The desktop, before", Effect.void)
   yield* printIndented((yield* agent.getDesktop("desk")).join("\n\n"))
@@ -154,7 +155,7 @@ const runTour = Effect.gen(function* () {
     { startImmediately: true }
   )
   const noted = yield* step(
-    "7  A tool changes a window, and the office hears of it",
+    "7  A tool changes a window, and the office is notified",
     Effect.gen(function* () {
       const result = yield* call("desk", "add_note", { text: "water the plants" })
       yield* Fiber.join(changed)
@@ -167,7 +168,7 @@ const runTour = Effect.gen(function* () {
   yield* assertDemo(after.includes("water the plants"), "the window does not show the note")
   yield* printIndented(after)
 
-  const missing = yield* step("9  What goes wrong is said in words", call("desk", "make_coffee", {}))
+  const missing = yield* step("9  Errors have readable messages", call("desk", "make_coffee", {}))
   yield* printResult("desk.make_coffee", missing)
   const gone = yield* Effect.match(call("attic", "echo", {}), {
     onSuccess: formatToolResult,
@@ -179,7 +180,7 @@ const runTour = Effect.gen(function* () {
   return { began, calls }
 })
 
-/** The whole story in one process, on loopback, with real MCP servers; for people. */
+/** Runs the demo in one process, on loopback, with real MCP servers. */
 export const runDemo = Effect.gen(function* () {
   const { began, calls } = yield* Effect.scoped(runTour)
   const took = (yield* Clock.currentTimeMillis) - began
@@ -187,7 +188,4 @@ export const runDemo = Effect.gen(function* () {
     `\nDone in ${seconds(took)}: 1 Server, 2 Computers, 3 MCP servers, ${calls} calls. ` +
       "Everything is closed again.\n\nTry it yourself: npm run --silent a2c -- --help"
   )
-}).pipe(
-  Effect.mapError((error) => (error._tag === "CommandFailed" ? error : toCommandFailed(error))),
-  Effect.provideService(References.MinimumLogLevel, "Warn")
-)
+}).pipe(Effect.mapError(toCommandFailed), Effect.provideService(References.MinimumLogLevel, "Warn"))

@@ -1,22 +1,7 @@
 /**
- * The Agent alone, for browsers and other runtimes without Node: as an Effect layer on Socket.IO, and with promises.
- * A Server lets pages of other origins in only when it lists them.
+ * The Agent for browsers and other runtimes without Node: as an Effect layer on Socket.IO, and with promises. A Server
+ * accepts pages of other origins only when it lists their origins.
  */
-import { webAgentLayer } from "../layers/webAgentLayer.ts"
-import {
-  type AgentConnectOptions,
-  connectWithLayer,
-  type ConnectedAgent,
-  toClientOptions
-} from "../promise/ConnectedAgent.ts"
-import type { Cancellable } from "../promise/RunningService.ts"
-
-/** Joins an office as its Agent; stays, and comes back when the connection is lost, until it is closed. */
-export const connectAgent = (
-  options: AgentConnectOptions,
-  cancellable?: Cancellable
-): Promise<ConnectedAgent> => connectWithLayer(webAgentLayer(toClientOptions(options)), options, cancellable)
-
 export * as SocketIoClient from "../../adapters/socketio/client/SocketIoClient.ts"
 export { Agent, type AgentEvent, type AgentOptions, type ToolCall } from "../../application/agent/Agent.ts"
 export {
@@ -45,6 +30,7 @@ export { PROTOCOL_VERSION } from "../../domain/wire/version.ts"
 export { errorCodes, ProtocolError } from "../../domain/model/ProtocolError.ts"
 export { webAgentLayer as agentLayer } from "../layers/webAgentLayer.ts"
 export { A2cError, type A2cErrorCode } from "../promise/A2cError.ts"
+export { connectWebAgent as connectAgent } from "../promise/connectWebAgent.ts"
 export type { AgentConnectOptions, ConnectedAgent, ConnectionOptions } from "../promise/ConnectedAgent.ts"
 export type { Cancellable, Closeable } from "../promise/RunningService.ts"
 export type { Log, LogLine } from "../promise/Log.ts"

@@ -1,6 +1,6 @@
 /**
- * A2C-SMCP for host programs: Server, Agent, Computer and the gateway of devices as Effect layers, the ports they stand
- * on, and the adapters for Socket.IO, MCP and TCP. The pure part alone is at `a2c-smcp/domain`, the peers in memory are at `a2c-smcp/testing`.
+ * A2C-SMCP for host programs: Server, Agent, Computer and device gateway as Effect layers, with their ports and the
+ * adapters for Socket.IO, MCP and TCP. The pure part is at `a2c-smcp/domain`, in-memory peers are at `a2c-smcp/testing`.
  */
 export * as AjvValidator from "../../adapters/ajv/AjvValidator.ts"
 export * as ApiKeys from "../../adapters/auth/ApiKeys.ts"
@@ -159,11 +159,8 @@ export type { Tool } from "../../domain/model/Tool.ts"
 export type { ToolResult } from "../../domain/model/ToolResult.ts"
 export { PROTOCOL_VERSION } from "../../domain/wire/version.ts"
 export { errorCodes, ProtocolError } from "../../domain/model/ProtocolError.ts"
-export {
-  agentLayer,
-  computerLayer,
-  gatewayLayer,
-  packHostLayer,
-  type PackHostLayerOptions
-} from "../layers/computerLayer.ts"
+export { agentLayer } from "../layers/agentLayer.ts"
+export { computerLayer } from "../layers/computerLayer.ts"
+export { gatewayLayer } from "../layers/gatewayLayer.ts"
+export { packHostLayer, type PackHostLayerOptions } from "../layers/packHostLayer.ts"
 export { type ServerStartFailed, serverLayer, type ServerLayerOptions } from "../layers/serverLayer.ts"

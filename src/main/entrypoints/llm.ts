@@ -1,6 +1,6 @@
 /**
- * Offices for agent frameworks: a session as an MCP client by its shape, which the Anthropic SDK takes as it is, and on
- * it an MCP server for the OpenAI Agents SDK and a transport for the AI SDK. All in this process, without a network.
+ * Offices for agent frameworks, in process and without a network: an MCP client shape for the Anthropic SDK, an MCP
+ * server for the OpenAI Agents SDK, and a transport for the AI SDK.
  */
 export {
   type AgentsCallOptions,

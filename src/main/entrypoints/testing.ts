@@ -1,7 +1,6 @@
 /**
- * For tests and for hosts that keep everything in one process: a transport, the offices of Servers, MCP servers and
- * connections of devices in memory. They are full peers of the real ones and know no clock but Effect's, so that a whole office runs on virtual
- * time.
+ * In-memory adapters for tests and single-process hosts: transport, cluster, MCP servers and device connections. They
+ * behave like the real ones and use only the clock of Effect: a whole office can run on virtual time.
  */
 export * as MemoryByteLink from "../../adapters/memory/MemoryByteLink.ts"
 export * as MemoryMcp from "../../adapters/memory/MemoryMcp.ts"

@@ -1,4 +1,4 @@
-/** For authors of packs: what a tool is made of. It loads nothing but `effect`. */
+/** Building blocks of tools, for authors of packs. Imports only `effect`. */
 export {
   type ArgsOf,
   BaseMcpTool,

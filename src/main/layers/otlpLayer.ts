@@ -6,17 +6,17 @@ import * as OtlpSerialization from "effect/observability/OtlpSerialization"
 import * as OtlpTracer from "effect/observability/OtlpTracer"
 import { formatSchemaError } from "../../domain/validation.ts"
 import { packageVersion } from "../../domain/packageVersion.ts"
-import { CommandFailed, failCommand } from "../cli/CommandFailed.ts"
+import { failCommand } from "../cli/CommandFailed.ts"
 
-/** How often it is said that a collector cannot be reached: it may be away for long, and nothing else suffers. */
+/** Minimum time between two warnings in milliseconds: a collector may be unreachable for long. */
 const warningInterval = Duration.toMillis("1 minute")
 
-/** What the specification of OpenTelemetry takes for granted, and Effect wants to be told. */
+/** Defaults of the OpenTelemetry specification that Effect does not have. */
 const specDefaults = ConfigProvider.layerAdd(
   ConfigProvider.fromEnv({ env: { OTEL_TRACES_EXPORTER: "otlp", OTEL_METRICS_EXPORTER: "otlp" } })
 )
 
-/** A client that says when the collector does not take what it is sent. */
+/** An HTTP client that logs failed exports. */
 const warningHttpClient = Layer.effect(
   HttpClient.HttpClient,
   Effect.gen(function* () {
@@ -25,13 +25,13 @@ const warningHttpClient = Layer.effect(
       const now = yield* Clock.currentTimeMillis
       if (now < quietUntil) return
       quietUntil = now + warningInterval
-      yield* Effect.logWarning("traces and metrics cannot be exported", { reason })
+      yield* Effect.logWarning("telemetry export failed", { reason })
     })
     const plain = yield* HttpClient.HttpClient
     return plain.pipe(
       HttpClient.tapError(({ message }) => warnThrottled(message)),
       HttpClient.tap(({ status }) =>
-        status >= 400 ? warnThrottled(`the collector answers with ${status}`) : Effect.void
+        status >= 400 ? warnThrottled(`the collector responded with HTTP ${status}`) : Effect.void
       )
     )
   })
@@ -49,20 +49,20 @@ const serialization = Layer.unwrap(
       case "http/json":
         return OtlpSerialization.layerJson
       default:
-        return yield* new CommandFailed({
-          message: `OTEL_EXPORTER_OTLP_PROTOCOL: expected http/protobuf or http/json, got ${JSON.stringify(wanted)}`
-        })
+        return yield* failCommand(
+          `OTEL_EXPORTER_OTLP_PROTOCOL: expected http/protobuf or http/json, got ${JSON.stringify(wanted)}`
+        )
     }
   })
 )
 
-/** Names the variable that cannot be read, which Effect takes for a defect. */
+/** Fails with the name of the invalid variable, which Effect reports as a defect. */
 const explainConfigError = ({ cause, message }: Config.ConfigError) =>
   failCommand(Schema.isSchemaError(cause) ? formatSchemaError(cause) : message)
 
 /**
- * Exports traces and metrics by OTLP over HTTP, as the variables `OTEL_…` say; what is left is sent when the layer
- * closes. The log is not exported: it goes to stderr, where its secrets have been taken out.
+ * Exports traces and metrics by OTLP over HTTP, configured by the variables `OTEL_…`; flushes when the layer closes. The
+ * log is not exported: it goes to stderr, without secrets.
  */
 export const otlpLayer = (service: string) => {
   const resource = { serviceName: service, serviceVersion: packageVersion }

@@ -4,7 +4,7 @@ import * as MemoryCluster from "../../adapters/memory/MemoryCluster.ts"
 import { isLoopbackHost } from "../../adapters/http/hostAccess.ts"
 import * as ProcessGauges from "../../adapters/process/ProcessMetrics.ts"
 import type { RedisClusterOptions } from "../../adapters/redis/RedisCluster.ts"
-import type { RedisUrlInvalid } from "../../adapters/redis/registry/ScriptRunner.ts"
+import type { RedisUrlInvalid } from "../../adapters/redis/redisClient.ts"
 import * as SocketIoServer from "../../adapters/socketio/SocketIoServer.ts"
 import { allowAll, Authenticator } from "../../application/ports/Authenticator.ts"
 import type { ListenError } from "../../application/ports/Transport.ts"
@@ -12,18 +12,19 @@ import { Limits } from "../../application/server/connections/Limits.ts"
 import { Server } from "../../application/server/lifecycle/Server.ts"
 import { ServerSettings } from "../../application/server/lifecycle/ServerSettings.ts"
 import { Observability } from "../../application/server/observability/Observability.ts"
+import { layerOverride } from "./layerOverride.ts"
 
-/** What a host decides about its Server; what is left out is as usual. */
+/** Options of a Server; missing ones have their defaults. */
 export interface ServerLayerOptions extends SocketIoServer.SocketIoServerOptions {
   readonly settings?: Partial<ServerSettings>
   readonly limits?: Partial<Limits>
   /** Who finds out who connects; without one everybody may, which is right for loopback only. */
   readonly authenticator?: Authenticator
-  /** The Redis by which it shares its offices with other Servers; without one they are its own. */
+  /** Redis that shares the offices among Servers; without it the Server stands alone. */
   readonly redis?: RedisClusterOptions
 }
 
-/** Alone, or one of many; what only those need is not loaded before. */
+/** A single Server, or one of a cluster; loads the Redis adapter only for a cluster. */
 const clusterLayer = (redis: RedisClusterOptions | undefined) =>
   redis === undefined
     ? MemoryCluster.layer
@@ -34,10 +35,10 @@ const clusterLayer = (redis: RedisClusterOptions | undefined) =>
         )
       )
 
-/** Why a Server does not start: nothing can listen there, or the address of Redis is none. */
+/** Errors of starting a Server: the address is unavailable, or the URL of Redis is invalid. */
 export type ServerStartFailed = ListenError | RedisUrlInvalid
 
-/** The listener of a Server: Socket.IO, and pages for those who operate it. */
+/** The listener of a Server: Socket.IO, and pages for operators. */
 const listenerLayer = (socketIo: SocketIoServer.SocketIoServerOptions, isLoopbackOnly: boolean) =>
   Layer.unwrap(
     Effect.gen(function* () {
@@ -52,8 +53,8 @@ const listenerLayer = (socketIo: SocketIoServer.SocketIoServerOptions, isLoopbac
   )
 
 /**
- * A whole Server on Socket.IO. Loopback and a free port unless told otherwise. Beside Socket.IO it answers `/healthz`,
- * `/readyz`, `/metrics` and `/status`; the last two ask the authenticator for an operator.
+ * A complete Server on Socket.IO; on loopback and a free port by default. Beside Socket.IO it serves `/healthz`,
+ * `/readyz`, `/metrics` and `/status`. The last two require an operator.
  */
 export const serverLayer = ({
   authenticator = allowAll,
@@ -75,19 +76,9 @@ export const serverLayer = ({
     Layer.provide(listenerLayer(socketIo, isLocal)),
     Layer.provide(clusterLayer(redis)),
     Layer.provide(Layer.succeed(Authenticator, authenticator)),
-    Layer.provide(
-      Layer.effect(
-        ServerSettings,
-        Effect.map(ServerSettings, (defaults) => ({ ...defaults, ...settings }))
-      )
-    ),
-    Layer.provide(
-      Layer.effect(
-        Limits,
-        Effect.map(Limits, (defaults) => ({ ...defaults, ...limits }))
-      )
-    ),
-    // Every Server is seen by itself, whoever else runs in this process.
+    Layer.provide(layerOverride(ServerSettings, settings)),
+    Layer.provide(layerOverride(Limits, limits)),
+    // Several Servers of one process keep separate metrics.
     Layer.provide(Layer.provideMerge(ProcessGauges.layer, Layer.fresh(Observability.layer)))
   )
 }

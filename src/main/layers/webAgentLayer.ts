@@ -4,7 +4,7 @@ import * as SocketIoClient from "../../adapters/socketio/client/SocketIoClient.t
 import { Agent, type AgentOptions } from "../../application/agent/Agent.ts"
 import type { JoinFailed } from "../../application/member/OfficeMember.ts"
 
-/** An Agent in an office of a Server on Socket.IO; needs nothing of Node. Documents are fetched over HTTP only. */
+/** An Agent in an office of a Server on Socket.IO, without Node; fetches documents over HTTP only. */
 export const webAgentLayer = (
   options: AgentOptions & SocketIoClient.SocketIoClientOptions
 ): Layer.Layer<Agent, JoinFailed> =>

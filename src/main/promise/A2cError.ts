@@ -6,13 +6,14 @@ import type { UnknownServer } from "../../application/computer/servers/ServerSup
 import type { JoinFailed } from "../../application/member/OfficeMember.ts"
 import type { DocumentUnreadable } from "../../application/ports/DocumentReader.ts"
 import type { ServerStartFailed } from "../layers/serverLayer.ts"
+import { errorMessage } from "../../domain/errorMessage.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import { errorCodes } from "../../domain/model/ProtocolError.ts"
 
-/** A configuration cannot be used; the message says what is wrong, and where. */
+/** An invalid configuration; the message states what is wrong, and where. */
 export class ConfigInvalid extends Data.TaggedError("ConfigInvalid")<{ readonly message: string }> {}
 
-/** Everything that can be foreseen to go wrong. */
+/** The errors of the services, as opposed to defects. */
 export type ExpectedError =
   | AgentError
   | AmbiguousTool
@@ -25,28 +26,28 @@ export type ExpectedError =
 
 type ErrorWithoutCode = Exclude<
   ExpectedError,
-  { readonly _tag: "Refusal" | "AdmissionRefused" | "VersionRefused" }
+  { readonly _tag: "ProtocolError" | "AdmissionRefused" | "VersionRefused" }
 >
 
-/** What ours are called; the protocol's have numbers. */
+/** Codes of errors outside the protocol; errors of the protocol have numbers. */
 const ownCodes = {
   Disconnected: "disconnected",
-  Unanswered: "unanswered",
+  Unanswered: "server_timeout",
   BadReply: "bad_reply",
-  OwnerUnclear: "owner_unclear",
+  OwnerUnclear: "ambiguous_tool",
   DocumentUnreadable: "document_unreadable",
   Unreachable: "unreachable",
-  JoinRefused: "join_refused",
+  JoinRefused: "join_rejected",
   ListenFailed: "listen_failed",
   RedisUrlInvalid: "redis_url_invalid",
-  AlreadySeated: "already_seated",
+  AlreadySeated: "already_joined",
   UnknownServer: "unknown_server",
   ConfigInvalid: "config_invalid"
 } as const satisfies { readonly [Tag in ErrorWithoutCode["_tag"]]: string }
 
 /**
- * What went wrong, for programs: a number is the protocol's own code, given by the Server or a Computer. `aborted`: by
- * your signal; `closed`: you closed what you asked; `internal`: a fault of this package or of a hook of yours.
+ * The reason of a rejection, for programs. A number is a code of the protocol, sent by the Server or a Computer.
+ * `aborted`: your signal was aborted; `closed`: you closed the instance; `internal`: a defect, here or in one of your hooks.
  */
 export type A2cErrorCode =
   | number
@@ -55,10 +56,10 @@ export type A2cErrorCode =
   | "closed"
   | "internal"
 
-/** Why a promise of this package was rejected. The message is for people. */
+/** The rejection of every promise of this package. The message is for people. */
 export class A2cError extends Error {
   readonly code: A2cErrorCode
-  /** What the protocol says beside code and message, where it does. */
+  /** Additional fields of an error of the protocol. */
   readonly extra: JsonObject | undefined
   constructor(
     code: A2cErrorCode,
@@ -73,19 +74,18 @@ export class A2cError extends Error {
 }
 
 const errorCodeOf = (error: ExpectedError): A2cErrorCode => {
-  if (error._tag === "Refusal" || error._tag === "AdmissionRefused") return error.code
+  if (error._tag === "ProtocolError" || error._tag === "AdmissionRefused") return error.code
   return error._tag === "VersionRefused" ? errorCodes.versionMismatch : ownCodes[error._tag]
 }
 
-/** The work was stopped by the caller's signal. */
+/** The error of work that the caller's signal aborts. */
 export const abortedError = ({ reason }: AbortSignal): A2cError =>
-  new A2cError("aborted", "Aborted by its signal", { cause: reason })
+  new A2cError("aborted", "Aborted by the signal", { cause: reason })
 
-/** Whoever was asked is closed. */
-export const closedError = (): A2cError =>
-  new A2cError("closed", "It was closed: nothing can be asked of it any more")
+/** The error of work on a closed instance. */
+export const closedError = (): A2cError => new A2cError("closed", "The instance is closed")
 
-/** The one error a promise is rejected with. */
+/** Converts the cause of a failed effect to the error that its promise rejects with. */
 export const toA2cError = (
   cause: Cause.Cause<ExpectedError | A2cError>,
   signal: AbortSignal | undefined
@@ -93,11 +93,10 @@ export const toA2cError = (
   const expected = Option.getOrUndefined(Cause.findErrorOption(cause))
   if (expected instanceof A2cError) return expected
   if (expected !== undefined) {
-    const extra = expected._tag === "Refusal" ? expected.extra : undefined
+    const extra = expected._tag === "ProtocolError" ? expected.extra : undefined
     return new A2cError(errorCodeOf(expected), expected.message, { cause: expected, extra })
   }
   if (Cause.hasInterruptsOnly(cause)) return signal?.aborted === true ? abortedError(signal) : closedError()
   const defect = Cause.squash(cause)
-  const message = defect instanceof Error ? defect.message : String(defect)
-  return new A2cError("internal", message, { cause: defect })
+  return new A2cError("internal", errorMessage(defect), { cause: defect })
 }

@@ -1,4 +1,4 @@
-import { Context, Duration, Effect, Layer, Scope } from "effect"
+import { Context, Effect, Layer, Scope } from "effect"
 import { type McpClientLike, makeMcpClient } from "../../adapters/llm/McpClientLike.ts"
 import type { SocketIoClientOptions } from "../../adapters/socketio/client/SocketIoClient.ts"
 import { Agent, type AgentEvent, type AgentOptions, type ToolCall } from "../../application/agent/Agent.ts"
@@ -12,6 +12,8 @@ import {
 import type { JoinFailed, MemberStatus } from "../../application/member/OfficeMember.ts"
 import type { McpSession } from "../../application/ports/McpSession.ts"
 import type { FinderPage } from "../../domain/documents/findDocuments.ts"
+import { definedOnly } from "../../domain/definedOnly.ts"
+import { errorMessage } from "../../domain/errorMessage.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import type { ComputerConfig } from "../../domain/config/computerConfig.ts"
 import type { SessionInfo } from "../../domain/model/SessionInfo.ts"
@@ -19,49 +21,50 @@ import type { Tool } from "../../domain/model/Tool.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
 import { type Cancellable, type Closeable, type RunningService, startService } from "./RunningService.ts"
 import type { Log } from "./Log.ts"
+import { millis } from "./millis.ts"
 
-/** How a member reaches its Server. */
+/** Options of a connection to a Server. */
 export interface ConnectionOptions extends Omit<SocketIoClientOptions, "connectTimeout" | "token"> {
-  /** What the Server knows this member by; a function is asked before every connection, so that it may be renewed. */
+  /** The key or token of this member; a function is called before every connection, for tokens that expire. */
   readonly token?: string | (() => string | Promise<string>)
-  /** How long opening the connection may take, in milliseconds; 20 seconds unless given. */
+  /** Timeout of opening the connection in milliseconds; 20 seconds by default. */
   readonly connectTimeout?: number
-  /** Takes the log; without it, what is a warning or worse goes to stderr. */
+  /** Receives the log; without it, warnings and errors go to stderr. */
   readonly log?: Log
 }
 
-/** Who the Agent is, where, and how it gets there. */
+/** Options of an Agent and its connection. */
 export interface AgentConnectOptions extends AgentOptions, ConnectionOptions {}
 
-/** An Agent in its office. Promises are rejected with an `A2cError`. Comes back by itself when the connection is lost. */
+/** An Agent in its office; reconnects when the connection is lost. Promises reject with an `A2cError`. */
 export interface ConnectedAgent extends Closeable {
-  /** Everybody in the office. */
+  /** The members of the office. */
   readonly members: (options?: Cancellable) => Promise<ReadonlyArray<SessionInfo>>
   /**
-   * Calls a tool, on the one Computer that has it unless `computer` names one. A failed tool is a result with
-   * `isError`, not a rejection; so is a call that took too long. Aborting cancels the call where it runs.
+   * Calls a tool, on the only Computer that has it unless `computer` names one. A failed tool and a timeout are
+   * results with `isError`, not rejections. Aborting the signal cancels the call on the Computer.
    */
   readonly callTool: (call: ToolCall, options?: Cancellable) => Promise<ToolResult>
   readonly getTools: (computer: string, options?: Cancellable) => Promise<ReadonlyArray<Tool>>
   readonly getConfig: (computer: string, options?: Cancellable) => Promise<ComputerConfig>
-  /** The desktop, at most `size` windows of it, or the one `window` of this exact URI. */
+  /** The desktop: at most `size` windows, or the one window with exactly the URI `window`. */
   readonly getDesktop: (
     computer: string,
     options?: Cancellable & { readonly size?: number; readonly window?: string }
   ) => Promise<ReadonlyArray<string>>
-  /** Where a `dpe://` document can be fetched; `timeout` in whole seconds. */
+  /** Resolves a `dpe://` document to a URI that can be fetched; `timeout` in whole seconds. */
   readonly getDpe: (
     computer: string,
     uri: string,
     options?: Cancellable & { readonly timeout?: number }
   ) => Promise<DocumentLocation>
-  /** A `dpe://` document itself, fetched from where its Computer says it is. */
+  /** Fetches a `dpe://` document from the location that its Computer states. */
   readonly fetchDocument: (
     computer: string,
     uri: string,
     options?: Cancellable & FetchOptions
   ) => Promise<FetchedDocument>
-  /** One page of an MCP server's resources; `cursor` is that of the page before. */
+  /** One page of an MCP server's resources; `cursor` comes from the previous page. */
   readonly getResources: (
     computer: string,
     mcpServer: string,
@@ -82,33 +85,33 @@ export interface ConnectedAgent extends Closeable {
       readonly limit?: number
     }
   ) => Promise<FinderPage>
-  /** Waits until everything that is being fetched for the view has come. */
+  /** Waits until all pending requests for the view are complete. */
   readonly settled: (options?: Cancellable) => Promise<void>
-  /** What is known of the office right now: members, tools and desktops, kept fresh by notifications. */
+  /** The current view of the office: members, tools and desktops, updated by notifications. */
   readonly view: (options?: Cancellable) => Promise<OfficeView>
   /** The view now, and again after every change. */
   readonly changes: (options?: Cancellable) => AsyncIterable<OfficeView>
-  /** The same of one Computer; `undefined` while it is not there. */
+  /** The same for one Computer; `undefined` while it is absent. */
   readonly changesOf: (computer: string, options?: Cancellable) => AsyncIterable<ComputerView | undefined>
-  /** Events from the moment the first one is asked for. */
+  /** Events from the start of the iteration on. */
   readonly events: (options?: Cancellable) => AsyncIterable<AgentEvent>
-  /** Where the Agent stands with the Server, now and after every change. */
+  /** The status of the membership, now and after every change. */
   readonly status: (options?: Cancellable) => AsyncIterable<MemberStatus>
-  /** The whole office as an MCP client by its shape, which agent frameworks take: see `a2c-smcp/llm`. */
+  /** The office in the shape of an MCP client, for agent frameworks: see `a2c-smcp/llm`. */
   readonly mcpClient: (
     options?: Cancellable & Omit<OfficeMcpSessionOptions, "office">
   ) => Promise<McpClientLike>
 }
 
-/** An Agent, and its office for whoever speaks MCP. */
+/** An Agent, and MCP sessions of its office. */
 class AgentWithSessions extends Context.Service<
   AgentWithSessions,
   {
     readonly agent: Agent["Service"]
-    /** Sessions last as long as the Agent. */
+    /** A session lasts as long as the Agent. */
     readonly openSession: (options: OfficeMcpSessionOptions) => Effect.Effect<McpSession>
   }
->()("a2c-smcp/promise/OfficeAgent") {
+>()("a2c-smcp/main/promise/AgentWithSessions") {
   static readonly layer = Layer.effect(
     AgentWithSessions,
     Effect.gen(function* () {
@@ -151,14 +154,14 @@ const wrapAgent = (
   status: (options) => iterate(({ status }) => status, options)
 })
 
-/** A token that a function gives. What it throws is told: it is the host's own. */
+/** The message of an error that the function throws reaches the caller, who wrote the function. */
 const tokenEffect = (getToken: () => string | Promise<string>) =>
   Effect.tryPromise({
     try: async () => getToken(),
-    catch: (error) => ({ message: error instanceof Error ? error.message : String(error) })
+    catch: (error) => ({ message: errorMessage(error) })
   })
 
-/** What the layers take for the connection. */
+/** Converts options of a connection to those of the layers. */
 export const toClientOptions = <Options extends ConnectionOptions>({
   connectTimeout,
   log: _,
@@ -166,11 +169,13 @@ export const toClientOptions = <Options extends ConnectionOptions>({
   ...options
 }: Options) => ({
   ...options,
-  ...(connectTimeout !== undefined && { connectTimeout: Duration.millis(connectTimeout) }),
-  ...(token !== undefined && { token: typeof token === "function" ? tokenEffect(token) : token })
+  ...definedOnly({
+    connectTimeout: millis(connectTimeout),
+    token: typeof token === "function" ? tokenEffect(token) : token
+  })
 })
 
-/** Connects the Agent that this layer makes. */
+/** Connects the Agent of a layer. */
 export const connectWithLayer = async (
   layer: Layer.Layer<Agent, JoinFailed>,
   { log, office }: Pick<AgentConnectOptions, "log" | "office">,

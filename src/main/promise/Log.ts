@@ -1,19 +1,19 @@
 import { Cause, Layer, Logger, References } from "effect"
 
-/** One line of the log. */
+/** A line of the log. */
 export interface LogLine {
   readonly level: "Fatal" | "Error" | "Warn" | "Info" | "Debug" | "Trace"
   readonly date: Date
-  /** What happened, and its particulars. */
+  /** The phrase of the event, and its fields. */
   readonly message: ReadonlyArray<unknown>
-  /** What went wrong, with its stack, where something did. */
+  /** The cause of an error, with its stack. */
   readonly cause: string | undefined
 }
 
-/** Takes the lines of a log. */
+/** Receives the lines of the log. */
 export type Log = (line: LogLine) => void
 
-/** Sends the log to a function; without one, what is a warning or worse goes to stderr. */
+/** Sends the log to a function; without one, warnings and errors go to stderr. */
 export const logLayer = (log: Log | undefined): Layer.Layer<never> =>
   log === undefined
     ? Layer.merge(Layer.succeed(Logger.LogToStderr, true), Layer.succeed(References.MinimumLogLevel, "Warn"))

@@ -10,55 +10,56 @@ import type { Setup, SetupDiff } from "../../domain/config/Setup.ts"
 import type { ComputerConfig } from "../../domain/config/computerConfig.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
 import type { Catalogue } from "../../domain/tools/catalogue.ts"
+import { definedOnly } from "../../domain/definedOnly.ts"
 import { computerLayer } from "../layers/computerLayer.ts"
 import { A2cError, ConfigInvalid } from "./A2cError.ts"
 import { type ConnectionOptions, toClientOptions } from "./ConnectedAgent.ts"
 import { type ComputerHooks, toLayerOptions } from "./computerHooks.ts"
 import { type Cancellable, type Closeable, type RunningService, startService } from "./RunningService.ts"
 
-/** What a Computer drives. */
+/** The configuration of a Computer. */
 export interface ComputerSetup {
-  /** What a configuration file holds, parsed: `{inputs, servers}` as A2C or VS Code writes it, or `{mcpServers}`. */
+  /** A parsed configuration file: `{inputs, servers}` of A2C or VS Code, or `{mcpServers}`. */
   readonly config: unknown
-  /** What stands for `${name}` in the parameters of the servers, by server. Secrets are inputs, not variables. */
+  /** Values of `${name}` in the parameters of the servers, by server. Use inputs for secrets. */
   readonly variables?: { readonly [server: string]: { readonly [name: string]: string } }
 }
 
-/** Who the Computer is, where, and what it drives. */
+/** Options of a Computer and its connection. */
 export interface ComputerOptions
   extends ConnectionOptions,
     ComputerSetup,
     ComputerHooks,
     Pick<CoreComputerOptions, "name" | "office" | "retryInitialConnect"> {}
 
-/** Where an MCP server stands; while it runs, with what it told about itself. */
+/** The state of an MCP server; while it runs, with its MCP server info. */
 export type ServerStateView = ServerState extends infer State
   ? State extends { readonly session: unknown }
     ? Omit<State, "session"> & { readonly info: McpInfo }
     : State
   : never
 
-/** A Computer that runs. Promises are rejected with an `A2cError`. */
+/** A running Computer. Promises reject with an `A2cError`. */
 export interface RunningComputer extends Closeable {
-  /** Every configured MCP server and where it stands, in configuration order. */
+  /** The state of every configured MCP server, in the order of the configuration. */
   readonly servers: (options?: Cancellable) => Promise<ReadonlyMap<string, ServerStateView>>
   /** The same now, and after every change. */
   readonly changes: (options?: Cancellable) => AsyncIterable<ReadonlyMap<string, ServerStateView>>
-  /** What the office can call, and what is hidden and why. */
+  /** The tools of the office, and the hidden tools with their reasons. */
   readonly catalogue: (options?: Cancellable) => Promise<Catalogue>
-  /** The last calls that reached a server, oldest first. */
+  /** The latest calls that reached a server, oldest first. */
   readonly history: (options?: Cancellable) => Promise<ReadonlyArray<ToolCallRecord>>
-  /** What is configured now, with its placeholders unfilled. */
+  /** The current configuration, with unresolved placeholders. */
   readonly setup: (options?: Cancellable) => Promise<Setup>
-  /** Makes the servers those of another configuration. Whoever did not change keeps its session. */
+  /** Applies another configuration. Unchanged servers keep their sessions. */
   readonly reconfigure: (setup: ComputerSetup, options?: Cancellable) => Promise<SetupDiff>
-  /** Starts a server that does not run, even a disabled one, and waits until it runs or cannot. */
+  /** Starts a stopped server, even a disabled one; resolves once it runs or has failed. */
   readonly start: (server: string, options?: Cancellable) => Promise<void>
-  /** Stops a server until it is started again. Its running calls end with an error. */
+  /** Stops a server until it is started again. Its in-flight calls fail. */
   readonly stop: (server: string, options?: Cancellable) => Promise<void>
   /** Stops a server and starts it again. */
   readonly restart: (server: string, options?: Cancellable) => Promise<void>
-  /** Calls a tool as the Computer's own people may: nobody is asked for consent. `timeout` in seconds. */
+  /** Calls a tool locally, without consent. `timeout` in seconds. */
   readonly callTool: (
     call: Omit<LocalCall, "timeout" | "params"> & {
       readonly params?: LocalCall["params"]
@@ -66,14 +67,14 @@ export interface RunningComputer extends Closeable {
     },
     options?: Cancellable
   ) => Promise<ToolResult>
-  /** The desktop as the office would see it. */
+  /** The desktop as the office sees it. */
   readonly desktop: (options?: Cancellable & DesktopRequest) => Promise<ReadonlyArray<string>>
-  /** Where the Computer stands with the Server, now and after every change. */
+  /** The status of the membership, now and after every change. */
   readonly status: (options?: Cancellable) => AsyncIterable<OfficeStatus>
-  /** The office the Computer is in or comes back to. */
+  /** The office of the Computer, also while it reconnects. */
   readonly office: (options?: Cancellable) => Promise<string | undefined>
   readonly join: (request: JoinOptions, options?: Cancellable) => Promise<void>
-  /** Leaves the office; the servers run on. Calls for its Agent end. */
+  /** Leaves the office; the servers keep running. In-flight calls of its Agent end. */
   readonly leave: (options?: Cancellable) => Promise<void>
 }
 
@@ -117,7 +118,11 @@ const wrapComputer = ({
   callTool: ({ params = {}, timeout, tool }, options) =>
     run(
       ({ callTool }) =>
-        callTool({ tool, params, ...(timeout !== undefined && { timeout: Duration.seconds(timeout) }) }),
+        callTool({
+          tool,
+          params,
+          ...definedOnly({ timeout: timeout === undefined ? undefined : Duration.seconds(timeout) })
+        }),
       options
     ),
   desktop: ({ signal, ...which } = {}) => run(({ desktop }) => desktop(which), { signal }),
@@ -127,10 +132,7 @@ const wrapComputer = ({
   leave: (options) => run(({ leave }) => leave, options)
 })
 
-/**
- * Runs a Computer with its MCP servers, and joins its office if one is given; otherwise it stays away until it is told
- * to join.
- */
+/** Runs a Computer with its MCP servers, and joins `office` if given; otherwise `join` does that later. */
 export const runComputer = async (
   options: ComputerOptions,
   cancellable?: Cancellable

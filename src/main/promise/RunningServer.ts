@@ -1,51 +1,52 @@
-import { Duration, Effect, Redacted } from "effect"
+import { Effect, Redacted } from "effect"
 import type { SocketIoServerOptions } from "../../adapters/socketio/SocketIoServer.ts"
 import { allowAll, type Authenticator, admissionRejected } from "../../application/ports/Authenticator.ts"
 import type { Handshake } from "../../application/ports/Transport.ts"
 import type { Limits } from "../../application/server/connections/Limits.ts"
 import { Server } from "../../application/server/lifecycle/Server.ts"
 import type { ServerSettings } from "../../application/server/lifecycle/ServerSettings.ts"
+import { definedOnly } from "../../domain/definedOnly.ts"
 import { allGrants, type Identity } from "../../domain/model/Identity.ts"
 import { serverLayer } from "../layers/serverLayer.ts"
 import { type Cancellable, type Closeable, startService } from "./RunningService.ts"
 import type { Log } from "./Log.ts"
+import { millis } from "./millis.ts"
 
-/** Where a Server listens, and whom it lets in. */
+/** Options of a Server. */
 export interface ServerOptions extends SocketIoServerOptions {
   readonly settings?: {
-    /** How long a Computer may take to answer a request that names no time of its own, in milliseconds. */
+    /** Timeout in milliseconds of requests that state none. */
     readonly routingTimeout?: number
-    /** What is added to the time a request names, in milliseconds. */
+    /** Grace period in milliseconds, added to the timeout that a request states. */
     readonly timeoutGrace?: number
-    /** How long calls under way may take to end when the Server is closed, in milliseconds; 0 unless given. */
+    /** Drain timeout in milliseconds: time for in-flight calls to end when the Server closes; 0 by default. */
     readonly drainTimeout?: number
-    /** Refuse connections that do not state their role. */
+    /** Rejects connections that do not state their role. */
     readonly requireRole?: boolean
     /**
-     * Decides who may connect: an identity may do what it is granted, `true` is somebody who may do everything;
-     * `false`, and a rejection, is answered with 401.
+     * Authenticates a connection: an identity with its grants, `true` for all grants, `false` or a rejection for 401.
      */
     readonly authenticate?: (
       handshake: Handshake,
       options: { readonly signal: AbortSignal }
     ) => boolean | Identity | Promise<boolean | Identity>
   }
-  /** What strangers may use at most; times in milliseconds, what is left out is as usual. */
+  /** Server limits, times in milliseconds; missing ones have their defaults. */
   readonly limits?: Partial<Omit<Limits, "joinTimeout" | "idleTimeout">> & {
     readonly joinTimeout?: number
     readonly idleTimeout?: number
   }
-  /** The Redis by which it shares its offices with other Servers; without one they are its own. */
+  /** Redis that shares the offices among Servers; without it the Server stands alone. */
   readonly redis?: { readonly url: string; readonly prefix?: string }
-  /** Takes the log; without it, what is a warning or worse goes to stderr. */
+  /** Receives the log; without it, warnings and errors go to stderr. */
   readonly log?: Log
 }
 
-/** A Server that runs. */
+/** A running Server. */
 export interface RunningServer extends Closeable {
-  /** Where members connect. */
+  /** The URL for members. */
   readonly url: string
-  /** How much the Server holds right now; all zero when everybody has gone. */
+  /** The current load; all zero when no member is connected. */
   readonly load: (options?: Cancellable) => Promise<ReturnType<Server["Service"]["load"]>>
 }
 
@@ -71,15 +72,16 @@ const makeHookAuthenticator = (authenticate: NonNullable<Settings["authenticate"
 
 const toServerSettings = ({
   drainTimeout,
-  timeoutGrace,
   requireRole,
-  routingTimeout
-}: Settings): Partial<ServerSettings> => ({
-  ...(routingTimeout !== undefined && { routingTimeout: Duration.millis(routingTimeout) }),
-  ...(timeoutGrace !== undefined && { timeoutGrace: Duration.millis(timeoutGrace) }),
-  ...(drainTimeout !== undefined && { drainTimeout: Duration.millis(drainTimeout) }),
-  ...(requireRole !== undefined && { requireRole })
-})
+  routingTimeout,
+  timeoutGrace
+}: Settings): Partial<ServerSettings> =>
+  definedOnly({
+    requireRole,
+    routingTimeout: millis(routingTimeout),
+    timeoutGrace: millis(timeoutGrace),
+    drainTimeout: millis(drainTimeout)
+  })
 
 const toLimits = ({
   idleTimeout,
@@ -87,11 +89,10 @@ const toLimits = ({
   ...counts
 }: NonNullable<ServerOptions["limits"]>): Partial<Limits> => ({
   ...counts,
-  ...(joinTimeout !== undefined && { joinTimeout: Duration.millis(joinTimeout) }),
-  ...(idleTimeout !== undefined && { idleTimeout: Duration.millis(idleTimeout) })
+  ...definedOnly({ joinTimeout: millis(joinTimeout), idleTimeout: millis(idleTimeout) })
 })
 
-/** Runs a Server on Socket.IO. Loopback and a free port unless told otherwise. */
+/** Runs a Server on Socket.IO; on loopback and a free port by default. */
 export const runServer = async (
   { limits = {}, log, redis, settings = {}, ...options }: ServerOptions = {},
   cancellable?: Cancellable

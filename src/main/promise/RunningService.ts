@@ -2,23 +2,23 @@ import { Context, Deferred, Effect, Exit, Fiber, FiberSet, Layer, Scope, Stream 
 import { type A2cError, abortedError, closedError, type ExpectedError, toA2cError } from "./A2cError.ts"
 import { type Log, logLayer } from "./Log.ts"
 
-/** What every method takes last. */
+/** The last parameter of every method. */
 export interface Cancellable {
-  /** Stops the work: what it asked of others is cancelled there, and its promise is rejected with `aborted`. */
+  /** Cancels the work, remote calls included; the promise rejects with `aborted`. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** Something that runs until it is closed, by hand or by `await using`. */
+/** A resource that runs until it is closed, explicitly or by `await using`. */
 export interface Closeable extends AsyncDisposable {
-  /** Ends everything in order: what is under way is cancelled and rejected with `closed`. Twice is fine. */
+  /** Closes it in order: pending work is cancelled and rejects with `closed`. Idempotent. */
   readonly close: () => Promise<void>
 }
 
-/** A service that runs for a program without Effect. */
+/** A running service, for programs without Effect. */
 export interface RunningService<S> extends Closeable {
-  /** Runs one of its effects. */
+  /** Runs an effect of the service. */
   readonly run: <A>(use: (service: S) => Effect.Effect<A, ExpectedError>, options?: Cancellable) => Promise<A>
-  /** One of its streams; each iteration is a run of its own, and all end when the host is closed. */
+  /** Iterates a stream of the service. Every iteration runs the stream again; all end when the service closes. */
   readonly iterate: <A>(use: (service: S) => Stream.Stream<A>, options?: Cancellable) => AsyncIterable<A>
 }
 
@@ -36,7 +36,7 @@ const unwrapExit = <A>(exit: Exit.Exit<A, ExpectedError | A2cError>, signal: Abo
   throw toA2cError(exit.cause, signal)
 }
 
-/** Starts a service; when it cannot start, or is aborted before it has, nothing of it is left. */
+/** Starts a service. When it fails to start, or is aborted before, all its resources are released. */
 export const startService = async <I, S, R>(
   key: Context.Key<I, S>,
   layer: Layer.Layer<I | R, ExpectedError>,
@@ -47,22 +47,21 @@ export const startService = async <I, S, R>(
   const scope = Scope.makeUnsafe()
   const starting = Effect.gen(function* () {
     const context = yield* Layer.build(Layer.provideMerge(layer, logLayer(log)))
-    // Made last, so closed first: whatever runs is stopped while the service can still cancel it elsewhere.
-    const fibers = yield* FiberSet.make()
+    // Acquired last, released first: fibers stop while the service can still cancel their remote calls.
+    const fork = yield* Effect.provideContext(FiberSet.makeRuntime<I | R, unknown, unknown>(), context)
     const closeRequested = yield* Deferred.make<void>()
     yield* Effect.addFinalizer(() => Deferred.succeed(closeRequested, undefined))
-    return { context, fibers, closeRequested }
+    return { context, fork, closeRequested }
   }).pipe(
     Scope.provide(scope),
     Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
   )
-  const { closeRequested, context, fibers } = unwrapExit(
+  const { closeRequested, context, fork } = unwrapExit(
     await Effect.runPromiseExit(starting, { signal }),
     signal
   )
 
   const service = Context.get(context, key)
-  const fork = Effect.runForkWith(context)
   let closing: Promise<void> | undefined
   const close = () => (closing ??= Effect.runPromise(Scope.close(scope, Exit.void)))
 
@@ -71,7 +70,6 @@ export const startService = async <I, S, R>(
       if (closing !== undefined) throw closedError()
       if (options.signal?.aborted === true) throw abortedError(options.signal)
       const fiber = fork(use(service), { signal: options.signal })
-      FiberSet.addUnsafe(fibers, fiber)
       return unwrapExit(await Effect.runPromise(Fiber.await(fiber)), options.signal)
     },
     iterate: (use, options = {}) => {

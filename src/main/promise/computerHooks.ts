@@ -1,4 +1,4 @@
-import { Cause, Duration, Effect, Option } from "effect"
+import { Cause, Effect, flow, Option } from "effect"
 import type { AuthorizationRequest, AuthorizerOptions } from "../../adapters/mcp/oauth/Authorizer.ts"
 import type {
   ComputerSettings,
@@ -10,47 +10,46 @@ import type {
 import type { InputSources } from "../../application/computer/inputs/Inputs.ts"
 import type { InputValue } from "../../domain/config/inputValues.ts"
 import type { Input } from "../../domain/config/computerConfig.ts"
+import { definedOnly } from "../../domain/definedOnly.ts"
+import { millis } from "./millis.ts"
 
 type CommandInput = Extract<Input, { readonly type: "command" }>
 type Awaitable<A> = A | Promise<A>
 
-/** Aborted when nobody waits for a hook's answer any more. */
+/** The signal aborts when the result of the hook is no longer needed. */
 interface HookOptions {
   readonly signal: AbortSignal
 }
 
-const durationSettings = [
-  "connectTimeout",
-  "startupTimeout",
-  "readTimeout",
-  "keepaliveInterval",
-  "changeThrottle"
-] as const
-
-/** What a program decides for its Computer. A hook that throws or rejects is logged and counts as no answer. */
+/** Hooks of a Computer. A hook that throws or rejects is logged, and counts as a hook without a result. */
 export interface ComputerHooks {
-  /** Values of the configuration's inputs. What has none here is looked for in the environment. */
+  /** Values of the configuration's inputs; the environment provides the values of other inputs. */
   readonly inputs?: {
-    /** Values by input id, which win over everything else. */
+    /** Values by input id; they take precedence over every other source. */
     readonly values?: { readonly [id: string]: InputValue }
-    /** Asks a person, who may have no answer. */
+    /** Asks the user; `undefined` means no answer. */
     readonly ask?: (
       input: Exclude<Input, CommandInput>,
       options: HookOptions
     ) => Awaitable<string | undefined>
-    /** Gives what the program of an input prints. */
+    /** Runs the program of an input; resolves with its output. */
     readonly run?: (input: CommandInput, options: HookOptions) => Awaitable<string>
   }
-  /** Shows somebody the page where an MCP server is to be authorized. */
+  /** Shows the user the page that authorizes an MCP server. */
   readonly authorize?: (request: AuthorizationRequest, options: HookOptions) => Awaitable<void>
-  /** The settings of `ComputerSettings`, times in milliseconds. */
-  readonly settings?: { readonly [Name in (typeof durationSettings)[number]]?: number } & {
+  /** As in `ComputerSettings`, times in milliseconds. */
+  readonly settings?: {
+    readonly connectTimeout?: number
+    readonly startupTimeout?: number
+    readonly readTimeout?: number
+    readonly keepaliveInterval?: number
+    readonly changeThrottle?: number
     readonly showUnsubscribable?: boolean
-    /** Asked before a tool runs that is not marked `auto_apply`; without it such calls fail with 4005. */
+    /** Confirms calls of tools without `auto_apply`; without this hook such calls fail with 4005. */
     readonly confirm?: (request: ConfirmRequest, options: HookOptions) => Awaitable<boolean>
-    /** Turns documents into URIs; without it they are refused with 4011. */
+    /** Resolves documents to URIs that an Agent can fetch; without this hook requests fail with 4011. */
     readonly resolveDpe?: (request: DpeRequest, options: HookOptions) => Awaitable<ResolvedDpe>
-    /** Hears how far running calls are. */
+    /** Receives the progress of running calls. */
     readonly onProgress?: (report: ProgressReport) => void
   }
 }
@@ -62,46 +61,49 @@ const runHook = <A>(name: string, hook: (options: HookOptions) => Awaitable<A>) 
     )
   )
 
-const toInputSources = ({ ask, values, run }: NonNullable<ComputerHooks["inputs"]>): InputSources => ({
-  ...(values !== undefined && { values }),
-  ...(ask !== undefined && {
-    prompt: (input) =>
-      runHook("ask", (options) => ask(input, options)).pipe(
+/** Wraps a hook as an effect that logs its failure. */
+const hookEffect = <I, A>(
+  name: string,
+  hook: ((input: I, options: HookOptions) => Awaitable<A>) | undefined
+) => hook && ((input: I) => runHook(name, (options) => hook(input, options)))
+
+const toInputSources = ({ ask, run, values }: NonNullable<ComputerHooks["inputs"]>): InputSources => {
+  const askUser = hookEffect("ask", ask)
+  const runProgram = hookEffect("run", run)
+  return definedOnly({
+    values,
+    prompt:
+      askUser &&
+      flow(
+        askUser,
         Effect.map(Option.fromUndefinedOr),
         Effect.catch(() => Effect.succeedNone)
-      )
-  }),
-  ...(run !== undefined && {
-    runCommand: (input) =>
-      Effect.mapError(
-        runHook("run", (options) => run(input, options)),
-        () => ({ message: "failed" })
+      ),
+    runCommand:
+      runProgram &&
+      flow(
+        runProgram,
+        Effect.mapError(() => ({ message: "failed" }))
       )
   })
-})
-
-const toComputerSettings = (given: NonNullable<ComputerHooks["settings"]>): Partial<ComputerSettings> => {
-  const { confirm, onProgress, resolveDpe, showUnsubscribable } = given
-  const times = durationSettings.flatMap((name) => {
-    const millis = given[name]
-    return millis === undefined ? [] : [[name, Duration.millis(millis)] as const]
-  })
-  return {
-    ...Object.fromEntries(times),
-    ...(showUnsubscribable !== undefined && { showUnsubscribable }),
-    ...(confirm !== undefined && {
-      confirm: (request) => runHook("confirm", (options) => confirm(request, options))
-    }),
-    ...(resolveDpe !== undefined && {
-      resolveDpe: (request) => runHook("resolveDpe", (options) => resolveDpe(request, options))
-    }),
-    ...(onProgress !== undefined && {
-      onProgress: (report) => Effect.ignore(runHook("onProgress", () => onProgress(report)))
-    })
-  }
 }
 
-/** The hooks as the layers take them. */
+const toComputerSettings = (settings: NonNullable<ComputerHooks["settings"]>): Partial<ComputerSettings> => {
+  const reportProgress = hookEffect("onProgress", settings.onProgress)
+  return definedOnly({
+    connectTimeout: millis(settings.connectTimeout),
+    startupTimeout: millis(settings.startupTimeout),
+    readTimeout: millis(settings.readTimeout),
+    keepaliveInterval: millis(settings.keepaliveInterval),
+    changeThrottle: millis(settings.changeThrottle),
+    showUnsubscribable: settings.showUnsubscribable,
+    confirm: hookEffect("confirm", settings.confirm),
+    resolveDpe: hookEffect("resolveDpe", settings.resolveDpe),
+    onProgress: reportProgress && flow(reportProgress, Effect.ignore)
+  })
+}
+
+/** Converts the hooks to the options of the layers. */
 export const toLayerOptions = ({
   authorize,
   inputs = {},
@@ -109,10 +111,11 @@ export const toLayerOptions = ({
 }: ComputerHooks): Pick<AuthorizerOptions, "authorize"> & {
   readonly inputs: InputSources
   readonly settings: Partial<ComputerSettings>
-} => ({
-  inputs: toInputSources(inputs),
-  settings: toComputerSettings(settings),
-  ...(authorize !== undefined && {
-    authorize: (request) => Effect.ignore(runHook("authorize", (options) => authorize(request, options)))
-  })
-})
+} => {
+  const openPage = hookEffect("authorize", authorize)
+  return {
+    inputs: toInputSources(inputs),
+    settings: toComputerSettings(settings),
+    ...definedOnly({ authorize: openPage && flow(openPage, Effect.ignore) })
+  }
+}

@@ -1,43 +1,51 @@
-import { Context, Effect, type Option } from "effect"
+import { Effect, type Option } from "effect"
 import type { Computer } from "../../application/computer/Computer.ts"
 import type { Inputs } from "../../application/computer/inputs/Inputs.ts"
 import type { CommandFailed } from "../cli/CommandFailed.ts"
 
-/** What a command works on. */
+/** The services that commands use. */
 export type ReplServices = Computer | Inputs
 
-/** A command of the shell. */
-export interface ReplCommand {
-  /** One word, or two where several commands concern the same thing: `server add`. */
-  readonly name: string
-  /** What follows the name, as help spells it. */
-  readonly parameters: string
-  /** How many words may follow the name, at least and at most. */
-  readonly arity: readonly [number, number]
-  readonly help: string
-  /** Does it, and gives what there is to print. */
-  readonly run: (words: ReadonlyArray<string>) => Effect.Effect<string, CommandFailed, ReplServices>
-  /** What the next word may be, after these. */
-  readonly complete?: (
-    words: ReadonlyArray<string>
-  ) => Effect.Effect<ReadonlyArray<string>, never, ReplServices>
-  /** Does the shell end with it? */
-  readonly endsRepl?: true
-  /** May its words be secret? Then the line is not remembered. */
-  readonly isPrivate?: true
-}
-
-/** A person who can be asked for a line; there may be nobody, or no answer. */
+/** Asks the user for a line; `None` without a terminal or an answer. */
 export type PromptUser = (
   question: string,
   options: { readonly hidden: boolean }
 ) => Effect.Effect<Option.Option<string>>
 
-/** Whom commands ask for what was not given with them. */
-export const PromptUser = Context.Reference<PromptUser>("a2c-smcp/main/shell/Asking", {
-  defaultValue: () => () => Effect.succeedNone
-})
+export const noPrompt: PromptUser = () => Effect.succeedNone
 
-/** How a command is written. */
+/** A command of the shell. */
+export interface ReplCommand {
+  /** One word, or two for commands of a group: `server add`. */
+  readonly name: string
+  /** The parameters, as help shows them; none by default. */
+  readonly parameters?: string
+  /** Minimum and maximum number of words after the name; none by default. */
+  readonly arity?: readonly [number, number]
+  readonly help: string
+  /** Runs the command; succeeds with the text to print. */
+  readonly run: (
+    words: ReadonlyArray<string>,
+    promptUser: PromptUser
+  ) => Effect.Effect<string, CommandFailed, ReplServices>
+  /** Candidates for the next word, after these words. */
+  readonly complete?: (
+    words: ReadonlyArray<string>
+  ) => Effect.Effect<ReadonlyArray<string>, never, ReplServices>
+  /** The command ends the shell. */
+  readonly endsRepl?: true
+  /** The words may be secret: the line stays out of the history. */
+  readonly isPrivate?: true
+}
+
+/** Completes the first word after the name of a command. */
+export const completeFirst =
+  (
+    candidates: Effect.Effect<ReadonlyArray<string>, never, ReplServices>
+  ): NonNullable<ReplCommand["complete"]> =>
+  (words) =>
+    words.length === 0 ? candidates : Effect.succeed([])
+
+/** Formats a command with its parameters. */
 export const usage = ({ name, parameters }: ReplCommand): string =>
-  [name, parameters].filter(Boolean).join(" ")
+  parameters === undefined ? name : `${name} ${parameters}`

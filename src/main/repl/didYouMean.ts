@@ -1,4 +1,4 @@
-/** How many single characters have to be put in, taken out or replaced to make one word the other. */
+/** The Levenshtein distance: single characters to insert, delete or replace. */
 const editDistance = (one: string, other: string): number => {
   let row = Array.from({ length: other.length + 1 }, (_, index) => index)
   for (const [line, char] of [...one].entries()) {
@@ -12,7 +12,7 @@ const editDistance = (one: string, other: string): number => {
   return row.at(-1) ?? 0
 }
 
-/** The name that somebody probably meant: one that begins so, or differs in at most a third of the characters. */
+/** The most similar name: one with this prefix, or one that differs in at most a third of the characters. */
 const closestMatch = (word: string, names: ReadonlyArray<string>): string | undefined => {
   const longer = names.find((name) => word !== "" && name.startsWith(word))
   if (longer !== undefined) return longer
@@ -23,7 +23,7 @@ const closestMatch = (word: string, names: ReadonlyArray<string>): string | unde
   return best?.name
 }
 
-/** Words for the end of a message about a name nobody knows: the one that was probably meant, or nothing. */
+/** Suggests a similar name at the end of a message about an unknown one; empty without a similar name. */
 export const didYouMean = (word: string, names: ReadonlyArray<string>): string => {
   const name = closestMatch(word, names)
   return name === undefined ? "" : `: did you mean '${name}'?`

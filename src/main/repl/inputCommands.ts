@@ -7,12 +7,12 @@ import type { Input } from "../../domain/config/computerConfig.ts"
 import { formatColumns } from "../cli/output.ts"
 import { failCommand } from "../cli/CommandFailed.ts"
 import { didYouMean } from "./didYouMean.ts"
-import { PromptUser, type ReplCommand } from "./ReplCommand.ts"
+import { completeFirst, type PromptUser, type ReplCommand } from "./ReplCommand.ts"
 
 const currentConfig = Computer.use(({ setup }) => Effect.map(setup, (now) => now.config))
 const inputIds = Effect.map(currentConfig, ({ inputs }) => inputs.map(({ id }) => id))
 
-/** What stands in for a value: only what is picked from options that everybody sees is shown. */
+/** Formats a value for display. Only a choice among public options is shown itself. */
 const formatValue = (input: Input, { source, value }: ResolvedInput): string =>
   `${input.type === "pickString" ? value : "set"} (${source})`
 
@@ -29,7 +29,7 @@ const inputStatus = Effect.fnUntraced(function* (input: Input, server: string) {
   )
 })
 
-/** The standing of an input, for every server apart where servers differ. */
+/** The status of an input, by server where servers differ. */
 const inputStatuses = Effect.fnUntraced(function* (input: Input, servers: ReadonlyArray<string>) {
   const found = yield* Effect.forEach(servers.length === 0 ? [""] : servers, (server) =>
     Effect.map(inputStatus(input, server), (text) => ({ server, text }))
@@ -40,9 +40,7 @@ const inputStatuses = Effect.fnUntraced(function* (input: Input, servers: Readon
 
 const inputsCommand: ReplCommand = {
   name: "inputs",
-  parameters: "",
-  arity: [0, 0],
-  help: "the inputs of the configuration, where their values come from, and who uses them",
+  help: "list the inputs with the sources of their values and the servers that use them",
   run: Effect.fnUntraced(function* () {
     const rows = yield* Effect.forEach((yield* currentConfig).inputs, (input) =>
       Effect.gen(function* () {
@@ -67,16 +65,15 @@ const requireInput = Effect.fnUntraced(function* (id: string) {
   return yield* failCommand(`No input '${id}' is configured${didYouMean(id, ids)}`)
 })
 
-/** A value from the person at the terminal, who does not see it when it is a password. */
-const promptForValue = Effect.fnUntraced(function* (input: Input) {
-  const ask = yield* PromptUser
+/** Asks the user for a value; a password is not echoed. */
+const promptForValue = Effect.fnUntraced(function* (input: Input, promptUser: PromptUser) {
   const hidden = input.type === "promptString" && input.password === true
-  const answer = yield* ask(`${input.description || input.id}: `, { hidden })
+  const answer = yield* promptUser(`${input.description || input.id}: `, { hidden })
   if (Option.isSome(answer)) return answer.value
   return yield* failCommand(`No value for ${input.id}: expected input ${input.id} VALUE`)
 })
 
-/** A server keeps the values it was started with. */
+/** Adds a hint to a message: a running server keeps its values until it restarts. */
 const withRestartHint = Effect.fnUntraced(function* (id: string, message: string) {
   const states = yield* Computer.use(({ servers }) => servers)
   const users = serversUsingInput(yield* currentConfig, id).filter(
@@ -89,11 +86,11 @@ const setInputCommand: ReplCommand = {
   name: "input",
   parameters: "ID [VALUE]",
   arity: [1, 2],
-  help: "give an input a value; without VALUE it is asked for, and a password is not shown",
+  help: "set the value of an input; without VALUE prompts for it, without echo for a password",
   isPrivate: true,
-  run: Effect.fnUntraced(function* ([id = "", given]) {
+  run: Effect.fnUntraced(function* ([id = "", given], promptUser) {
     const input = yield* requireInput(id)
-    const value = given ?? (yield* promptForValue(input))
+    const value = given ?? (yield* promptForValue(input, promptUser))
     const accepted = validateInputValue(input, value)
     if (Result.isFailure(accepted)) {
       return yield* failCommand(`The value for ${id} is ${accepted.failure}`)
@@ -112,14 +109,14 @@ const forgetInputCommand: ReplCommand = {
   name: "input forget",
   parameters: "ID",
   arity: [1, 1],
-  help: "forget the value of an input, so that it is looked for anew",
+  help: "clear the value of an input, which is then looked up again",
   run: Effect.fnUntraced(function* ([id = ""]) {
     yield* requireInput(id)
     yield* Inputs.use((values) => values.clear(id))
-    return yield* withRestartHint(id, `${id} is forgotten`)
+    return yield* withRestartHint(id, `${id} is cleared`)
   }),
-  complete: (words) => (words.length === 0 ? inputIds : Effect.succeed([]))
+  complete: completeFirst(inputIds)
 }
 
-/** What can be done with the inputs of the configuration. */
+/** Commands for the inputs of the configuration. */
 export const inputCommands: ReadonlyArray<ReplCommand> = [inputsCommand, setInputCommand, forgetInputCommand]

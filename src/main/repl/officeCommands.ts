@@ -7,9 +7,7 @@ import { officeStatusLine, formatServerOffer, stateReason, stateLabel } from "./
 
 const statusCommand: ReplCommand = {
   name: "status",
-  parameters: "",
-  arity: [0, 0],
-  help: "where the Computer sits, how its servers are, and which tools are hidden",
+  help: "show the office, the state of the servers, and the hidden tools",
   run: Effect.fnUntraced(function* () {
     const computer = yield* Computer
     const states = yield* computer.servers
@@ -34,13 +32,13 @@ const statusCommand: ReplCommand = {
   })
 }
 
-/** Reads `--size N` and `--window URI` in any order. */
+/** Parses `--size N` and `--window URI`, in any order. */
 const parseDesktopOptions = (words: ReadonlyArray<string>) => {
   const request: { size?: number; window?: string } = {}
   for (let at = 0; at < words.length; at += 2) {
     const [option, value] = words.slice(at, at + 2)
     if (option !== "--size" && option !== "--window") {
-      return Result.fail(`'${option}' is no option of desktop: expected --size N or --window URI`)
+      return Result.fail(`unknown option '${option}': expected --size N or --window URI`)
     }
     if (value === undefined) return Result.fail(`${option} expects a value`)
     if (option === "--window") request.window = value
@@ -54,7 +52,7 @@ const desktopCommand: ReplCommand = {
   name: "desktop",
   parameters: "[--size N] [--window URI]",
   arity: [0, 4],
-  help: "the windows as the office sees them",
+  help: "show the windows as the office sees them",
   run: Effect.fnUntraced(function* (words) {
     const request = parseDesktopOptions(words)
     if (Result.isFailure(request)) return yield* failCommand(request.failure)
@@ -67,9 +65,7 @@ const desktopCommand: ReplCommand = {
 
 const historyCommand: ReplCommand = {
   name: "history",
-  parameters: "",
-  arity: [0, 0],
-  help: "the last calls that reached a server, oldest first",
+  help: "list the latest calls that reached a server, oldest first",
   run: Effect.fnUntraced(function* () {
     const records = yield* Computer.use(({ history: calls }) => calls)
     if (records.length === 0) return "no calls yet"
@@ -100,19 +96,17 @@ const joinCommand: ReplCommand = {
 
 const leaveCommand: ReplCommand = {
   name: "leave",
-  parameters: "",
-  arity: [0, 0],
-  help: "leave the office; the servers run on",
+  help: "leave the office; the servers keep running",
   run: Effect.fnUntraced(function* () {
     const computer = yield* Computer
     const office = yield* computer.office
-    if (office === undefined) return yield* failCommand("In no office: there is nothing to leave")
+    if (office === undefined) return yield* failCommand("The Computer is in no office")
     yield* computer.leave
     return `left office ${office}`
   })
 }
 
-/** What the Computer is to its office. */
+/** Commands for the office of the Computer. */
 export const officeCommands: ReadonlyArray<ReplCommand> = [
   statusCommand,
   desktopCommand,

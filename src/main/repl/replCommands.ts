@@ -6,11 +6,11 @@ import { inputCommands } from "./inputCommands.ts"
 import { didYouMean } from "./didYouMean.ts"
 import { officeCommands } from "./officeCommands.ts"
 import { serverCommands } from "./serverCommands.ts"
-import { type ReplCommand, type ReplServices, usage } from "./ReplCommand.ts"
+import { type PromptUser, type ReplCommand, type ReplServices, usage } from "./ReplCommand.ts"
 import { toolCommands } from "./toolCommands.ts"
 import { quoteWord, splitWords } from "./splitWords.ts"
 
-/** The words of the names of some commands, each once. */
+/** The distinct words at a position of the names of commands. */
 const nameWordsAt = (commands: ReadonlyArray<ReplCommand>, position: number): ReadonlyArray<string> => [
   ...new Set(commands.flatMap(({ name }) => name.split(" ").slice(position, position + 1)))
 ]
@@ -19,7 +19,7 @@ const helpCommand: ReplCommand = {
   name: "help",
   parameters: "[COMMAND]",
   arity: [0, 2],
-  help: "all commands, or how one is used",
+  help: "list all commands, or show the usage of one",
   run: Effect.fnUntraced(function* (words) {
     const wanted = words.join(" ")
     const found = replCommands.filter(({ name }) => words.every((word, at) => name.split(" ")[at] === word))
@@ -31,9 +31,7 @@ const helpCommand: ReplCommand = {
 
 const exitCommand: ReplCommand = {
   name: "exit",
-  parameters: "",
-  arity: [0, 0],
-  help: "end the shell and the Computer; Ctrl-D does so, too",
+  help: "end the shell and the Computer, as Ctrl-D does",
   endsRepl: true,
   run: () => Effect.succeed("")
 }
@@ -56,10 +54,10 @@ const hasNamePrefix =
 
 const unknownCommandMessage = (wanted: string): string => {
   const names = replCommands.map(({ name }) => name)
-  return `Unknown command '${wanted}'${didYouMean(wanted, names) || "; help lists them all"}`
+  return `Unknown command '${wanted}'${didYouMean(wanted, names) || "; help lists all commands"}`
 }
 
-/** The command that words begin with, of two words before one of one, and what follows its name. */
+/** Finds the command that the words begin with, two-word names first, and the words after its name. */
 const findCommand = (words: ReadonlyArray<string>) => {
   for (const length of [2, 1]) {
     const name = words.slice(0, length).join(" ")
@@ -69,32 +67,35 @@ const findCommand = (words: ReadonlyArray<string>) => {
   return undefined
 }
 
-/** A line that was understood: what it does, and what it means for the shell. */
+/** A parsed line. */
 export interface ParsedLine {
-  /** Does it, and gives what there is to print. */
-  readonly run: Effect.Effect<string, CommandFailed, ReplServices>
+  /** Runs the command; succeeds with the text to print. */
+  readonly run: (promptUser: PromptUser) => Effect.Effect<string, CommandFailed, ReplServices>
   readonly endsRepl: boolean
 }
 
-/** Reads a line, or says what was expected; a blank line does nothing. */
+/** Parses a line; fails with the expected usage. A blank line does nothing. */
 export const parseLine = (line: string): Result.Result<ParsedLine, string> => {
   const split = splitWords(line)
-  if (Result.isFailure(split)) return Result.fail(`Cannot read this line: ${split.failure}`)
+  if (Result.isFailure(split)) return Result.fail(`Cannot parse this line: ${split.failure}`)
   const words = split.success
-  if (words.length === 0) return Result.succeed({ run: Effect.succeed(""), endsRepl: false })
+  if (words.length === 0) return Result.succeed({ run: () => Effect.succeed(""), endsRepl: false })
   const found = findCommand(words)
   if (found === undefined) {
     const isGroup = replCommands.some(hasNamePrefix(words.slice(0, 1)))
     return Result.fail(unknownCommandMessage(words.slice(0, isGroup ? 2 : 1).join(" ")))
   }
   const { command, rest } = found
-  const [min, max] = command.arity
+  const [min, max] = command.arity ?? [0, 0]
   return rest.length < min || rest.length > max
     ? Result.fail(`Expected ${usage(command)}`)
-    : Result.succeed({ run: command.run(rest), endsRepl: command.endsRepl === true })
+    : Result.succeed({
+        run: (promptUser) => command.run(rest, promptUser),
+        endsRepl: command.endsRepl === true
+      })
 }
 
-/** May this line hold a secret? A line that cannot be read is judged by its first words. */
+/** Returns whether a line may hold a secret; a line that does not parse counts by its first words. */
 export const isPrivate = (line: string): boolean => {
   const words = Result.getOrElse(splitWords(line), () => line.trim().split(/\s+/))
   return findCommand(words)?.command.isPrivate === true

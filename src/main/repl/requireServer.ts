@@ -3,12 +3,12 @@ import { Computer } from "../../application/computer/Computer.ts"
 import { failCommand } from "../cli/CommandFailed.ts"
 import { didYouMean } from "./didYouMean.ts"
 
-/** The servers that are configured now, in their order. */
+/** The names of the configured servers, in the order of the configuration. */
 export const serverNames = Computer.use(({ setup }) =>
   Effect.map(setup, ({ config }) => Object.keys(config.servers))
 )
 
-/** The configuration of a server; fails when there is none of this name. */
+/** The configuration of a server; fails when no server has this name. */
 export const requireServer = Effect.fnUntraced(function* (name: string) {
   const { config } = yield* Computer.use(({ setup }) => setup)
   const server = Object.hasOwn(config.servers, name) ? config.servers[name] : undefined

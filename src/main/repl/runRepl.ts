@@ -3,17 +3,15 @@ import type { LineReader } from "../../adapters/terminal/LineReader.ts"
 import { Computer } from "../../application/computer/Computer.ts"
 import { type CommandFailed, failCommand } from "../cli/CommandFailed.ts"
 import { complete, isPrivate, parseLine } from "./replCommands.ts"
-import { PromptUser, type ReplServices } from "./ReplCommand.ts"
+import { noPrompt, type PromptUser, type ReplServices } from "./ReplCommand.ts"
 
-/** Where results and complaints go. */
+/** Prints results and errors. */
 interface Output {
   readonly print: (text: string) => Effect.Effect<void>
   readonly printError: (text: string) => Effect.Effect<void>
 }
 
-const processOutput: Output = { print: Console.log, printError: Console.error }
-
-/** Waits until every server runs or has failed to, so that commands find what is configured. It always comes to that. */
+/** Waits until every server runs or its first attempt has failed: commands then find the configured servers. */
 const awaitServersStarted = Computer.use(({ changes }) =>
   changes.pipe(
     Stream.filter((states) =>
@@ -24,22 +22,23 @@ const awaitServersStarted = Computer.use(({ changes }) =>
   )
 )
 
-/** Why a command ended without a result, for a person; what nobody expected is logged in full. */
+/** The message of a failed command; a defect is logged with its cause. */
 const explainFailure = (cause: Cause.Cause<CommandFailed>): Effect.Effect<string> => {
   const expected = cause.reasons.find(Cause.isFailReason)
   if (expected !== undefined) return Effect.succeed(expected.error.message)
   if (Cause.hasInterruptsOnly(cause)) return Effect.succeed("interrupted")
-  return Effect.as(
-    Effect.logError("a command of the shell failed", cause),
-    "Internal error: the log says more"
-  )
+  return Effect.as(Effect.logError("repl command failed", cause), "Internal error: see the log")
 }
 
-/** Runs lines one after the other and counts how they went. */
-const makeLineRunner = ({ printError, print }: Output, interruption: Effect.Effect<void>) => {
+/** Runs lines one after the other and counts failures. */
+const makeLineRunner = (
+  { print, printError }: Output,
+  interruption: Effect.Effect<void>,
+  promptUser: PromptUser
+) => {
   const count = { all: 0, failed: 0 }
 
-  /** Runs a line, and says whether the shell ends with it. */
+  /** Runs a line; succeeds with true when it ends the shell. */
   const run = Effect.fnUntraced(function* (line: string): Effect.fn.Return<boolean, never, ReplServices> {
     if (line.trim() === "") return false
     count.all++
@@ -50,7 +49,7 @@ const makeLineRunner = ({ printError, print }: Output, interruption: Effect.Effe
       return false
     }
     const whenInterrupted = Effect.flatMap(interruption, () => failCommand("interrupted"))
-    const exit = yield* Effect.exit(Effect.raceFirst(parsed.success.run, whenInterrupted))
+    const exit = yield* Effect.exit(Effect.raceFirst(parsed.success.run(promptUser), whenInterrupted))
     if (Exit.isFailure(exit)) {
       count.failed++
       yield* printError(yield* explainFailure(exit.cause))
@@ -66,40 +65,33 @@ const makeLineRunner = ({ printError, print }: Output, interruption: Effect.Effe
   return { run, finish }
 }
 
-/** Runs one command of the shell and prints what it gives on stdout. */
-export const runCommand = Effect.fnUntraced(function* (
-  line: string
-): Effect.fn.Return<void, CommandFailed, ReplServices> {
-  const parsed = parseLine(line)
-  if (Result.isFailure(parsed)) return yield* failCommand(parsed.failure)
-  const text = yield* parsed.success.run
-  if (text !== "") yield* processOutput.print(text)
-})
-
 /**
- * Runs commands in order once the servers have started, each whether or not the one before it failed, up to `exit`.
- * Results go to stdout, complaints to stderr; fails at the end when one of them failed.
+ * Runs commands in order once the servers have started, up to `exit`. A failed command does not stop the next one.
+ * Results go to stdout, errors to stderr; fails at the end when a command failed.
  */
 export const runCommands = Effect.fnUntraced(function* (
   lines: ReadonlyArray<string>
 ): Effect.fn.Return<void, CommandFailed, ReplServices> {
   yield* awaitServersStarted
-  const { finish, run } = makeLineRunner(processOutput, Effect.never)
+  const { finish, run } = makeLineRunner(
+    { print: Console.log, printError: Console.error },
+    Effect.never,
+    noPrompt
+  )
   for (const line of lines) if (yield* run(line)) break
   yield* finish
 })
 
-/** How a shell is run. */
-export interface ReplOptions {
+interface ReplOptions {
   /** The name of the Computer, for the prompt. */
   readonly name: string
   readonly reader: LineReader
 }
 
 /**
- * Runs what a person types, or what comes through a pipe, until `exit` or the end of the input. Ctrl-C stops the
- * command that runs, or discards the line; on an empty line it ends the shell. A command that fails never ends the
- * shell; through a pipe the shell fails at its end when one did.
+ * Runs the lines of a terminal or a pipe until `exit` or the end of the input. Ctrl-C cancels the running command, or
+ * discards the line; on an empty line it ends the shell. A failed command never ends the shell. With a pipe the shell
+ * fails at its end when a command failed.
  */
 export const runRepl = Effect.fnUntraced(function* ({
   name,
@@ -108,7 +100,7 @@ export const runRepl = Effect.fnUntraced(function* ({
   const { awaitInterrupt, isTerminal } = reader
   const context = yield* Effect.context<ReplServices>()
   const { office } = yield* Computer
-  const { finish, run } = makeLineRunner(reader, awaitInterrupt)
+  const { finish, run } = makeLineRunner(reader, awaitInterrupt, reader.ask)
   if (isTerminal) yield* reader.print("Type help for the commands, exit or Ctrl-D to end.")
   else yield* awaitServersStarted
   yield* reader.captureInterrupts(
@@ -120,7 +112,7 @@ export const runRepl = Effect.fnUntraced(function* ({
           complete: (typed) => Effect.provideContext(complete(typed), context),
           isPrivate
         })
-        if (line._tag === "Ended") {
+        if (line._tag === "Closed") {
           if (isTerminal) yield* reader.print("")
           break
         }
@@ -128,7 +120,7 @@ export const runRepl = Effect.fnUntraced(function* ({
           if (line.isEmpty) break
           continue
         }
-        if (yield* Effect.provideService(run(line.text), PromptUser, reader.ask)) break
+        if (yield* run(line.text)) break
       }
     })
   )

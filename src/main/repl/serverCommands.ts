@@ -5,18 +5,16 @@ import { parseConfig } from "../../domain/config/parseConfig.ts"
 import { inputIdsOf } from "../../domain/config/Setup.ts"
 import { formatIssues, type ValidationIssue } from "../../domain/validation.ts"
 import { formatColumns } from "../cli/output.ts"
-import { formatServerLocation } from "../config/placeOf.ts"
+import { formatServerLocation } from "../config/serverLocation.ts"
 import { toCommandFailed, failCommand } from "../cli/CommandFailed.ts"
-import { parseJson } from "./readJson.ts"
+import { parseJsonResult } from "./parseJsonResult.ts"
 import { requireServer, serverNames } from "./requireServer.ts"
-import type { ReplCommand } from "./ReplCommand.ts"
+import { completeFirst, type ReplCommand } from "./ReplCommand.ts"
 import { formatServerOffer, stateLabel, notRunningReason } from "./statusText.ts"
 
 const serversCommand: ReplCommand = {
   name: "servers",
-  parameters: "",
-  arity: [0, 0],
-  help: "the servers as they are configured",
+  help: "list the configured servers",
   run: Effect.fnUntraced(function* () {
     const computer = yield* Computer
     const states = yield* computer.servers
@@ -38,17 +36,17 @@ const serversCommand: ReplCommand = {
   })
 }
 
-/** What is wrong with one server, in paths that begin with the server itself. */
+/** Formats the errors of one server, with paths relative to the server. */
 const formatServerErrors = (errors: ReadonlyArray<ValidationIssue>): string =>
   formatIssues(errors.map(({ issue, path }) => ({ path: path.slice(2), issue })))
 
-/** One server in any dialect: `{command, args}`, `{url}` or as A2C writes it. */
+/** Parses one server in any dialect: `{command, args}`, `{url}` or A2C. */
 const parseServerConfig = (name: string, text: string) => {
-  const value = Result.mapError(parseJson(text), (reason) => `the configuration is no JSON: ${reason}`)
+  const value = Result.mapError(parseJsonResult(text), (reason) => `the configuration is not JSON: ${reason}`)
   return Result.flatMap(value, (server) => {
     const { config, envFiles, errors, warnings } = parseConfig({ mcpServers: { [name]: server } })
     if (envFiles.size > 0) {
-      return Result.fail("envFile: is not read here; put the server into a configuration file, or use env")
+      return Result.fail("envFile: works in configuration files only; use env, or add the server to a file")
     }
     const read = config?.servers[name]
     return read === undefined
@@ -57,7 +55,7 @@ const parseServerConfig = (name: string, text: string) => {
   })
 }
 
-/** What a server that was to be started offers now; fails with the reason when it does not run. */
+/** Adds the offer of a started server to a message; fails with the reason when it does not run. */
 const startOutcome = Effect.fnUntraced(function* (name: string, message: string) {
   const computer = yield* Computer
   const state = (yield* computer.servers).get(name)
@@ -71,7 +69,7 @@ const addCommand: ReplCommand = {
   name: "server add",
   parameters: "NAME {JSON}",
   arity: [2, 2],
-  help: "add a server, {command, args} or {url} or as in a configuration file, and start it",
+  help: "add a server, {command, args}, {url} or as in a configuration file, and start it",
   run: Effect.fnUntraced(function* ([name = "", text = ""]) {
     const computer = yield* Computer
     const { config, variables } = yield* computer.setup
@@ -96,7 +94,7 @@ const removeCommand: ReplCommand = {
   name: "server remove",
   parameters: "NAME",
   arity: [1, 1],
-  help: "stop a server and forget it, until the Computer starts anew",
+  help: "stop a server and remove it until the Computer restarts",
   run: Effect.fnUntraced(function* ([name = ""]) {
     yield* requireServer(name)
     const computer = yield* Computer
@@ -105,10 +103,10 @@ const removeCommand: ReplCommand = {
     yield* computer.reconfigure({ config: { ...config, servers: others }, variables })
     return `removed ${name}`
   }),
-  complete: (words) => (words.length === 0 ? serverNames : Effect.succeed([]))
+  complete: completeFirst(serverNames)
 }
 
-/** A command that does something to one server that is configured. */
+/** Makes a command that acts on one configured server. */
 const serverActionCommand = (
   verb: "start" | "stop" | "restart",
   help: string,
@@ -127,10 +125,10 @@ const serverActionCommand = (
     )
     return verb === "stop" ? `${doneText} ${name}` : yield* startOutcome(name, `${doneText} ${name}`)
   }),
-  complete: (words) => (words.length === 0 ? serverNames : Effect.succeed([]))
+  complete: completeFirst(serverNames)
 })
 
-/** What can be done with the MCP servers. */
+/** Commands for the MCP servers. */
 export const serverCommands: ReadonlyArray<ReplCommand> = [
   serversCommand,
   addCommand,

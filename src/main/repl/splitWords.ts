@@ -4,9 +4,9 @@ const opensJson = (char: string | undefined): boolean => char === "{" || char ==
 const isSpace = (char: string | undefined): boolean => char !== undefined && /\s/.test(char)
 
 /**
- * Splits a line into words as a shell does: single quotes keep everything, in double quotes a backslash protects `"`
- * and `\`, elsewhere it protects any character. One thing differs: a word that begins with `{` or `[` is the rest of
- * the line as it stands, so that JSON needs no quotes around it. Fails with what is missing.
+ * Splits a line into words like a shell. Single quotes keep every character. In double quotes a backslash escapes `"`
+ * and `\`, outside of quotes any character. Unlike in a shell, a word that begins with `{` or `[` extends to the end of
+ * the line, for JSON without quotes. Fails with the missing part.
  */
 export const splitWords = (line: string): Result.Result<ReadonlyArray<string>, string> => {
   const words: Array<string> = []
@@ -23,7 +23,8 @@ export const splitWords = (line: string): Result.Result<ReadonlyArray<string>, s
       if (char === quote) quote = undefined
       else if (quote === "'") word += char
       else if (char === "\\" && (quote === undefined || next === '"' || next === "\\")) {
-        if (next === undefined) return Result.fail("nothing follows the backslash at the end of the line")
+        if (next === undefined)
+          return Result.fail("no character follows the backslash at the end of the line")
         word += next
         at++
       } else if (quote === undefined && (char === "'" || char === '"')) quote = char
@@ -34,6 +35,6 @@ export const splitWords = (line: string): Result.Result<ReadonlyArray<string>, s
   }
 }
 
-/** A word spelled so that {@link splitWords} gives it back. */
+/** Quotes a word for {@link splitWords}, which restores it. */
 export const quoteWord = (word: string): string =>
   /^[^\s'"\\{[][^\s'"\\]*$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`

@@ -5,54 +5,30 @@ import { isWindowUri } from "../../domain/desktop/WindowUri.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import type { Catalogue } from "../../domain/tools/catalogue.ts"
 
-/** The state of a server in a word or two. */
-export const stateLabel = (state: ServerState): string => {
-  switch (state._tag) {
-    case "Stopped":
-      return "stopped"
-    case "Starting":
-      return "starting"
-    case "Ready":
-      return "ready"
-    case "Degraded":
-      return "degraded"
-    case "BackingOff":
-      return "backing off"
-    case "Failed":
-      return "failed"
-  }
-}
+/** A short label for the state of a server: "backing off" for `BackingOff`. */
+export const stateLabel = ({ _tag }: ServerState): string => _tag.replaceAll(/\B[A-Z]/g, " $&").toLowerCase()
 
-/** Why a server is in its state, and what comes next; `now` in milliseconds since 1970. */
+/** The reason for a state and the next attempt; `now` in milliseconds since the epoch. */
 export const stateReason = (state: ServerState, now: number): string => {
-  switch (state._tag) {
-    case "Ready":
-      return ""
-    case "Starting":
-      return `attempt ${state.attempt}`
-    case "BackingOff": {
-      const seconds = Math.max(0, Math.ceil((state.retryAt - now) / 1000))
-      return `${state.reason}; attempt ${state.attempt} in ${seconds} s`
-    }
-    case "Stopped":
-    case "Degraded":
-    case "Failed":
-      return state.reason
-  }
+  if (state._tag === "Ready") return ""
+  if (state._tag === "Starting") return `attempt ${state.attempt}`
+  if (state._tag !== "BackingOff") return state.reason
+  const seconds = Math.max(0, Math.ceil((state.retryAt - now) / 1000))
+  return `${state.reason}; attempt ${state.attempt} in ${seconds} s`
 }
 
 const formatCount = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`
 
 const isWindow = ({ uri }: JsonObject): boolean => typeof uri === "string" && isWindowUri(uri)
 
-/** How much of a running server the office can use; nothing for others. */
+/** The number of tools and windows of a running server; empty for others. */
 export const formatServerOffer = (name: string, state: ServerState, { entries }: Catalogue): string => {
   if (!isRunning(state)) return ""
   const tools = [...entries.values()].filter(({ server }) => server === name).length
   return `${formatCount(tools, "tool")}, ${formatCount(state.resources.filter(isWindow).length, "window")}`
 }
 
-/** A server that does not run, in one line: why, and what comes next. */
+/** The state and reason of a server that does not run, in one line. */
 export const notRunningReason = (state: ServerState | undefined): Effect.Effect<string | undefined> =>
   Effect.map(Clock.currentTimeMillis, (now) =>
     state === undefined || isRunning(state)
@@ -60,7 +36,7 @@ export const notRunningReason = (state: ServerState | undefined): Effect.Effect<
       : [stateLabel(state), stateReason(state, now)].filter(Boolean).join(": ")
   )
 
-/** Where the Computer sits, in one line. */
+/** The status of the membership, in one line. */
 export const officeStatusLine = Effect.gen(function* () {
   const computer = yield* Computer
   const office = yield* computer.office
@@ -72,8 +48,8 @@ export const officeStatusLine = Effect.gen(function* () {
     case "Joined":
       return `in office ${office}`
     case "Lost":
-      return `lost office ${office}, coming back: ${status.reason}`
+      return `disconnected from office ${office}, reconnecting: ${status.reason}`
     case "Ended":
-      return `out of office ${office} for good: ${status.error.message}`
+      return `membership of office ${office} ended: ${status.error.message}`
   }
 })

@@ -1,13 +1,13 @@
 import { Effect, Result } from "effect"
 import { Computer } from "../../application/computer/Computer.ts"
-import { isJsonObject, type JsonObject } from "../../domain/json.ts"
+import { asObject, isJsonObject, type JsonObject } from "../../domain/json.ts"
 import type { CatalogueEntry } from "../../domain/tools/catalogue.ts"
 import { truncateLine, formatColumns, formatJson, formatToolResult } from "../cli/output.ts"
-import { CommandFailed, failCommand } from "../cli/CommandFailed.ts"
+import { failCommand } from "../cli/CommandFailed.ts"
 import { didYouMean } from "./didYouMean.ts"
-import { parseJson } from "./readJson.ts"
+import { parseJsonResult } from "./parseJsonResult.ts"
 import { requireServer, serverNames } from "./requireServer.ts"
-import type { ReplCommand } from "./ReplCommand.ts"
+import { completeFirst, type ReplCommand } from "./ReplCommand.ts"
 
 const currentCatalogue = Computer.use(({ catalogue: offered }) => offered)
 const toolNames = Effect.map(currentCatalogue, ({ entries }) => [...entries.keys()])
@@ -31,7 +31,7 @@ const toolsCommand: ReplCommand = {
   name: "tools",
   parameters: "[SERVER]",
   arity: [0, 1],
-  help: "the tools the office can call, of one server or of all",
+  help: "list the tools of the office, of one server or of all",
   run: Effect.fnUntraced(function* ([server]) {
     if (server !== undefined) yield* requireServer(server)
     const rows = [...(yield* currentCatalogue).entries.values()]
@@ -39,38 +39,36 @@ const toolsCommand: ReplCommand = {
       .map(({ server: owner, tool: { description, name } }) => [name, owner, truncateLine(description)])
     return rows.length === 0 ? "no tools" : formatColumns(rows)
   }),
-  complete: (words) => (words.length === 0 ? serverNames : Effect.succeed([]))
+  complete: completeFirst(serverNames)
 }
 
 const describeTool = ({ autoApply, originalName, server, tool }: CatalogueEntry): string =>
   [
     `${tool.name}, of ${server}${originalName === tool.name ? "" : ` where it is called ${originalName}`}`,
-    autoApply ? "runs without asking" : "asks before it runs for an Agent",
+    autoApply ? "runs without consent" : "needs consent to run for an Agent",
     ...(tool.description === "" ? [] : [tool.description]),
-    "takes:",
+    "parameters:",
     formatJson(tool.paramsSchema),
-    ...(tool.returnSchema === null ? [] : ["gives:", formatJson(tool.returnSchema)])
+    ...(tool.returnSchema === null ? [] : ["result:", formatJson(tool.returnSchema)])
   ].join("\n")
 
 const toolCommand: ReplCommand = {
   name: "tool",
   parameters: "NAME",
   arity: [1, 1],
-  help: "what a tool does, takes and gives",
+  help: "show the description, parameters and result of a tool",
   run: ([name = ""]) => Effect.map(requireTool(name), describeTool),
-  complete: (words) => (words.length === 0 ? toolNames : Effect.succeed([]))
+  complete: completeFirst(toolNames)
 }
 
-const parameterProperties = ({ tool: { paramsSchema } }: CatalogueEntry): JsonObject => {
-  const { properties } = paramsSchema
-  return isJsonObject(properties) ? properties : {}
-}
+const parameterProperties = ({ tool: { paramsSchema } }: CatalogueEntry): JsonObject =>
+  asObject(paramsSchema["properties"])
 
-/** A value as it was typed: text where the schema wants text, else JSON if it is some, else text. */
+/** Parses a value by its schema: a string schema takes the text, others take JSON, or else the text. */
 const parseArgumentValue = (schema: unknown, text: string): unknown =>
-  isJsonObject(schema) && schema["type"] === "string" ? text : Result.getOrElse(parseJson(text), () => text)
+  asObject(schema)["type"] === "string" ? text : Result.getOrElse(parseJsonResult(text), () => text)
 
-/** The arguments of a call: one JSON object, or `key=value` words. */
+/** Parses the arguments of a call: one JSON object, or `KEY=VALUE` words. */
 const parseArguments = (
   entry: CatalogueEntry,
   words: ReadonlyArray<string>
@@ -78,18 +76,18 @@ const parseArguments = (
   const [first = "{}", ...others] = words
   if (others.length === 0 && /^\s*[{[]/.test(first)) {
     return Result.flatMap(
-      Result.mapError(parseJson(first), (reason) => `the arguments are no JSON: ${reason}`),
+      Result.mapError(parseJsonResult(first), (reason) => `the arguments are not JSON: ${reason}`),
       (value) =>
         isJsonObject(value)
           ? Result.succeed(value)
-          : Result.fail("the arguments are no JSON object: expected {…} or KEY=VALUE words")
+          : Result.fail("the arguments must be a JSON object or KEY=VALUE words")
     )
   }
   const properties = parameterProperties(entry)
   const pairs: Array<readonly [string, unknown]> = []
   for (const word of words) {
     const [, key = "", text = ""] = /^([^=]+)=(.*)$/s.exec(word) ?? []
-    if (key === "") return Result.fail(`'${word}' is no argument: expected {…} or KEY=VALUE words`)
+    if (key === "") return Result.fail(`invalid argument '${word}': expected {…} or KEY=VALUE words`)
     const schema = Object.hasOwn(properties, key) ? properties[key] : undefined
     pairs.push([key, parseArgumentValue(schema, text)])
   }
@@ -100,14 +98,14 @@ const callCommand: ReplCommand = {
   name: "call",
   parameters: "TOOL [{JSON} | KEY=VALUE…]",
   arity: [1, Number.POSITIVE_INFINITY],
-  help: "call a tool, without asking for consent; Ctrl-C cancels the call",
+  help: "call a tool without consent; Ctrl-C cancels the call",
   run: Effect.fnUntraced(function* ([name = "", ...words]) {
     const entry = yield* requireTool(name)
     const params = parseArguments(entry, words)
     if (Result.isFailure(params)) return yield* failCommand(params.failure)
     const result = yield* Computer.use(({ callTool }) => callTool({ tool: name, params: params.success }))
     if (!result.isError) return formatToolResult(result)
-    return yield* new CommandFailed({ message: formatToolResult(result) || "The tool failed" })
+    return yield* failCommand(formatToolResult(result) || "The tool failed")
   }),
   complete: Effect.fnUntraced(function* ([name, ...words]) {
     if (name === undefined) return yield* toolNames
@@ -118,5 +116,5 @@ const callCommand: ReplCommand = {
   })
 }
 
-/** What can be done with tools. */
+/** Commands for tools. */
 export const toolCommands: ReadonlyArray<ReplCommand> = [toolsCommand, toolCommand, callCommand]

@@ -1,6 +1,7 @@
 import { Duration, Effect, Fiber, Option, Schedule, type Scope } from "effect"
 import type { RegistryChange } from "../../../src/application/ports/OfficeRegistry.ts"
-import type { Capacity, MembershipCommand } from "../../../src/domain/office/membership.ts"
+import type { MembershipCommand } from "../../../src/domain/office/decide.ts"
+import type { Capacity } from "../../../src/domain/office/MembershipState.ts"
 import type { Membership } from "../../../src/domain/model/Membership.ts"
 import {
   commandOf,
@@ -11,7 +12,7 @@ import {
   officeIds,
   sids
 } from "../../domain/office/histories.ts"
-import { listing, type People, sitting } from "../../domain/office/referenceModel.ts"
+import { listedMembers, type ModelSessions, modelMembersOf } from "../../domain/office/referenceModel.ts"
 import { type OpenNode, outcome, type TestNode } from "./cluster.ts"
 import { explain, hasHeard, type Outcome } from "./linearization.ts"
 
@@ -146,11 +147,11 @@ const viewOf = ({ node: { registry } }: Listening): NodeView => ({
   computer: (office, name) => Option.getOrUndefined(registry.findComputer(office, name))?.sid
 })
 
-const viewIn = (people: People, { own }: Listening): NodeView => ({
+const viewIn = (people: ModelSessions, { own }: Listening): NodeView => ({
   membershipOf: (sid) => people.find((one) => one.sid === sid && own.has(sid))?.membership,
-  members: (office) => listing(people, office),
+  members: (office) => listedMembers(people, office),
   computer: (office, name) =>
-    sitting(people, office).find(
+    modelMembersOf(people, office).find(
       ({ membership }) => membership?.role === "computer" && membership.name === name
     )?.sid
 })
@@ -178,7 +179,7 @@ const changeInWords = (change: RegistryChange): string => {
 }
 
 /** Where Computers sit that bear a name, as a node can ask. */
-const wrongElsewhere = (people: People, { node: { registry } }: Listening) =>
+const wrongElsewhere = (people: ModelSessions, { node: { registry } }: Listening) =>
   Effect.map(
     Effect.forEach(
       officeIds.flatMap((office) => names.map((name) => ({ office, name }))),
@@ -196,7 +197,7 @@ const wrongElsewhere = (people: People, { node: { registry } }: Listening) =>
   )
 
 /** Everybody goes. */
-const ending = (people: People): ReadonlyArray<Issued> =>
+const ending = (people: ModelSessions): ReadonlyArray<Issued> =>
   people.map(({ sid }) => ({ command: { _tag: "Disconnect", sid }, turns: 0 }))
 
 /**
@@ -212,7 +213,7 @@ export const play = Effect.fnUntraced(function* (stage: Stage, history: History)
   )
   const { capacity } = history
 
-  const judge = (before: People, outcomes: ReadonlyArray<Outcome>) => {
+  const judge = (before: ModelSessions, outcomes: ReadonlyArray<Outcome>) => {
     const look = () =>
       explain(before, outcomes, capacity, (order) =>
         cast.every(
@@ -248,7 +249,7 @@ export const play = Effect.fnUntraced(function* (stage: Stage, history: History)
     })
   }
 
-  let people: People = []
+  let people: ModelSessions = []
   let played = 0
   const batches = batchesOf(history, stage)
   // Then everybody goes, and at last nothing is done: whatever is heard by then has been told too often.

@@ -2,7 +2,7 @@ import { Context, Duration, Effect, Layer, Option, Redacted, Result, type Scope 
 import * as MemoryRegistry from "../../../src/adapters/memory/MemoryOfficeRegistry.ts"
 import * as RedisRegistry from "../../../src/adapters/redis/registry/RedisRegistry.ts"
 import { type RegistryChange, OfficeRegistry } from "../../../src/application/ports/OfficeRegistry.ts"
-import type { Capacity } from "../../../src/domain/office/membership.ts"
+import type { Capacity } from "../../../src/domain/office/MembershipState.ts"
 import type { MembershipError } from "../../../src/domain/model/Membership.ts"
 
 /** One Server's end of a registry, with what it has heard. */

@@ -1,12 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Effect, Exit, HashMap, Option, Result, Schema, Scope } from "effect"
-import {
-  type MembershipCommand,
-  decide,
-  evolve,
-  emptyMembershipState,
-  unlimitedCapacity
-} from "../../../src/domain/office/membership.ts"
+import { type MembershipCommand, decide } from "../../../src/domain/office/decide.ts"
+import { evolve } from "../../../src/domain/office/evolve.ts"
+import { emptyMembershipState, unlimitedCapacity } from "../../../src/domain/office/MembershipState.ts"
 import { type OpenNode, outcome, type TestNode, told } from "./cluster.ts"
 
 const sidsIn = ({ registry }: TestNode, office: string) => registry.members(office).map(({ sid }) => sid)
@@ -191,7 +187,7 @@ export const registryContract = (name: string, cluster: () => OpenNode): void =>
           },
           { concurrency: "unbounded" }
         )
-        assert.deepStrictEqual([count(outcomes, "ok"), count(outcomes, "has an agent")], [1, 199])
+        assert.deepStrictEqual([count(outcomes, "ok"), count(outcomes, "agent_exists")], [1, 199])
       })
     )
 
@@ -207,7 +203,7 @@ export const registryContract = (name: string, cluster: () => OpenNode): void =>
           },
           { concurrency: "unbounded" }
         )
-        assert.deepStrictEqual([count(outcomes, "ok"), count(outcomes, "name taken")], [1, 39])
+        assert.deepStrictEqual([count(outcomes, "ok"), count(outcomes, "name_taken")], [1, 39])
       })
     )
 
@@ -226,7 +222,7 @@ export const registryContract = (name: string, cluster: () => OpenNode): void =>
           },
           { concurrency: "unbounded" }
         )
-        assert.deepStrictEqual([count(outcomes, "ok"), count(outcomes, "office full")], [7, 23])
+        assert.deepStrictEqual([count(outcomes, "ok"), count(outcomes, "office_full")], [7, 23])
       })
     )
 
@@ -236,7 +232,7 @@ export const registryContract = (name: string, cluster: () => OpenNode): void =>
         const n2 = yield* nodeWith(open, "n2", "3")
         const one = { ...unlimitedCapacity, offices: 1 }
         yield* n1.join("1", "computer", "x", "O", one)
-        assert.strictEqual(yield* outcome(n2.join("3", "agent", "x", "P", one)), "too many offices")
+        assert.strictEqual(yield* outcome(n2.join("3", "agent", "x", "P", one)), "too_many_offices")
         assert.strictEqual(yield* outcome(n2.join("3", "agent", "x", "O", one)), "ok")
       })
     )
@@ -277,7 +273,7 @@ export const registryContract = (name: string, cluster: () => OpenNode): void =>
         yield* n1.until(() => n1.heard.length === 3)
         yield* n2.until(() => told(n2).includes("evicted old"))
         assert.deepStrictEqual(told(n1), ["+old desk@O → a", "-old desk@O → a", "+new desk@O → a"])
-        assert.strictEqual(yield* outcome(n2.leave("old", "O")), "not in office")
+        assert.strictEqual(yield* outcome(n2.leave("old", "O")), "not_in_office")
         yield* n2.disconnect("old")
         assert.deepStrictEqual(sidsIn(n3, "O"), ["a", "new"])
       })
@@ -305,9 +301,9 @@ export const registryContract = (name: string, cluster: () => OpenNode): void =>
         yield* n2.connect("new", "other")
         yield* n2.connect("none")
         yield* n2.connect("renamed", "h")
-        assert.strictEqual(yield* outcome(n2.join("new", "agent", "thinker", "O")), "has an agent")
-        assert.strictEqual(yield* outcome(n2.join("none", "agent", "thinker", "O")), "has an agent")
-        assert.strictEqual(yield* outcome(n2.join("renamed", "agent", "another", "O")), "has an agent")
+        assert.strictEqual(yield* outcome(n2.join("new", "agent", "thinker", "O")), "agent_exists")
+        assert.strictEqual(yield* outcome(n2.join("none", "agent", "thinker", "O")), "agent_exists")
+        assert.strictEqual(yield* outcome(n2.join("renamed", "agent", "another", "O")), "agent_exists")
       })
     )
 

@@ -1,7 +1,12 @@
 import type { RegistryChange } from "../../../src/application/ports/OfficeRegistry.ts"
-import type { Capacity, MembershipCommand } from "../../../src/domain/office/membership.ts"
+import type { MembershipCommand } from "../../../src/domain/office/decide.ts"
+import type { Capacity } from "../../../src/domain/office/MembershipState.ts"
 import type { Membership } from "../../../src/domain/model/Membership.ts"
-import { answerTo, type Notice, type People } from "../../domain/office/referenceModel.ts"
+import {
+  expectedOutcome,
+  type ModelNotification,
+  type ModelSessions
+} from "../../domain/office/referenceModel.ts"
 
 /** What became of a command: "ok", or why it was refused. */
 export interface Outcome {
@@ -10,14 +15,14 @@ export interface Outcome {
 }
 
 /** A notice, and whether its session left by a command to leave or to disconnect. */
-interface Told extends Notice {
+interface Told extends ModelNotification {
   readonly isOwnWish: boolean
 }
 
 /** Commands in some order: who is told what in it, and who is there at its end. */
 export interface Order {
   readonly notices: ReadonlyArray<Told>
-  readonly after: People
+  readonly after: ModelSessions
 }
 
 /**
@@ -25,7 +30,7 @@ export interface Order {
  * `undefined` when there is none. Commands of one session keep their order.
  */
 export const explain = (
-  before: People,
+  before: ModelSessions,
   outcomes: ReadonlyArray<Outcome>,
   capacity: Capacity,
   accepts: (order: Order) => boolean
@@ -35,10 +40,10 @@ export const explain = (
     for (const next of left) {
       const { command, says } = next
       if (left.find((other) => other.command.sid === command.sid) !== next) continue
-      const answer = answerTo(order.after, command, capacity)
-      if (answer.says !== says) continue
+      const answer = expectedOutcome(order.after, command, capacity)
+      if (answer.result !== says) continue
       const isOwnWish = command._tag === "Leave" || command._tag === "Disconnect"
-      const notices = [...order.notices, ...answer.notices.map((notice) => ({ ...notice, isOwnWish }))]
+      const notices = [...order.notices, ...answer.notifications.map((notice) => ({ ...notice, isOwnWish }))]
       const found = search(
         { notices, after: answer.after },
         left.filter((other) => other !== next)
@@ -52,8 +57,8 @@ export const explain = (
 
 type Coming = Extract<RegistryChange, { readonly membership: Membership }>
 
-const isAbout = ({ membership, sid, what }: Notice, change: Coming): boolean =>
-  what === change._tag &&
+const isAbout = ({ membership, sid, kind }: ModelNotification, change: Coming): boolean =>
+  kind === change._tag &&
   sid === change.sid &&
   membership.office === change.membership.office &&
   membership.role === change.membership.role &&
@@ -66,7 +71,7 @@ const isAbout = ({ membership, sid, what }: Notice, change: Coming): boolean =>
  */
 export const hasHeard = (
   own: ReadonlySet<string>,
-  before: People,
+  before: ModelSessions,
   { after, notices }: Order,
   heard: ReadonlyArray<RegistryChange>
 ): boolean => {
@@ -75,7 +80,7 @@ export const hasHeard = (
     if (own.has(sid) && membership !== undefined) sits.set(sid, membership.office)
   const recipients = (office: string, sid: string) =>
     [...sits].flatMap(([other, where]) => (where === office && other !== sid ? [other] : [])).toSorted()
-  const concerns = ({ membership, sid }: Notice) =>
+  const concerns = ({ membership, sid }: ModelNotification) =>
     own.has(sid) || recipients(membership.office, sid).length > 0
   const pending = [...notices]
   const evicted: Array<string> = []

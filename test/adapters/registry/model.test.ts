@@ -146,7 +146,7 @@ const mutants: ReadonlyArray<readonly [mistake: string, fewest: number, open: ()
           const applied = Effect.andThen(Effect.yieldNow, registry.apply(command, capacity))
           return Effect.catchIf(
             applied,
-            ({ reason }) => sawNobody && reason === "has an agent",
+            ({ reason }) => sawNobody && reason === "agent_exists",
             () => Effect.void
           )
         })

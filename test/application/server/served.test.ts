@@ -80,7 +80,7 @@ describe("a Server whose Computer works for an Agent of another one", () => {
       const closing = yield* close
       yield* TestClock.adjust("5 seconds")
       assert.isUndefined(closing.pollUnsafe())
-      assert.deepStrictEqual(yield* calling, { code: 503, message: "The Server is going down, try again" })
+      assert.deepStrictEqual(yield* calling, { code: 503, message: "The Server is shutting down, try again" })
       yield* answer
       assert.deepStrictEqual(yield* Fiber.join(call), answered)
       yield* TestClock.adjust("20 millis")

@@ -1,7 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { MaxOpsBeforeYield } from "effect/Scheduler"
-import { agentIn, assertRefused, bodiesOf, computer, computerIn, join } from "../../conformance/cast.ts"
+import { agentIn, assertRejected, bodiesOf, computer, computerIn, join } from "../../conformance/cast.ts"
 import { buildWorld } from "../../conformance/World.ts"
 
 /** After so many steps a Server lets others run while it tells an office something, as it does in full offices. */
@@ -31,7 +31,7 @@ it.effect("a call to a Computer that has just come is not ended because it left 
     const ends = yield* Effect.forEach(calls, Fiber.join)
     const early = ends.length - bodiesOf(c1, "client:get_tools").length
     assert.isBelow(early, ends.length)
-    for (const end of ends.slice(0, early)) assertRefused(end, 404, 4104)
+    for (const end of ends.slice(0, early)) assertRejected(end, 404, 4104)
     for (const end of ends.slice(early)) assert.deepStrictEqual(end, [{ tools: [], req_id: "r" }])
   }).pipe(Effect.provideService(MaxOpsBeforeYield, fewSteps))
 )

@@ -28,7 +28,7 @@ const floodedBy = (attack: string, event: string, first: number): Attack => ({
     const texts = yield* agent.rest
     const [refused = ""] = tooMany(texts)
     assert.isAbove(texts.filter((text) => text.includes(`"code":${first}`)).length, 1000)
-    assert.match(refused, /"limit":"messages_per_second","most":1000,"retry_after":[\d.]+/)
+    assert.match(refused, /"limit":"messages_per_second","max":1000,"retry_after":[\d.]+/)
   })
 })
 

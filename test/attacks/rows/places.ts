@@ -32,11 +32,11 @@ export const places: ReadonlyArray<Attack> = [
       yield* member("computer", "pc-2", "busy")
       begin(agent, "pc-1", limits.callsPerComputer)
       const [first] = yield* agent.ask("client:get_tools", request("pc-1"))
-      const most = limits.callsPerComputer
-      assert.deepInclude(first, { code: 429, limit: "calls_per_computer", most })
+      const max = limits.callsPerComputer
+      assert.deepInclude(first, { code: 429, limit: "calls_per_computer", max })
       begin(agent, "pc-2", limits.callsPerAgent - limits.callsPerComputer)
       const [second] = yield* agent.ask("client:get_tools", request("pc-2"))
-      assert.deepInclude(second, { code: 429, limit: "calls_per_agent", most: limits.callsPerAgent })
+      assert.deepInclude(second, { code: 429, limit: "calls_per_agent", max: limits.callsPerAgent })
     })
   },
   {

@@ -1,8 +1,8 @@
-/** An Agent that calls its Computers all the time, and reports every call. Usage: agent.ts ORDERS, as JSON. */
+/** An Agent that calls its Computers continuously and reports each call. Usage: agent.ts ORDERS, as JSON. */
 import { Context, Effect, FiberSet, Layer, Logger, Stream } from "effect"
 import { Agent } from "../../../src/application/agent/Agent.ts"
 import type { MemberStatus } from "../../../src/application/member/OfficeMember.ts"
-import { agentLayer } from "../../../src/main/layers/computerLayer.ts"
+import { agentLayer } from "../../../src/main/layers/agentLayer.ts"
 import { type AgentOrders, type AgentReport, outcomeOf } from "../orders.ts"
 
 const orders = JSON.parse(process.argv[2] ?? "{}") as AgentOrders
@@ -36,9 +36,9 @@ const formatStatus = (status: MemberStatus): string => {
     case "Joined":
       return "in the office"
     case "Lost":
-      return `without a connection: ${status.reason}`
+      return `disconnected: ${status.reason}`
     case "Ended":
-      return `out for good: ${status.error.message}`
+      return `stopped: ${status.error.message}`
   }
 }
 

@@ -49,7 +49,7 @@ export const openSite = (note: Note): Effect.Effect<ServerSite, unknown, Scope.S
     const order = (tag: "Begin" | "End") => run(witness.order({ _tag: tag }))
     const holds = async (load: ReturnType<typeof server.load>): Promise<boolean> => {
       const page = await (await fetch(`${url}/metrics`)).text()
-      const strangers = parsePrometheus(page).get("a2c_strangers")
+      const strangers = parsePrometheus(page).get("a2c_unauthenticated_connections")
       return JSON.stringify({ ...server.load(), strangers }) === JSON.stringify({ ...load, strangers: 0 })
     }
     const left = () => `something is left: ${JSON.stringify(server.load())}`

@@ -1,9 +1,8 @@
 import { isDeepStrictEqual } from "node:util"
 import { Effect, Result } from "effect"
 import { receivedBody } from "../../../src/application/ports/Body.ts"
-import { canonicalJson } from "../../../src/domain/canonicalJson.ts"
 import type { Codec } from "../../../src/domain/validation.ts"
-import { checkJsonBody, isJsonObject, formatSpacedJson } from "../../../src/domain/json.ts"
+import { canonicalJson, checkJsonBody, isJsonObject, formatSpacedJson } from "../../../src/domain/json.ts"
 import { line } from "../../../src/domain/wire/v0_2/line.ts"
 import { parseToolResult } from "../../../src/domain/model/ToolResult.ts"
 import {

@@ -6,10 +6,8 @@ import {
   frameKinds,
   lastFragment
 } from "../../../src/adapters/redis/nodelink/messageFormat.ts"
-import {
-  writeRequestFields,
-  writeNotificationFields
-} from "../../../src/adapters/redis/nodelink/frameContents.ts"
+import { notificationFrame, requestFrame } from "../../../src/adapters/redis/nodelink/frameContents.ts"
+import type { OutgoingFrame } from "../../../src/adapters/redis/nodelink/SendQueue.ts"
 import { jsonBody } from "../../../src/application/ports/Body.ts"
 import type { NodeMessageHandler } from "../../../src/application/ports/NodeLink.ts"
 import { LinkClosed } from "../../../src/application/ports/Transport.ts"
@@ -42,17 +40,20 @@ const message = (
 /** Whom every request is for. */
 const member = { sid: "sid", office: "O" }
 
-const request = (id: number, event: string, text: string) =>
+const whole = ({ content, kind, writeFields }: OutgoingFrame) =>
   [
-    frameKinds.request,
-    (writer: MessageWriter) => writeRequestFields(writer, id, 5000, member, event).content(text)
+    kind,
+    (writer: MessageWriter) => {
+      writeFields(writer)
+      writer.content(content)
+    }
   ] as const
 
+const request = (id: number, event: string, text: string) =>
+  whole(requestFrame(id, 5000, { to: member, event, content: text }))
+
 const notification = (sids: ReadonlyArray<string>, text: string) =>
-  [
-    frameKinds.notify,
-    (writer: MessageWriter) => writeNotificationFields(writer, sids, "notify:x").content(text)
-  ] as const
+  whole(notificationFrame(sids, "notify:x", text))
 
 const withId = (kind: number, id: number, text = "") =>
   [kind, (writer: MessageWriter) => writer.u32(id).content(text)] as const
@@ -65,7 +66,12 @@ const fragment = (flags: number, part: string, length: number, stream = 1) =>
       writer.u32(stream).u8(flags)
       if ((flags & firstFragment) !== 0) {
         const fields = new MessageWriter(Buffer.alloc(200))
-        writeRequestFields(fields.u8(frameKinds.request), 8 + stream, 5000, member, "echo")
+        const { kind, writeFields } = requestFrame(8 + stream, 5000, {
+          to: member,
+          event: "echo",
+          content: ""
+        })
+        writeFields(fields.u8(kind))
         const bytes = fields.buffer.subarray(0, fields.length)
         writer.u32(bytes.length).bytes(bytes).u32(length)
       }

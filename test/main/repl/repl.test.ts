@@ -4,32 +4,33 @@ import { Duration, Effect, Exit, Fiber, Result, Schema, type Scope } from "effec
 import { TestClock } from "effect/testing"
 import { type LineReader, makeLineReader } from "../../../src/adapters/terminal/LineReader.ts"
 import { complete } from "../../../src/main/repl/replCommands.ts"
-import { runCommand, runRepl } from "../../../src/main/repl/runRepl.ts"
+import { runRepl } from "../../../src/main/repl/runRepl.ts"
 import { quoteWord, splitWords } from "../../../src/main/repl/splitWords.ts"
 import { desk, say } from "../desk.ts"
 
-describe("words", () => {
+describe("splitWords", () => {
   const splits = (line: string, ...words: ReadonlyArray<string>) =>
     assert.deepStrictEqual(splitWords(line), Result.succeed(words), line)
 
-  it("are separated by any white space", () => splits("  a \t b  ", "a", "b"))
-  it("keep what single quotes hold", () => splits(String.raw`'a  "b" \n' ''`, String.raw`a  "b" \n`, ""))
-  it("take only protected quotes and backslashes from double quotes", () =>
+  it("separates words at any white space", () => splits("  a \t b  ", "a", "b"))
+  it("keeps the text between single quotes", () =>
+    splits(String.raw`'a  "b" \n' ''`, String.raw`a  "b" \n`, ""))
+  it("unescapes only quotes and backslashes in double quotes", () =>
     splits(String.raw`"a \"b\" \\ \n"`, String.raw`a "b" \ \n`))
-  it("take whatever follows a backslash", () => splits(String.raw`a\ b\'c`, "a b'c"))
-  it("may be quoted in part", () => splits(`name='a b'"c d"`, "name=a bc d"))
-  it("that begin as JSON are the rest of the line", () =>
+  it("takes the character after a backslash literally", () => splits(String.raw`a\ b\'c`, "a b'c"))
+  it("joins the quoted and unquoted parts of a word", () => splits(`name='a b'"c d"`, "name=a bc d"))
+  it("takes a word that begins as JSON to the end of the line", () =>
     splits(`call echo {"it's": "a  b"}  `, "call", "echo", `{"it's": "a  b"}`))
-  it("say which quote is not closed", () =>
+  it("reports the quote that is not closed", () =>
     assert.deepStrictEqual(splitWords(`a "b`), Result.fail('the quote " is not closed')))
-  it("say that nothing follows a backslash", () => assert.isTrue(Result.isFailure(splitWords("a\\"))))
+  it("rejects a backslash at the end of the line", () => assert.isTrue(Result.isFailure(splitWords("a\\"))))
 
-  it.prop("are the same after quoting", { words: Schema.Array(Schema.String) }, ({ words }) =>
+  it.prop("restores words that quoteWord has quoted", { words: Schema.Array(Schema.String) }, ({ words }) =>
     splits(words.map(quoteWord).join(" "), ...words)
   )
 })
 
-describe("commands", () => {
+describe("repl command", () => {
   const inputs = {
     inputs: [
       { type: "promptString", id: "token", description: "the token", password: true },
@@ -42,7 +43,7 @@ describe("commands", () => {
     }
   }
 
-  it.effect("status shows the seat, the servers and what is hidden", () =>
+  it.effect("shows the office, the servers and the hidden tools by status", () =>
     Effect.gen(function* () {
       const { stdout } = yield* say("status")
       assert.deepStrictEqual(stdout.split("\n"), [
@@ -56,77 +57,77 @@ describe("commands", () => {
     }).pipe(Effect.provide(desk({ office: "O1" })))
   )
 
-  it.effect("status says why a server does not run", () =>
+  it.effect("shows the reason by status when a server does not run", () =>
     Effect.gen(function* () {
       const { stdout } = yield* say("status")
       assert.match(stdout, /^lost {2}backing off {4}no server 'lost' in memory; attempt 2 in \d+ s$/m)
     }).pipe(Effect.provide(desk({ config: { servers: { lost: { command: "x" } } } })))
   )
 
-  it.effect("tools lists those of one server", () =>
+  it.effect("lists the tools of one server", () =>
     Effect.gen(function* () {
       const { stdout } = yield* say("tools notes")
       assert.strictEqual(stdout, "write  notes  does write\n")
     }).pipe(Effect.provide(desk()))
   )
 
-  it.effect("tool shows the schema", () =>
+  it.effect("shows the schema of a tool", () =>
     Effect.gen(function* () {
       const { stdout } = yield* say("tool read")
       assert.include(stdout, '"type": "integer"')
     }).pipe(Effect.provide(desk()))
   )
 
-  it.effect("call takes JSON without quotes around it", () =>
+  it.effect("calls a tool with unquoted JSON", () =>
     Effect.gen(function* () {
       const { stdout } = yield* say(`call read {"path": "it's", "lines": 2}`)
       assert.strictEqual(stdout, `{"path":"it's","lines":2}\n`)
     }).pipe(Effect.provide(desk()))
   )
 
-  it.effect("call reads values as the schema wants them", () =>
+  it.effect("converts KEY=VALUE arguments by the schema", () =>
     Effect.gen(function* () {
       const { stdout } = yield* say("call read path=7 lines=7 more='a b'")
       assert.strictEqual(stdout, `{"path":"7","lines":7,"more":"a b"}\n`)
     }).pipe(Effect.provide(desk()))
   )
 
-  it.effect("call fails with what the tool says", () =>
+  it.effect("prints the error of a failed tool", () =>
     Effect.gen(function* () {
-      const { message } = yield* Effect.flip(runCommand("call break"))
-      assert.strictEqual(message, "it broke")
+      const { stderr } = yield* say("call break")
+      assert.strictEqual(stderr, "it broke\n")
     }).pipe(Effect.provide(desk()))
   )
 
-  it.effect("call says that a tool is hidden, and why", () =>
+  it.effect("rejects the call of a hidden tool with the reason", () =>
     Effect.gen(function* () {
       const { stderr } = yield* say("call wipe")
       assert.strictEqual(stderr, "The tool 'wipe' of files is hidden: forbidden\n")
     }).pipe(Effect.provide(desk()))
   )
 
-  it.effect("history shows the calls", () =>
+  it.effect("lists the calls by history", () =>
     Effect.gen(function* () {
       const { stdout } = yield* say("call write", "call break", "history")
       assert.match(stdout, /Z {2}notes {2}write {2}done\n.*Z {2}files {2}break {2}failed\n$/)
     }).pipe(Effect.provide(desk()))
   )
 
-  it.effect("desktop shows as many windows as are wanted", () =>
+  it.effect("shows at most --size windows", () =>
     Effect.gen(function* () {
       const { stdout } = yield* say("desktop --size 1")
       assert.strictEqual(stdout, "window://files/a?priority=9\n\nA\n")
     }).pipe(Effect.provide(desk()))
   )
 
-  it.effect("desktop shows the window that is wanted", () =>
+  it.effect("shows the window of --window", () =>
     Effect.gen(function* () {
       const { stdout } = yield* say("desktop --window window://files/b")
       assert.strictEqual(stdout, "window://files/b\n\nB\n")
     }).pipe(Effect.provide(desk()))
   )
 
-  it.effect("inputs shows where values come from, and only those everybody may see", () =>
+  it.effect("shows the sources of inputs and only public values", () =>
     Effect.gen(function* () {
       const { stdout } = yield* say("input token s3cret", "inputs")
       assert.deepStrictEqual(stdout.split("\n").slice(1), [
@@ -138,42 +139,42 @@ describe("commands", () => {
     }).pipe(Effect.provide(desk({ config: inputs })))
   )
 
-  it.effect("input names the servers that have to be restarted and repeats no value", () =>
+  it.effect("names the servers to restart after input and repeats no value", () =>
     Effect.gen(function* () {
       const { stdout } = yield* say("input token s3cret")
       assert.strictEqual(stdout, "token is set; to take effect, restart notes\n")
     }).pipe(Effect.provide(desk({ config: inputs })))
   )
 
-  it.effect("a server that lacked an input runs once it is given and the server restarted", () =>
+  it.effect("restarts a server with an input that was missing before", () =>
     Effect.gen(function* () {
       const { stdout } = yield* say("input token s3cret", "server restart notes")
       assert.include(stdout, "restarted notes: 1 tool, 0 windows\n")
     }).pipe(Effect.provide(desk({ config: inputs })))
   )
 
-  it.effect("input refuses what is not among the options", () =>
+  it.effect("rejects an input value that is not among the options", () =>
     Effect.gen(function* () {
       const { stderr } = yield* say("input size XL")
       assert.include(stderr, 'not one of the options "S", "M"')
     }).pipe(Effect.provide(desk({ config: inputs })))
   )
 
-  it.effect("input forget makes the value be looked for anew", () =>
+  it.effect("looks the value up again after input forget", () =>
     Effect.gen(function* () {
       const { stdout } = yield* say("input size S", "input forget size", "inputs")
       assert.include(stdout, "M (environment)")
     }).pipe(Effect.provide(desk({ config: inputs })))
   )
 
-  it.effect("input without a value fails where nobody can be asked", () =>
+  it.effect("fails without an input value and a terminal", () =>
     Effect.gen(function* () {
       const { stderr } = yield* say("input token")
       assert.include(stderr, "input token VALUE")
     }).pipe(Effect.provide(desk({ config: inputs })))
   )
 
-  it.effect("servers shows neither arguments nor what a URL may hide", () =>
+  it.effect("hides arguments and the secrets of URLs in the list of servers", () =>
     Effect.gen(function* () {
       const { stdout } = yield* say("servers")
       assert.strictEqual(
@@ -195,7 +196,7 @@ describe("commands", () => {
     )
   )
 
-  it.effect("server add starts a server written as other hosts do", () =>
+  it.effect("adds a server in the dialect of other hosts", () =>
     Effect.gen(function* () {
       const { stdout } = yield* say("server remove notes", 'server add notes {"command":"memory"}', "tools")
       assert.include(stdout, "added notes: 1 tool, 0 windows\n")
@@ -203,7 +204,7 @@ describe("commands", () => {
     }).pipe(Effect.provide(desk()))
   )
 
-  it.effect("server add takes a server as configuration files have it", () =>
+  it.effect("adds a server in the dialect of configuration files", () =>
     Effect.gen(function* () {
       const line =
         'server add notes {"type":"stdio","server_parameters":{"command":"x"},"tool_meta":{"write":{"alias":"w"}}}'
@@ -212,29 +213,29 @@ describe("commands", () => {
     }).pipe(Effect.provide(desk()))
   )
 
-  it.effect("server add says what is wrong, and where in what was typed", () =>
+  it.effect("rejects an invalid server with the path of the error", () =>
     Effect.gen(function* () {
       const { stderr } = yield* say('server add new {"command":"x","args":[{}]}')
       assert.match(stderr, /^Cannot add new: args\[0\]/)
     }).pipe(Effect.provide(desk()))
   )
 
-  it.effect("server add repeats nothing of JSON that cannot be read", () =>
+  it.effect("repeats nothing of a server that is not JSON", () =>
     Effect.gen(function* () {
       const { stderr } = yield* say('server add new {"env":{"KEY":s3cret}}')
-      assert.match(stderr, /^Cannot add new: the configuration is no JSON/)
+      assert.match(stderr, /^Cannot add new: the configuration is not JSON/)
       assert.notInclude(stderr, "s3cret")
     }).pipe(Effect.provide(desk()))
   )
 
-  it.effect("server add fails when the server does not run", () =>
+  it.effect("fails when the added server does not run", () =>
     Effect.gen(function* () {
       const { stderr } = yield* say('server add new {"command":"x"}')
       assert.match(stderr, /^added new, but does not run: backing off: .*no server 'new' in memory/)
     }).pipe(Effect.provide(desk()))
   )
 
-  it.effect("server stop takes the tools away, server start brings them back", () =>
+  it.effect("removes the tools by server stop and restores them by server start", () =>
     Effect.gen(function* () {
       const { stdout } = yield* say("server stop notes", "tools notes", "server start notes", "tools notes")
       assert.deepStrictEqual(stdout.split("\n"), [
@@ -247,7 +248,7 @@ describe("commands", () => {
     }).pipe(Effect.provide(desk()))
   )
 
-  it.effect("commands wait for servers that start slowly", () =>
+  it.effect("waits for servers that start slowly", () =>
     Effect.gen(function* () {
       const saying = yield* Effect.forkChild(say("tools notes"))
       yield* TestClock.adjust("1 second")
@@ -255,7 +256,7 @@ describe("commands", () => {
     }).pipe(Effect.provide(desk({ startsIn: Duration.seconds(1) })))
   )
 
-  it.effect("server add waits until the server runs", () =>
+  it.effect("waits until the added server runs", () =>
     Effect.gen(function* () {
       const saying = yield* Effect.forkChild(say("server remove notes", 'server add notes {"command":"x"}'))
       for (let second = 0; second < 2; second++) yield* TestClock.adjust("1 second")
@@ -266,62 +267,62 @@ describe("commands", () => {
     }).pipe(Effect.provide(desk({ startsIn: Duration.seconds(1) })))
   )
 
-  it.effect("join and leave change the seat", () =>
+  it.effect("joins and leaves an office", () =>
     Effect.gen(function* () {
       const { stdout } = yield* say("join O2", "status", "leave", "status")
       assert.match(stdout, /^joined office O2\nin office O2\n[^]*left office O2\nin no office\n/)
     }).pipe(Effect.provide(desk()))
   )
 
-  it.effect("join says that another office has to be left first", () =>
+  it.effect("refuses to join a second office", () =>
     Effect.gen(function* () {
       const { stderr } = yield* say("join O2")
       assert.include(stderr, "Already in office 'O1': leave it first")
     }).pipe(Effect.provide(desk({ office: "O1" })))
   )
 
-  it.effect("an unknown command suggests the one that was meant", () =>
+  it.effect("suggests a similar command for an unknown one", () =>
     Effect.gen(function* () {
       const { stderr } = yield* say("stauts", "server restrat notes", "xyzzy 1")
       assert.deepStrictEqual(stderr.split("\n"), [
         "Unknown command 'stauts': did you mean 'status'?",
         "Unknown command 'server restrat': did you mean 'server restart'?",
-        "Unknown command 'xyzzy'; help lists them all",
+        "Unknown command 'xyzzy'; help lists all commands",
         ""
       ])
     }).pipe(Effect.provide(desk()))
   )
 
-  it.effect("an unknown server suggests the one that was meant", () =>
+  it.effect("suggests a similar server for an unknown one", () =>
     Effect.gen(function* () {
       const { stderr } = yield* say("tools note")
       assert.strictEqual(stderr, "No server 'note' is configured: did you mean 'notes'?\n")
     }).pipe(Effect.provide(desk()))
   )
 
-  it.effect("a command with too few words says how it is written", () =>
+  it.effect("shows the usage of a command with too few words", () =>
     Effect.gen(function* () {
       const { stderr } = yield* say("server add notes")
       assert.strictEqual(stderr, "Expected server add NAME {JSON}\n")
     }).pipe(Effect.provide(desk()))
   )
 
-  it.effect("help explains the commands of a group", () =>
+  it.effect("lists the commands of a group by help", () =>
     Effect.gen(function* () {
       const { stdout } = yield* say("help server")
       assert.strictEqual(stdout.match(/^server \w+ /gm)?.length, 5)
     }).pipe(Effect.provide(desk()))
   )
 
-  it.effect("commands after one that failed run all the same, and the whole fails", () =>
+  it.effect("runs the commands after a failed one and fails at the end", () =>
     Effect.gen(function* () {
-      const { failure, stdout } = yield* say("tools nobody", "tools notes")
+      const { failure, stdout } = yield* say("tools unknown", "tools notes")
       assert.strictEqual(stdout, "write  notes  does write\n")
       assert.strictEqual(failure, "1 of 2 commands failed")
     }).pipe(Effect.provide(desk()))
   )
 
-  it.effect("nothing runs after exit", () =>
+  it.effect("runs no command after exit", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* say("exit", "status"), { stdout: "", stderr: "", failure: undefined })
     }).pipe(Effect.provide(desk()))
@@ -345,14 +346,14 @@ describe("commands", () => {
   completes("call 'not closed ")
 })
 
-/** A shell whose streams are in the hands of the test. */
-const withShell = Effect.fnUntraced(function* (
+/** Runs a repl on streams of the test. */
+const withRepl = Effect.fnUntraced(function* (
   isTerminal: boolean,
-  use: (shell: {
+  use: (repl: {
     readonly type: (text: string) => Effect.Effect<void>
     /** Ends the input. */
     readonly end: Effect.Effect<void>
-    /** Waits until this was shown, after whatever was waited for before. */
+    /** Waits until the output contains this text, after the previous text. */
     readonly shows: (text: string) => Effect.Effect<void>
     readonly output: () => string
     readonly errors: () => string
@@ -362,44 +363,44 @@ const withShell = Effect.fnUntraced(function* (
 ) {
   const input = new PassThrough()
   const streams = { output: new PassThrough(), errors: new PassThrough() }
-  const said = { output: "", errors: "" }
-  const looking = new Set<() => void>()
+  const written = { output: "", errors: "" }
+  const checks = new Set<() => void>()
   for (const name of ["output", "errors"] as const) {
     streams[name].setEncoding("utf8").on("data", (chunk: string) => {
-      said[name] += chunk
-      for (const look of looking) look()
+      written[name] += chunk
+      for (const check of checks) check()
     })
   }
   let seen = 0
   const reader = yield* makeLineReader({ input, ...streams, isTerminal })
-  const shell = yield* Effect.forkChild(runRepl({ name: "pc-1", reader }), { startImmediately: true })
+  const repl = yield* Effect.forkChild(runRepl({ name: "pc-1", reader }), { startImmediately: true })
   yield* use({
     type: (text) => Effect.sync(() => void input.write(text)),
     end: Effect.sync(() => void input.end()),
     shows: (text) =>
       Effect.callback((resume) => {
-        const look = () => {
-          const at = said.output.indexOf(text, seen)
+        const check = () => {
+          const at = written.output.indexOf(text, seen)
           if (at < 0) return
           seen = at + text.length
-          looking.delete(look)
+          checks.delete(check)
           resume(Effect.void)
         }
-        looking.add(look)
-        look()
+        checks.add(check)
+        check()
       }),
-    output: () => said.output,
-    errors: () => said.errors,
+    output: () => written.output,
+    errors: () => written.errors,
     reader,
-    ended: Fiber.await(shell)
+    ended: Fiber.await(repl)
   })
 })
 
-describe("a pipe", () => {
-  const piped = (title: string, use: Parameters<typeof withShell>[1]) =>
-    it.live(title, () => Effect.scoped(Effect.provide(withShell(false, use), desk({ office: "O1" }))))
+describe("repl on a pipe", () => {
+  const piped = (title: string, use: Parameters<typeof withRepl>[1]) =>
+    it.live(title, () => Effect.scoped(Effect.provide(withRepl(false, use), desk({ office: "O1" }))))
 
-  piped("gets results and nothing else", ({ ended, errors, output, type }) =>
+  piped("prints results and no prompt", ({ ended, errors, output, type }) =>
     Effect.gen(function* () {
       yield* type("tools notes\nexit\nstatus\n")
       assert.isTrue(Exit.isSuccess(yield* ended))
@@ -407,7 +408,7 @@ describe("a pipe", () => {
     })
   )
 
-  piped("that ends without exit ends the shell after its last line", ({ end, ended, output, type }) =>
+  piped("ends after the last line of the input", ({ end, ended, output, type }) =>
     Effect.gen(function* () {
       yield* type("tools notes")
       yield* end
@@ -416,7 +417,7 @@ describe("a pipe", () => {
     })
   )
 
-  piped("with a command that fails runs to its end and then fails", ({ ended, errors, output, type }) =>
+  piped("runs all lines and fails when a command failed", ({ ended, errors, output, type }) =>
     Effect.gen(function* () {
       yield* type("call break\ntools notes\nexit\n")
       assert.isTrue(Exit.isFailure(yield* ended))
@@ -425,11 +426,11 @@ describe("a pipe", () => {
   )
 })
 
-describe("a terminal", () => {
-  const typed = (title: string, use: Parameters<typeof withShell>[1], config?: object) =>
+describe("repl on a terminal", () => {
+  const typed = (title: string, use: Parameters<typeof withRepl>[1], config?: object) =>
     it.live(title, () =>
       Effect.scoped(
-        Effect.provide(withShell(true, use), desk({ office: "O1", ...(config !== undefined && { config }) }))
+        Effect.provide(withRepl(true, use), desk({ office: "O1", ...(config !== undefined && { config }) }))
       )
     )
   const ctrlC = "\u0003"
@@ -443,7 +444,7 @@ describe("a terminal", () => {
     servers: { notes: { type: "stdio", server_parameters: { command: "x", args: ["${input:token}"] } } }
   }
 
-  typed("shows who and where before every line", ({ shows, type }) =>
+  typed("shows the name and the office in the prompt", ({ shows, type }) =>
     Effect.gen(function* () {
       yield* shows("pc-1@O1> ")
       yield* type("leave\r")
@@ -452,7 +453,7 @@ describe("a terminal", () => {
     })
   )
 
-  typed("ends at Ctrl-D, and does not fail for a command that did", ({ ended, shows, type }) =>
+  typed("succeeds at Ctrl-D even after a failed command", ({ ended, shows, type }) =>
     Effect.gen(function* () {
       yield* shows("> ")
       yield* type("xyzzy\r")
@@ -462,7 +463,7 @@ describe("a terminal", () => {
     })
   )
 
-  typed("discards the line at Ctrl-C, and ends when there is none", ({ ended, output, shows, type }) =>
+  typed("discards the line at Ctrl-C and ends on an empty line", ({ ended, output, shows, type }) =>
     Effect.gen(function* () {
       yield* shows("> ")
       yield* type(`leave${ctrlC}`)
@@ -474,7 +475,7 @@ describe("a terminal", () => {
     })
   )
 
-  typed("stops only the command at Ctrl-C, every time", ({ errors, shows, type }) =>
+  typed("cancels only the running command at Ctrl-C", ({ errors, shows, type }) =>
     Effect.gen(function* () {
       for (let n = 0; n < 2; n++) {
         yield* shows("> ")
@@ -489,7 +490,7 @@ describe("a terminal", () => {
     })
   )
 
-  typed("puts what is logged above the line that is being typed", ({ errors, reader, shows, type }) =>
+  typed("prints the log above the current line", ({ errors, reader, shows, type }) =>
     Effect.gen(function* () {
       yield* shows("> ")
       yield* type("too")
@@ -502,7 +503,7 @@ describe("a terminal", () => {
     })
   )
 
-  typed("completes at Tab", ({ shows, type }) =>
+  typed("completes a word at Tab", ({ shows, type }) =>
     Effect.gen(function* () {
       yield* shows("> ")
       yield* type("tools no\t")
@@ -513,7 +514,7 @@ describe("a terminal", () => {
   )
 
   typed(
-    "asks for a password without showing it",
+    "prompts for a password without echo",
     ({ output, shows, type }) =>
       Effect.gen(function* () {
         yield* shows("> ")
@@ -527,7 +528,7 @@ describe("a terminal", () => {
   )
 
   typed(
-    "remembers no line that gives an input",
+    "keeps lines with input values out of the history",
     ({ shows, type }) =>
       Effect.gen(function* () {
         yield* shows("> ")
@@ -546,7 +547,7 @@ describe("a terminal", () => {
   )
 
   typed(
-    "gives up a question at Ctrl-C and goes on",
+    "abandons a prompt at Ctrl-C and continues",
     ({ errors, shows, type }) =>
       Effect.gen(function* () {
         yield* shows("> ")

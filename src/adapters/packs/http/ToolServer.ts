@@ -1,17 +1,12 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import { Duration, Effect, FiberSet, Redacted, type Scope } from "effect"
 import { PackHost } from "../../../application/packs/PackHost.ts"
-import {
-  corsHeaders,
-  type AccessPolicy,
-  crossOriginOf,
-  checkAccess,
-  type AccessDenied
-} from "../../http/AccessPolicy.ts"
+import { corsHeaders, type AccessPolicy, checkAccess, type AccessDenied } from "../../http/AccessPolicy.ts"
 import { jsonRpcErrorResponse } from "../../mcp/publish/http/webHandler.ts"
 import { PublishError } from "../../mcp/publish/http/publishHttp.ts"
 import { makeMcpHttpHandler } from "../../mcp/publish/http/McpHttpHandler.ts"
-import { isLoopbackAddress, listen } from "../../http/hostAccess.ts"
+import { crossOriginOf, isLoopbackAddress } from "../../http/hostAccess.ts"
+import { listen } from "../../http/listen.ts"
 import { responseClosed, sendReply, socketTimeoutMillis } from "./sendReply.ts"
 import { makePages } from "./pages.ts"
 import { internalErrorReply, errorReply, type Reply } from "./reply.ts"

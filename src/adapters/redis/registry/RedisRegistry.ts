@@ -1,43 +1,33 @@
-import { randomUUID } from "node:crypto"
-import { Duration, Effect, FiberSet, Layer, Option, Queue, type Redacted, Semaphore } from "effect"
-import {
-  type Capacity,
-  type MembershipCommand,
-  checkLeave,
-  unlimitedCapacity
-} from "../../../domain/office/membership.ts"
+import { Duration, Effect, FiberSet, Layer, Option, Queue, Semaphore } from "effect"
+import { type MembershipCommand, checkLeave } from "../../../domain/office/decide.ts"
+import { type Capacity, unlimitedCapacity } from "../../../domain/office/MembershipState.ts"
 import { MembershipError } from "../../../domain/model/Membership.ts"
 import { type RegistryChange, OfficeRegistry } from "../../../application/ports/OfficeRegistry.ts"
+import type { RedisNodeOptions, RedisUrlInvalid } from "../redisClient.ts"
 import { makeRegistryScripts } from "./RegistryScripts.ts"
 import { makeJoinOffice } from "./joinOffice.ts"
 import { LocalOffices } from "./LocalOffices.ts"
 import { type RegistryEvents, makeRegistryEvents } from "./RegistryEvents.ts"
 import { heartbeatInterval, makeLeaseRecovery } from "./LeaseRecovery.ts"
-import { makeScriptRunner, type RedisUrlInvalid, scriptTimeout } from "./ScriptRunner.ts"
+import type { RegistryContext } from "./RegistryContext.ts"
+import { makeScriptRunner, scriptTimeout } from "./ScriptRunner.ts"
 import { SyncState } from "./SyncState.ts"
 
-/** What may be set about a registry in Redis. */
-export interface RedisRegistryOptions {
-  /** `redis://` or `rediss://`; it may hold a password. */
-  readonly url: Redacted.Redacted<string>
-  /** What all keys begin with; clusters with different ones know nothing of each other. Braces keep them in one slot. */
-  readonly prefix?: string
-  /** The name of this node, unique for every start; a random one unless given. */
-  readonly node?: string
+export interface RedisRegistryOptions extends RedisNodeOptions {
   /**
-   * How long nobody can join a registry that has just begun, so that the members of all nodes come back before
-   * newcomers when Redis has lost its data.
+   * How long joins wait after the registry has lost its data, or is new: a second unless given. The members of all
+   * nodes are restored before new ones join.
    */
   readonly gracePeriod?: Duration.Duration
 }
 
-/** A registry that all nodes with the same Redis and prefix share. Redis need not be there when it starts. */
+/** A registry that all nodes with the same Redis and prefix share. Redis may be unreachable at the start. */
 export const layer = (options: RedisRegistryOptions): Layer.Layer<OfficeRegistry, RedisUrlInvalid> =>
   Layer.effect(OfficeRegistry, make(options))
 
 const make = Effect.fnUntraced(function* ({
-  node = randomUUID(),
-  prefix = "{a2c}:",
+  node,
+  prefix,
   gracePeriod = Duration.seconds(1),
   url
 }: RedisRegistryOptions) {
@@ -52,18 +42,19 @@ const make = Effect.fnUntraced(function* ({
   const runner = yield* makeScriptRunner({
     url,
     prefix,
-    channel: `${prefix}to:${node}`,
+    node,
     onReady: () => sync.markOutOfSync(),
     onMessage: (text) => events.onMessage(text)
   })
   const { isReady } = runner
   const scripts = makeRegistryScripts(node, runner)
-  const events: RegistryEvents = makeRegistryEvents({ local, sync, scripts, emit, run })
-  const recovery = makeLeaseRecovery({ node, local, sync, scripts, events, gracePeriod })
-  const joinOffice = makeJoinOffice({ local, sync, scripts, events, isReady, gracePeriod })
+  const context: RegistryContext = { node, gracePeriod, local, sync, scripts, isReady, emit, run }
+  const events: RegistryEvents = makeRegistryEvents(context)
+  const recovery = makeLeaseRecovery(context, events)
+  const joinOffice = makeJoinOffice(context, events)
   const locks = new Map<string, Semaphore.Semaphore>()
 
-  /** Gives up whatever seat a session has: here at once, in Redis as soon as it answers. */
+  /** Removes the membership of a session: locally at once, then in Redis. */
   const leaveOffice = (sid: string) =>
     Effect.suspend(() => {
       local.leave(sid)
@@ -78,7 +69,7 @@ const make = Effect.fnUntraced(function* ({
     if (session === undefined) {
       return command._tag === "Disconnect"
         ? Effect.void
-        : Effect.fail(new MembershipError({ reason: "not connected", message: "Not connected" }))
+        : Effect.fail(new MembershipError({ reason: "not_connected", message: "Not connected" }))
     }
     switch (command._tag) {
       case "Join": {
@@ -114,12 +105,11 @@ const make = Effect.fnUntraced(function* ({
       return lock === undefined ? applied : lock.withPermit(applied)
     })
 
-  // A clean end tells the others at once; when Redis is away, the lease does.
+  // Without Redis, the other nodes remove this node when its lease expires.
   yield* Effect.addFinalizer(() => Effect.ignore(scripts.leaveCluster))
 
   yield* Effect.timeoutOption(Queue.take(wake), scriptTimeout)
-  if (!isReady())
-    yield* Effect.logWarning("Redis cannot be reached yet: nobody can join until it can", { node })
+  if (!isReady()) yield* Effect.logWarning("Redis unreachable: joins fail until it connects", { node })
   const heartbeat = Effect.suspend(() => (isReady() ? recovery.heartbeat : Effect.void))
   yield* Effect.forkScoped(
     Effect.forever(Effect.andThen(heartbeat, Effect.timeoutOption(Queue.take(wake), heartbeatInterval)))

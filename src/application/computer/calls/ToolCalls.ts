@@ -19,7 +19,6 @@ import { badRequest, errorCodes, type ProtocolError } from "../../../domain/mode
 import type { CatalogueEntry } from "../../../domain/tools/catalogue.ts"
 import {
   confirmationRequired,
-  fromMcpResult,
   toolCancelled,
   toolDisabled,
   toolError,
@@ -27,6 +26,7 @@ import {
   toolNotFound,
   toolTimedOut
 } from "../../../domain/tools/errorResults.ts"
+import { fromMcpResult } from "../../../domain/tools/mcpConversion.ts"
 import { vrlScript } from "../../../domain/tools/vrl.ts"
 import type { McpSessionError } from "../../ports/McpSession.ts"
 import { SchemaValidator } from "../../ports/SchemaValidator.ts"

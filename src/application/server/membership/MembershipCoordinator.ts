@@ -1,5 +1,5 @@
 import { Context, Duration, Effect, FiberSet, Layer, type Option, Semaphore } from "effect"
-import type { MembershipCommand } from "../../../domain/office/membership.ts"
+import type { MembershipCommand } from "../../../domain/office/decide.ts"
 import type { Member, MembershipError, Membership, Session } from "../../../domain/model/Membership.ts"
 import { computerNotFound, notInOffice } from "../../../domain/model/ProtocolError.ts"
 import { type RegistryChange, OfficeRegistry, type RegistryState } from "../../ports/OfficeRegistry.ts"

@@ -12,7 +12,7 @@ export const jsonReply = (...given: ReadonlyArray<unknown>): Reply => given.map(
 
 /** Does a message of this row go unanswered, whatever becomes of it? */
 export const isNotification = (definition: EventDefinition | undefined): boolean =>
-  definition?.kind === "report" || definition?.kind === "cancel"
+  definition?.kind === "update" || definition?.kind === "cancel"
 
 /** How a message is refused, in the shape that its event promises; `undefined` is the row of an unknown event. */
 export const errorReply = (

@@ -178,7 +178,7 @@ export const makeRequestHandler = Effect.gen(function* () {
         return leave(sid, line, definition, body)
       case "list":
         return Effect.catch(list(sid, definition, body), rejectRequest(sid, line, event))
-      case "report":
+      case "update":
         return report(sid, definition, event, body)
       case "cancel":
         return cancel(sid, definition, event, body)

@@ -1,40 +1,40 @@
-import { Console, Effect, Layer, Option, type Scope, Stream } from "effect"
+import { Console, Effect, Layer, type Scope, Stream } from "effect"
 import { Agent, type AgentEvent } from "../../../application/agent/Agent.ts"
 import type { AgentError } from "../../../application/agent/AgentRequests.ts"
 import type { AmbiguousTool } from "../../../application/agent/findToolOwner.ts"
-import type { OfficeView } from "../../../application/agent/OfficeView.ts"
-import { isJsonObject, type JsonObject } from "../../../domain/json.ts"
-import { CommandFailed, toCommandFailed, failCommand, untilMembershipEnds } from "../CommandFailed.ts"
-import { agentLayer } from "../../layers/computerLayer.ts"
+import { definedOnly } from "../../../domain/definedOnly.ts"
+import { type JsonObject, stringOrEmpty } from "../../../domain/json.ts"
+import { agentLayer } from "../../layers/agentLayer.ts"
+import { CommandFailed, failCommand, toCommandFailed, untilMembershipEnds } from "../CommandFailed.ts"
 import { memberToken } from "../memberToken.ts"
-import { truncateLine, formatColumns, formatJson, formatToolResult } from "../output.ts"
+import { formatColumns, formatJson, truncateLine } from "../output.ts"
+import { printToolResult } from "../toolCalls.ts"
+import type {
+  AgentSharedOptions,
+  CallOptions,
+  ComputerOption,
+  DesktopOptions,
+  DpeOptions,
+  FindOptions,
+  ResourcesOptions
+} from "./flags.ts"
 
-/** What every command of an Agent is told. */
-export interface AgentSharedOptions {
-  readonly server: string
-  readonly office: string
-  readonly name: string
-  readonly tokenFile: Option.Option<string>
-  readonly json: boolean
-}
-
-/** A command of an Agent: what it does once it sits in the office. */
+/** The work of a command, done as a member of the office. */
 type AgentAction<R = never> = Effect.Effect<void, AgentError | AmbiguousTool | CommandFailed, Agent | R>
 
 const explainAgentError = (error: AgentError | AmbiguousTool | CommandFailed): CommandFailed => {
-  if (error._tag === "CommandFailed") return error
   if (error._tag === "OwnerUnclear" && error.owners.length > 0) {
     const choice = `choose one by --computer ${error.owners.join("|")}`
     return new CommandFailed({ message: `Several Computers have a tool '${error.tool}': ${choice}` })
   }
-  return new CommandFailed({
-    message: error._tag === "Refusal" ? `${error.message} (${error.code})` : error.message
-  })
+  return error._tag === "ProtocolError"
+    ? new CommandFailed({ message: `${error.message} (${error.code})` })
+    : toCommandFailed(error)
 }
 
 /**
- * Joins, acts, and leaves. A command that somebody waits for fails when it cannot join; one that runs until it is told
- * to stop is `patient` and goes on trying.
+ * Joins the office, acts and leaves. With `retryInitialConnect` an unreachable Server is retried, for commands that run
+ * until they are stopped; without it the command fails.
  */
 export const runAsAgent = (
   shared: AgentSharedOptions,
@@ -43,7 +43,7 @@ export const runAsAgent = (
 ): Effect.Effect<void, CommandFailed> =>
   Effect.scoped(
     Effect.provide(Effect.mapError(action, explainAgentError), agentLayerFor(shared, retryInitialConnect))
-  ).pipe(Effect.mapError((error) => (error._tag === "CommandFailed" ? error : toCommandFailed(error))))
+  ).pipe(Effect.mapError(toCommandFailed))
 
 const agentLayerFor = (
   { name, office, server, tokenFile }: AgentSharedOptions,
@@ -58,28 +58,27 @@ const agentLayerFor = (
 const print = (shared: AgentSharedOptions, value: unknown, text: string) =>
   Console.log(shared.json ? formatJson(value) : text)
 
-/** The view once everything about the Computers that are here has been fetched. */
-const settledView = Effect.gen(function* () {
-  const agent = yield* Agent
-  yield* agent.settled
-  return yield* agent.view
+/** The Computers of the office, or the requested one, once the view of the office is complete. */
+const targetComputers = Effect.fnUntraced(function* ({ computer }: ComputerOption) {
+  const { settled, view } = yield* Agent
+  yield* settled
+  const names = [...(yield* view).computers.keys()]
+  if (computer === undefined)
+    return names.length === 0 ? yield* failCommand("No Computer is in this office") : names
+  if (names.includes(computer)) return [computer]
+  const present = names.length === 0 ? "" : `; there are ${names.join(", ")}`
+  return yield* failCommand(`No Computer '${computer}' is in this office${present}`)
 })
 
-/** The Computers of the office, or the one that was asked for. */
-const targetComputers = Effect.fnUntraced(function* (requested: Option.Option<string>) {
-  const { computers: allComputers } = yield* settledView
-  if (Option.isNone(requested)) {
-    return allComputers.size === 0
-      ? yield* failCommand("No Computer is in this office")
-      : [...allComputers.keys()]
-  }
-  return allComputers.has(requested.value)
-    ? [requested.value]
-    : yield* failCommand(`No Computer '${requested.value}' is in this office${formatPresent(allComputers)}`)
-})
-
-const formatPresent = (allComputers: OfficeView["computers"]): string =>
-  allComputers.size === 0 ? "" : `; there are ${[...allComputers.keys()].join(", ")}`
+/** Queries every Computer that the command addresses. */
+const forEachComputer = <A, E, R>(
+  option: ComputerOption,
+  query: (computer: string, agent: Agent["Service"]) => Effect.Effect<A, E, R>
+) =>
+  Effect.gen(function* () {
+    const agent = yield* Agent
+    return yield* Effect.forEach(yield* targetComputers(option), (name) => query(name, agent))
+  })
 
 export const listMembers = (shared: AgentSharedOptions): AgentAction =>
   Effect.gen(function* () {
@@ -88,104 +87,67 @@ export const listMembers = (shared: AgentSharedOptions): AgentAction =>
     yield* print(shared, list, formatColumns(rows))
   })
 
-export const listTools = (shared: AgentSharedOptions, computer: Option.Option<string>): AgentAction =>
+export const listTools = (shared: AgentSharedOptions, option: ComputerOption): AgentAction =>
   Effect.gen(function* () {
-    const agent = yield* Agent
-    const found = yield* Effect.forEach(yield* targetComputers(computer), (name) =>
-      Effect.map(agent.getTools(name), (list) => list.map((tool) => ({ computer: name, ...tool })))
+    const found = yield* forEachComputer(option, (computer, agent) =>
+      Effect.map(agent.getTools(computer), (list) => list.map((tool) => ({ computer, ...tool })))
     )
     const rows = found
       .flat()
-      .map(({ computer: name, description, name: tool }) => [name, tool, truncateLine(description)])
+      .map(({ computer, description, name }) => [computer, name, truncateLine(description)])
     yield* print(shared, found.flat(), rows.length === 0 ? "no tools" : formatColumns(rows))
   })
 
-/** The arguments of a tool: a JSON object. */
-export const parseToolArguments = (text: string): Effect.Effect<JsonObject, CommandFailed> =>
-  Effect.try({
-    try: (): unknown => JSON.parse(text),
-    catch: () => new CommandFailed({ message: "--args is not JSON" })
-  }).pipe(Effect.filterOrFail(isJsonObject, () => new CommandFailed({ message: "--args is no JSON object" })))
-
-/** What the process exits with when the tool itself failed. */
-const toolFailedExitCode = 2
-
 export const callTool = (
   shared: AgentSharedOptions,
-  request: {
-    readonly tool: string
-    readonly computer: Option.Option<string>
-    readonly params: JsonObject
-    readonly timeout: number
-  }
+  { computer, params, timeout, tool }: CallOptions & { readonly params: JsonObject }
 ): AgentAction =>
   Effect.gen(function* () {
-    const { params, timeout, tool } = request
-    const agent = yield* Agent
-    const computer = Option.getOrUndefined(request.computer)
-    const result = yield* agent.callTool({ computer, tool, params, timeout })
-    if (shared.json) yield* Console.log(formatJson(result))
-    if (result.isError) {
-      return yield* new CommandFailed({
-        message: formatToolResult(result) || "The tool failed",
-        exitCode: toolFailedExitCode
-      })
-    }
-    if (!shared.json) yield* Console.log(formatToolResult(result))
+    const { callTool: call } = yield* Agent
+    const result = yield* call({ computer, tool, params, timeout })
+    yield* printToolResult(result, result, shared)
   })
 
 export const showDesktop = (
   shared: AgentSharedOptions,
-  request: {
-    readonly computer: Option.Option<string>
-    readonly size: Option.Option<number>
-    readonly window: Option.Option<string>
-  }
+  { size, window, ...option }: DesktopOptions
 ): AgentAction =>
   Effect.gen(function* () {
-    const agent = yield* Agent
-    const options = {
-      ...(Option.isSome(request.size) && { size: request.size.value }),
-      ...(Option.isSome(request.window) && { window: request.window.value })
-    }
-    const found = yield* Effect.forEach(yield* targetComputers(request.computer), (computer) =>
-      Effect.map(agent.getDesktop(computer, options), (entries) => ({ computer, desktop: entries }))
+    const found = yield* forEachComputer(option, (computer, { getDesktop }) =>
+      Effect.map(getDesktop(computer, definedOnly({ size, window })), (desktop) => ({ computer, desktop }))
     )
-    const text = found.flatMap(({ computer, desktop: entries }) => [
-      `# ${computer}${entries.length === 0 ? " (no windows)" : ""}`,
-      ...entries
+    const text = found.flatMap(({ computer, desktop }) => [
+      `# ${computer}${desktop.length === 0 ? " (no windows)" : ""}`,
+      ...desktop
     ])
     yield* print(shared, found, text.join("\n\n"))
   })
 
-/** Prints configurations as they stand on the wire: in the words people know from their files. */
-export const showConfig = (computer: Option.Option<string>): AgentAction =>
+/** Prints configurations in their wire form, which is the form of configuration files. */
+export const showConfig = (_shared: AgentSharedOptions, option: ComputerOption): AgentAction =>
   Effect.gen(function* () {
-    const agent = yield* Agent
-    const { encode } = agent.member.line.calls.getConfig.reply
-    const found = yield* Effect.forEach(yield* targetComputers(computer), (name) =>
-      Effect.map(agent.getConfig(name), (given) => [name, encode(given)] as const)
+    const found = yield* forEachComputer(option, (name, { getConfig, member }) =>
+      Effect.map(
+        getConfig(name),
+        (config) => [name, member.line.calls.getConfig.reply.encode(config)] as const
+      )
     )
     yield* Console.log(formatJson(Object.fromEntries(found)))
   })
 
 export const listResources = (
   shared: AgentSharedOptions,
-  request: { readonly computer: Option.Option<string>; readonly mcpServer: Option.Option<string> }
+  { mcpServer: requested, ...option }: ResourcesOptions
 ): AgentAction =>
   Effect.gen(function* () {
-    const agent = yield* Agent
-    const found = yield* Effect.forEach(yield* targetComputers(request.computer), (computer) =>
+    const found = yield* forEachComputer(option, (computer, agent) =>
       Effect.gen(function* () {
-        const configured = (yield* agent.getConfig(computer)).servers
-        const names = Option.match(request.mcpServer, {
-          onNone: () => Object.keys(configured),
-          onSome: (name) => [name]
-        })
+        const { servers } = yield* agent.getConfig(computer)
+        const names = requested === undefined ? Object.keys(servers) : [requested]
         return yield* Effect.forEach(names, (mcpServer) =>
           Effect.map(
-            Effect.catchTag(agent.allResources(computer, mcpServer), "Refusal", (error) =>
-              Option.isSome(request.mcpServer) ? Effect.fail(error) : Effect.succeed([])
+            Effect.catchTag(agent.allResources(computer, mcpServer), "ProtocolError", (error) =>
+              requested === undefined ? Effect.succeed([]) : Effect.fail(error)
             ),
             (list) => list.map((resource) => ({ computer, mcpServer, resource }))
           )
@@ -198,48 +160,32 @@ export const listResources = (
         computer,
         mcpServer,
         String(resource["uri"]),
-        truncateLine(typeof resource["name"] === "string" ? resource["name"] : "")
+        truncateLine(stringOrEmpty(resource["name"]))
       ])
     yield* print(shared, found.flat(2), rows.length === 0 ? "no resources" : formatColumns(rows))
   })
 
-export const resolveDpe = (
-  shared: AgentSharedOptions,
-  request: { readonly uri: string; readonly computer: Option.Option<string> }
-): AgentAction =>
+export const resolveDpe = (shared: AgentSharedOptions, { uri, ...option }: DpeOptions): AgentAction =>
   Effect.gen(function* () {
-    const agent = yield* Agent
-    const [computer, ...others] = yield* targetComputers(request.computer)
+    const { getDpe } = yield* Agent
+    const [computer, ...others] = yield* targetComputers(option)
     if (computer === undefined || others.length > 0) {
       return yield* failCommand("Several Computers are in this office: choose one by --computer")
     }
-    const found = yield* agent.getDpe(computer, request.uri)
+    const found = yield* getDpe(computer, uri)
     yield* print(shared, found, found.uri)
   })
 
 export const findDocuments = (
   shared: AgentSharedOptions,
-  request: {
-    readonly keywords: ReadonlyArray<string>
-    readonly computer: Option.Option<string>
-    readonly fileType: Option.Option<string>
-    readonly limit: number
-    readonly offset: number
-  }
+  { computer: requested, fileType, ...query }: FindOptions
 ): AgentAction =>
   Effect.gen(function* () {
-    const agent = yield* Agent
-    const { keywords, limit, offset } = request
-    const found = yield* Effect.forEach(yield* targetComputers(request.computer), (computer) =>
-      Effect.map(
-        agent.findDocuments(computer, {
-          keywords,
-          limit,
-          offset,
-          ...(Option.isSome(request.fileType) && { fileType: request.fileType.value })
-        }),
-        (page) => ({ computer, ...page })
-      )
+    const found = yield* forEachComputer({ computer: requested }, (computer, agent) =>
+      Effect.map(agent.findDocuments(computer, { ...query, ...definedOnly({ fileType }) }), (page) => ({
+        computer,
+        ...page
+      }))
     )
     const rows = found.flatMap(({ computer, documents }) =>
       documents.map(({ pageCount, title, uri }) => [computer, uri, `${pageCount} pages`, truncateLine(title)])
@@ -263,7 +209,7 @@ const describeEvent = (event: AgentEvent): string => {
   }
 }
 
-/** Prints what happens in the office, a line each, until it is told to stop. */
+/** Prints the events of the office, one per line, until the membership ends. */
 export const watchEvents = (shared: AgentSharedOptions): AgentAction =>
   Effect.flatMap(Agent, ({ events, status }) =>
     Effect.raceFirst(

@@ -1,14 +1,8 @@
-import { Command, Flag } from "effect/cli"
-import { agentName, office, serverUrl, tokenFile } from "../sharedFlags.ts"
+import { Command } from "effect/cli"
+import { agentFlags } from "./flags.ts"
 
-/** `a2c agent` without its commands: who the Agent is and where, which all of them take. */
+/** `a2c agent` without its subcommands: the flags that all of them share. */
 export const agentBaseCommand = Command.make("agent").pipe(
-  Command.withSharedFlags({
-    server: serverUrl,
-    office,
-    name: agentName,
-    tokenFile,
-    json: Flag.Boolean("json").pipe(Flag.withDescription("print JSON"), Flag.withDefault(false))
-  }),
-  Command.withDescription("Act as the Agent of an office: list, call, look, watch")
+  Command.withSharedFlags(agentFlags),
+  Command.withDescription("Act as the Agent of an office: list, call, read, watch")
 )

@@ -1,27 +1,17 @@
 import { MCPConfigRegistry } from "@gleanwork/mcp-config-schema"
 import { resolve } from "node:path"
-import { Console, Effect, Option } from "effect"
+import { Console, Effect } from "effect"
+import { errorMessage } from "../../../domain/errorMessage.ts"
 import { isJsonObject } from "../../../domain/json.ts"
-import { CommandFailed } from "../CommandFailed.ts"
-
-/** What an MCP host is to be told of an office. */
-export interface HostConfigOptions {
-  /** The host, by its short name: `claude`, `cursor`, `vscode`, … */
-  readonly host: string
-  readonly server: string
-  readonly office: string
-  readonly name: string
-  readonly tokenFile: Option.Option<string>
-  /** Where the office is published already; without it the host starts a process of its own. */
-  readonly url: string | undefined
-}
+import { CommandFailed, failCommand } from "../CommandFailed.ts"
+import type { HostConfigOptions } from "./flags.ts"
 
 const packageName = "a2c-smcp"
 
-/** Names that people try first. */
+/** Short names that users try first. */
 const hostAliases: { readonly [name: string]: string } = { claude: "claude-desktop" }
 
-/** The snippet with what the package is to be started with, wherever the host keeps it. */
+/** Adds the arguments of the command after the package name, at any depth of the snippet. */
 const appendArguments = (value: unknown): unknown => {
   if (Array.isArray(value)) {
     return value.at(-1) === packageName ? [...value, "agent", "mcp"] : value.map(appendArguments)
@@ -30,7 +20,7 @@ const appendArguments = (value: unknown): unknown => {
   return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, appendArguments(member)]))
 }
 
-/** Prints what a host's configuration needs to use an office, and on stderr where it belongs. */
+/** Prints the entry for the configuration of an MCP host to stdout, and the path of the configuration to stderr. */
 export const printHostConfig = Effect.fnUntraced(function* ({
   host,
   name,
@@ -44,11 +34,11 @@ export const printHostConfig = Effect.fnUntraced(function* ({
   const id = known.find((one) => one === (hostAliases[host] ?? host))
   if (id === undefined) {
     const names = [...Object.keys(hostAliases), ...known].toSorted().join(", ")
-    return yield* new CommandFailed({ message: `No host '${host}' is known, only ${names}` })
+    return yield* failCommand(`Unknown host '${host}': expected one of ${names}`)
   }
   const serverName = `office-${office}`
-  // The host starts it in another folder.
-  const token = Option.isSome(tokenFile) ? { A2C_TOKEN_FILE: resolve(tokenFile.value) } : {}
+  // The host starts the process in another folder.
+  const token = tokenFile === undefined ? {} : { A2C_TOKEN_FILE: resolve(tokenFile) }
   const snippet = yield* Effect.try({
     try: () => {
       const builder = registry.createBuilder(id)
@@ -65,7 +55,7 @@ export const printHostConfig = Effect.fnUntraced(function* ({
         place: builder.getConfigPath()
       }
     },
-    catch: (error) => new CommandFailed({ message: error instanceof Error ? error.message : String(error) })
+    catch: (error) => new CommandFailed({ message: errorMessage(error) })
   })
   yield* Console.error(`Add this to ${snippet.place}:`)
   yield* Console.log(snippet.text)

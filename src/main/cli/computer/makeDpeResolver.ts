@@ -4,13 +4,14 @@ import { Effect, type Scope } from "effect"
 import { makeFileCache } from "../../../adapters/dpe/FileCache.ts"
 import { makeDocumentServer } from "../../../adapters/dpe/DocumentServer.ts"
 import type { ResolveDpe } from "../../../application/computer/ComputerSettings.ts"
-import { CommandFailed, toCommandFailed } from "../CommandFailed.ts"
+import { definedOnly } from "../../../domain/definedOnly.ts"
+import { type CommandFailed, failCommand, toCommandFailed } from "../CommandFailed.ts"
 
-/** Where documents go when nobody says where. */
+/** The default folder of cached documents. */
 const defaultCacheFolder = () =>
   join(process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"), "a2c-smcp", "documents")
 
-/** How documents become URIs: `cache`, `cache:FOLDER`, `http` or `http:PORT`. */
+/** Makes the resolver that `--dpe` selects: `cache`, `cache:FOLDER`, `http` or `http:PORT`. */
 export const makeDpeResolver = Effect.fnUntraced(function* (
   mode: string,
   publicUrl: string | undefined
@@ -21,14 +22,14 @@ export const makeDpeResolver = Effect.fnUntraced(function* (
   }
   const port = Number(detail ?? 0)
   if (scheme === undefined || !Number.isInteger(port) || port < 0 || port > 65535) {
-    return yield* new CommandFailed({
-      message: `--dpe: expected cache, cache:FOLDER, http or http:PORT, got ${JSON.stringify(mode)}`
-    })
+    return yield* failCommand(
+      `--dpe: expected cache, cache:FOLDER, http or http:PORT, got ${JSON.stringify(mode)}`
+    )
   }
   const { resolve, url } = yield* Effect.mapError(
-    makeDocumentServer({ port, ...(publicUrl !== undefined && { publicUrl }) }),
+    makeDocumentServer({ port, ...definedOnly({ publicUrl }) }),
     toCommandFailed
   )
-  yield* Effect.logInfo("documents are served", { url })
+  yield* Effect.logInfo("document server listening", { url })
   return resolve
 })

@@ -13,34 +13,28 @@ import {
   readConfigFiles,
   formatDiagnostic
 } from "../../config/configFiles.ts"
-import { formatServerLocation } from "../../config/placeOf.ts"
-import { unknownInputWarnings } from "../../config/strayInputs.ts"
-import { CommandFailed } from "../CommandFailed.ts"
+import { formatServerLocation } from "../../config/serverLocation.ts"
+import { unknownInputWarnings } from "../../config/unknownInputs.ts"
+import { failCommand } from "../CommandFailed.ts"
+import { formatJson } from "../output.ts"
+import type { CheckCommandOptions } from "./flags.ts"
 
-/** What the command line says about the check. */
-export interface CheckCommandOptions {
-  readonly files: ReadonlyArray<string>
-  readonly inputs: { readonly [id: string]: string }
-  readonly json: boolean
-}
-
-/** One server, as far as everybody may see it. */
+/** One server, without secrets. */
 interface ServerSummary {
   readonly name: string
   readonly type: ServerConfig["type"]
-  /** Its command, or where it is. */
+  /** Its command or URL. */
   readonly target: string
   readonly disabled: boolean
 }
 
-/** One input, and where its value would come from. */
 interface InputSummary {
   readonly id: string
   readonly type: Input["type"]
+  /** The source of its value. */
   readonly value: string
 }
 
-/** Is this an address that an MCP server can have? */
 const isHttpUrl = (url: string): boolean =>
   URL.canParse(url) && ["http:", "https:"].includes(new URL(url).protocol)
 
@@ -72,7 +66,7 @@ const inputSummary = Effect.fnUntraced(function* (config: ComputerConfig, input:
   return line(`from ${inputVariableName(id)}, or asked for at a terminal${preset}`)
 })
 
-/** Placeholders that nobody will fill in, and scripts that do not compile. */
+/** Checks the placeholders, URLs and VRL scripts of a file: errors that the schema cannot find. */
 const checkReferencesAndScripts = Effect.fnUntraced(function* (
   setup: Setup,
   { config, dialect, file, locate }: ConfigFile
@@ -101,14 +95,14 @@ const checkReferencesAndScripts = Effect.fnUntraced(function* (
         "warning",
         reference._tag === "Environment"
           ? `the environment variable ${reference.name} is not set`
-          : `nothing stands for \${${text}}: it is left as it is`
+          : `placeholder \${${text}} is not defined and stays unresolved`
       )
     }
     const url = String(server.parameters["url"])
     if (server.type !== "stdio" && findPlaceholders(url).length === 0 && !isHttpUrl(url)) {
       addDiagnostic(
         "error",
-        "no http or https URL",
+        "must be an http or https URL",
         ...(dialect === "A2C" ? ["server_parameters"] : []),
         "url"
       )
@@ -127,7 +121,7 @@ const checkReferencesAndScripts = Effect.fnUntraced(function* (
 const formatServer = ({ disabled, name, target, type }: ServerSummary) =>
   `  server ${name}: ${type}, ${target}${disabled ? " (disabled)" : ""}`
 
-/** Explains the configuration of a Computer and everything that is wrong with it; fails when something is. */
+/** Prints the servers and inputs of a configuration and its diagnostics; fails when one of them is an error. */
 export const runCheck = Effect.fnUntraced(function* ({ files, inputs: values, json }: CheckCommandOptions) {
   const loaded = yield* readConfigFiles(files)
   const { setup } = loaded
@@ -150,9 +144,7 @@ export const runCheck = Effect.fnUntraced(function* ({ files, inputs: values, js
     servers: Object.values(config?.servers ?? {}).map(serverSummary)
   }))
   if (json) {
-    yield* Console.log(
-      JSON.stringify({ ok: errors === 0, files: report, inputs, findings: diagnostics }, null, 2)
-    )
+    yield* Console.log(formatJson({ ok: errors === 0, files: report, inputs, findings: diagnostics }))
   } else {
     for (const { dialect, file, servers } of report) {
       yield* Console.log(`${file}: ${dialect === null ? "not usable" : `in the ${dialect} dialect`}`)
@@ -161,7 +153,5 @@ export const runCheck = Effect.fnUntraced(function* ({ files, inputs: values, js
     for (const { id, type, value } of inputs) yield* Console.log(`input ${id}: ${type}, ${value}`)
     for (const diagnostic of diagnostics) yield* Console.log(formatDiagnostic(diagnostic))
   }
-  if (errors > 0) {
-    return yield* new CommandFailed({ message: errors === 1 ? "1 error" : `${errors} errors` })
-  }
+  if (errors > 0) return yield* failCommand(errors === 1 ? "1 error" : `${errors} errors`)
 })

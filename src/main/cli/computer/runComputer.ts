@@ -1,72 +1,60 @@
-import { Effect, Option } from "effect"
+import { Effect } from "effect"
 import { Computer } from "../../../application/computer/Computer.ts"
-import { CommandFailed, toCommandFailed, untilMembershipEnds } from "../CommandFailed.ts"
-import { type TerminalIO, makeTerminalIO, makeReplTerminalIO } from "../TerminalIO.ts"
+import { definedOnly } from "../../../domain/definedOnly.ts"
 import { runCommands, runRepl } from "../../repl/runRepl.ts"
-import { type ConfiguredComputerOptions, withComputer } from "./withComputer.ts"
+import { failCommand, toCommandFailed, untilMembershipEnds } from "../CommandFailed.ts"
+import { makeReplTerminalIO, makeTerminalIO, type TerminalIO } from "../TerminalIO.ts"
+import type { ComputerCommandOptions } from "./flags.ts"
+import { withComputer } from "./withComputer.ts"
 
-/** What the command line says about a Computer. */
-export interface ComputerCommandOptions extends ConfiguredComputerOptions {
-  readonly office: Option.Option<string>
-  readonly interactive: boolean
-  readonly run: ReadonlyArray<string>
-}
+/** Joins the office, prints that to stdout, and stays until the membership ends. */
+const stayJoined = (options: ComputerCommandOptions, terminal: TerminalIO, office: string) =>
+  withComputer(
+    options,
+    terminal,
+    { office, retryInitialConnect: true },
+    Effect.gen(function* () {
+      const { status } = yield* Computer
+      yield* terminal.print(`joined office ${office} as ${options.name}`)
+      return yield* untilMembershipEnds(status)
+    })
+  )
 
-/** Stays until told to stop; says on stdout when it has joined. */
-const stayJoined = Effect.fnUntraced(function* (
-  options: ComputerCommandOptions,
-  terminal: TerminalIO,
-  office: string
-) {
-  const untilMemberEnds = Effect.gen(function* () {
-    const { status } = yield* Computer
-    yield* terminal.print(`joined office ${office} as ${options.name}`)
-    return yield* untilMembershipEnds(status)
-  })
-  return yield* withComputer(options, terminal, { office, retryInitialConnect: true }, untilMemberEnds)
-})
+const runBatch = (options: ComputerCommandOptions, terminal: TerminalIO) =>
+  withComputer(
+    options,
+    terminal,
+    { ...definedOnly({ office: options.office }), retryInitialConnect: false },
+    runCommands(options.run)
+  )
 
-/** Runs commands, then stops. */
-const runBatch = (options: ComputerCommandOptions, terminal: TerminalIO) => {
-  const office = Option.getOrUndefined(options.office)
-  const join = { ...(office !== undefined && { office }), retryInitialConnect: false }
-  return withComputer(options, terminal, join, runCommands(options.run))
-}
-
-/** Joins while the shell runs already: somebody who types need not wait for the Server. */
+/** Joins beside the running shell: commands need not wait for the Server. */
 const joinInBackground = Effect.fnUntraced(function* (office: string) {
   const { join } = yield* Computer
   yield* Effect.catch(join({ office, retryInitialConnect: true }), ({ message }) =>
-    Effect.logError("cannot join the office", { office, reason: message })
+    Effect.logError("joining the office failed", { office, reason: message })
   )
 })
 
 const runInteractive = Effect.fnUntraced(function* (options: ComputerCommandOptions) {
+  const { name, office } = options
   const { reader, ...terminal } = yield* makeReplTerminalIO
-  const shell = runRepl({ name: options.name, reader })
-  const use = Option.match(options.office, {
-    onNone: () => shell,
-    onSome: (office) => Effect.andThen(Effect.forkScoped(joinInBackground(office)), shell)
-  })
+  const repl = runRepl({ name, reader })
+  const use = office === undefined ? repl : Effect.andThen(Effect.forkScoped(joinInBackground(office)), repl)
   yield* Effect.provide(withComputer(options, terminal, { retryInitialConnect: false }, use), terminal.log)
 })
 
-/** Runs a Computer: until it is told to stop, as a shell, or for some commands. */
+/** Runs a Computer until it is stopped, as a shell, or for a list of commands. */
 export const runComputer = Effect.fnUntraced(
   function* (options: ComputerCommandOptions) {
     const { configFiles, interactive, office, run } = options
-    if (interactive && run.length > 0) {
-      return yield* new CommandFailed({ message: "Give --interactive or --run, not both" })
-    }
+    if (interactive && run.length > 0) return yield* failCommand("Give --interactive or --run, not both")
     if (interactive) return yield* runInteractive(options)
     const terminal = yield* makeTerminalIO
     if (run.length > 0) return yield* Effect.provide(runBatch(options, terminal), terminal.log)
-    if (configFiles.length === 0)
-      return yield* new CommandFailed({ message: "Which MCP servers? Give --config FILE" })
-    if (Option.isNone(office)) {
-      return yield* new CommandFailed({ message: "Which office? Give --office ID or set A2C_OFFICE" })
-    }
-    return yield* Effect.provide(stayJoined(options, terminal, office.value), terminal.log)
+    if (configFiles.length === 0) return yield* failCommand("--config FILE is required")
+    if (office === undefined) return yield* failCommand("--office ID or A2C_OFFICE is required")
+    return yield* Effect.provide(stayJoined(options, terminal, office), terminal.log)
   },
   Effect.scoped,
   Effect.mapError(toCommandFailed)

@@ -1,4 +1,4 @@
-import { Context, Effect, Layer, Option } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { logAuthorizationRequest } from "../../../adapters/mcp/oauth/Authorizer.ts"
 import * as CommandInput from "../../../adapters/process/CommandInput.ts"
 import { makeInputPrompt, makeConsentPrompt } from "../../../adapters/terminal/prompts.ts"
@@ -6,102 +6,86 @@ import { makeConsent } from "../../../application/computer/calls/Consent.ts"
 import { Inputs } from "../../../application/computer/inputs/Inputs.ts"
 import { serversUsingInput } from "../../../domain/config/Setup.ts"
 import type { ComputerConfig } from "../../../domain/config/computerConfig.ts"
-import { readConfigFiles, formatDiagnostic } from "../../config/configFiles.ts"
+import { definedOnly } from "../../../domain/definedOnly.ts"
+import { type ConfigDiagnostic, readConfigFiles, formatDiagnostic } from "../../config/configFiles.ts"
 import { watchConfig } from "../../config/watchConfig.ts"
-import { unknownInputWarnings } from "../../config/strayInputs.ts"
+import { unknownInputWarnings } from "../../config/unknownInputs.ts"
 import { makeDpeResolver } from "./makeDpeResolver.ts"
-import { CommandFailed } from "../CommandFailed.ts"
+import { failCommand } from "../CommandFailed.ts"
+import { defaultServerUrl } from "../sharedFlags.ts"
 import type { TerminalIO } from "../TerminalIO.ts"
 import { computerLayerRequiringInputs } from "../../layers/computerLayer.ts"
 import { memberToken } from "../memberToken.ts"
+import type { ComputerCommandOptions } from "./flags.ts"
 
-/** A Computer as files and flags describe it. */
-export interface ConfiguredComputerOptions {
-  readonly server: string
-  readonly tokenFile: Option.Option<string>
-  readonly name: string
-  readonly configFiles: ReadonlyArray<string>
-  readonly inputs: { readonly [id: string]: string }
-  readonly approve: ReadonlyArray<string>
-  readonly watch: boolean
-  readonly allWindows: boolean
-  readonly dpe: Option.Option<string>
-  readonly dpeUrl: Option.Option<string>
-}
+/** The flags of a Computer; a device has fewer of them. */
+export type ConfiguredComputerOptions = Pick<
+  ComputerCommandOptions,
+  "name" | "configFiles" | "inputs" | "approve" | "watch"
+> &
+  Partial<Pick<ComputerCommandOptions, "server" | "tokenFile" | "allWindows" | "dpe" | "dpeUrl">>
 
-/** Reads the configuration, says what is odd about it, and fails when it cannot be used. */
+const logWarnings = (warnings: ReadonlyArray<string>) =>
+  Effect.forEach(warnings, (warning) => Effect.logWarning(warning), { discard: true })
+
+/** Reads the configuration files and logs warnings; fails with the errors when no configuration results. */
 const loadConfig = Effect.fnUntraced(function* (files: ReadonlyArray<string>) {
   const { diagnostics, setup, sources } = yield* readConfigFiles(files)
-  const errors = diagnostics.filter(({ severity }) => severity === "error")
-  const warnings = diagnostics.filter(({ severity }) => severity === "warning")
-  yield* Effect.forEach(warnings, (warning) => Effect.logWarning(formatDiagnostic(warning)), {
-    discard: true
-  })
-  return setup === undefined
-    ? yield* new CommandFailed({ message: errors.map(formatDiagnostic).join("\na2c: ") })
-    : { setup, sources }
+  const linesOf = (wanted: ConfigDiagnostic["severity"]) =>
+    diagnostics.filter(({ severity }) => severity === wanted).map(formatDiagnostic)
+  yield* logWarnings(linesOf("warning"))
+  return setup === undefined ? yield* failCommand(linesOf("error").join("\na2c: ")) : { setup, sources }
 })
 
-/** Asks for every value that a server will need, one after the other, before any server starts. */
+/** Prompts for every input that an enabled server uses, one after the other, before any server starts. */
 const promptForInputs = Effect.fnUntraced(function* (config: ComputerConfig) {
   const inputs = yield* Inputs
   for (const input of config.inputs) {
     const users = serversUsingInput(config, input.id).filter(
       (name) => config.servers[name]?.disabled === false
     )
-    // Without a value the server itself says so.
+    // The server reports a missing value itself.
     yield* Effect.forEach(users, (name) => Effect.ignore(inputs.resolve(input, name)), { discard: true })
   }
 })
 
-/** A Computer as the command line wants it, while `use` runs. */
+/** Runs a Computer, by the flags of the command, for the duration of `use`. Without a Server it joins no office. */
 export const withComputer = Effect.fnUntraced(function* <A, E, R>(
   options: ConfiguredComputerOptions,
   { dialogue }: TerminalIO,
   joinOptions: { readonly office?: string; readonly retryInitialConnect: boolean },
   use: Effect.Effect<A, E, R>
 ) {
-  const {
-    approve: autoApprove,
-    configFiles: files,
-    dpe,
-    dpeUrl,
-    inputs: values,
-    name,
-    server,
-    tokenFile,
-    watch
-  } = options
+  const { allWindows = false, configFiles: files, dpe, dpeUrl, inputs: values, name } = options
   const { setup, sources } = yield* loadConfig(files)
-  yield* Effect.forEach(unknownInputWarnings(setup.config, values), (warning) => Effect.logWarning(warning), {
-    discard: true
-  })
-  if (Option.isSome(dpeUrl) && !Option.exists(dpe, (how) => how.startsWith("http"))) {
-    yield* Effect.logWarning("--dpe-url means nothing without --dpe http")
+  yield* logWarnings(unknownInputWarnings(setup.config, values))
+  if (dpeUrl !== undefined && dpe?.startsWith("http") !== true) {
+    yield* Effect.logWarning("--dpe-url has no effect without --dpe http")
   }
-  const resolveDpe = Option.isSome(dpe)
-    ? yield* makeDpeResolver(dpe.value, Option.getOrUndefined(dpeUrl))
-    : undefined
-  const confirm = yield* makeConsent({ autoApprove, prompt: dialogue && makeConsentPrompt(dialogue) })
+  const resolveDpe = dpe === undefined ? undefined : yield* makeDpeResolver(dpe, dpeUrl)
+  const confirm = yield* makeConsent({
+    autoApprove: options.approve,
+    prompt: dialogue && makeConsentPrompt(dialogue)
+  })
   const runCommand = yield* CommandInput.make()
   const inputsLayer = Inputs.layer({
     values,
     runCommand,
-    ...(dialogue && { prompt: makeInputPrompt(dialogue) })
+    ...definedOnly({ prompt: dialogue && makeInputPrompt(dialogue) })
   })
   const inputs = Context.get(yield* Layer.build(inputsLayer), Inputs)
   if (dialogue !== undefined) yield* Effect.provideService(promptForInputs(setup.config), Inputs, inputs)
   const computer = computerLayerRequiringInputs({
     ...joinOptions,
     ...setup,
-    url: server,
-    ...(yield* memberToken(tokenFile)),
+    url: options.server ?? defaultServerUrl,
+    ...(yield* memberToken(options.tokenFile)),
     name,
-    ...(dialogue && { authorize: logAuthorizationRequest }),
-    settings: { confirm, resolveDpe, showUnsubscribable: options.allWindows }
+    ...definedOnly({ authorize: dialogue && logAuthorizationRequest }),
+    settings: { confirm, resolveDpe, showUnsubscribable: allWindows }
   })
   const followFiles =
-    files.length === 0 ? Effect.never : watchConfig({ files, setup, sources, isWatching: watch })
+    files.length === 0 ? Effect.never : watchConfig({ files, setup, sources, isWatching: options.watch })
   return yield* Effect.andThen(Effect.forkScoped(followFiles), use).pipe(
     Effect.provide(computer),
     Effect.provideService(Inputs, inputs)

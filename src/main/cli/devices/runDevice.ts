@@ -1,24 +1,16 @@
-import { Effect, Option, Redacted, Stream } from "effect"
+import { Effect, Redacted, Stream } from "effect"
 import * as TcpConnector from "../../../adapters/tcp/TcpConnector.ts"
 import { Computer } from "../../../application/computer/Computer.ts"
 import { makeComputerMcpSession } from "../../../application/computer/ComputerMcpSession.ts"
 import { connectDevice } from "../../../application/devices/client/DeviceClient.ts"
+import { definedOnly } from "../../../domain/definedOnly.ts"
 import { isValidDeviceToken, isValidAuthField } from "../../../domain/devices/handshake.ts"
 import { toCommandFailed, failCommand } from "../CommandFailed.ts"
 import { type TerminalIO, makeTerminalIO } from "../TerminalIO.ts"
-import { type ConfiguredComputerOptions, withComputer } from "../computer/withComputer.ts"
+import { withComputer } from "../computer/withComputer.ts"
+import type { ConnectCommandOptions } from "./flags.ts"
 
-/** What the command line says about a device. */
-export interface ConnectCommandOptions
-  extends Pick<ConfiguredComputerOptions, "name" | "configFiles" | "inputs" | "approve" | "watch"> {
-  readonly address: { readonly host: string; readonly port: number }
-  readonly token: Option.Option<Redacted.Redacted>
-}
-
-/** The Computer inside of a device sits in no office. */
-const unusedServerUrl = "http://127.0.0.1:7070"
-
-/** How long the device waits for its MCP servers before it connects; late ones are registered when they come. */
+/** Time for the MCP servers to start before the device connects; the tools of later ones are registered then. */
 const startupTimeout = "5 seconds"
 
 const awaitServersStarted = Effect.gen(function* () {
@@ -30,7 +22,7 @@ const awaitServersStarted = Effect.gen(function* () {
   )
 })
 
-/** Is a device until it is told to stop; says on stdout what is registered. */
+/** Keeps the device connected and prints registrations to stdout. */
 const stayConnected = Effect.fnUntraced(function* (
   { name, address, token }: ConnectCommandOptions,
   { print }: TerminalIO
@@ -40,7 +32,7 @@ const stayConnected = Effect.fnUntraced(function* (
   const status = yield* connectDevice(yield* makeComputerMcpSession(addressText), {
     ...address,
     name,
-    ...(Option.isSome(token) && { token: token.value })
+    ...definedOnly({ token })
   })
   yield* Stream.runForEach(status, (deviceStatus) => {
     if (deviceStatus._tag === "Registered") {
@@ -54,22 +46,17 @@ const stayConnected = Effect.fnUntraced(function* (
 export const runDevice = Effect.fnUntraced(
   function* (options: ConnectCommandOptions) {
     const { configFiles, name, token } = options
-    if (configFiles.length === 0) return yield* failCommand("Which MCP servers? Give --config FILE")
-    if (!isValidAuthField(name)) return yield* failCommand("The name of a device may not hold '##'")
-    if (Option.exists(token, (one) => !isValidDeviceToken(Redacted.value(one)))) {
-      return yield* failCommand("The token of a device may not be empty, hold '##', or have spaces around it")
+    if (configFiles.length === 0) return yield* failCommand("--config FILE is required")
+    if (!isValidAuthField(name)) return yield* failCommand("The name of a device must not contain '##'")
+    if (token !== undefined && !isValidDeviceToken(Redacted.value(token))) {
+      return yield* failCommand(
+        "The token of a device must not be empty, contain '##', or start or end with a space"
+      )
     }
     const terminal = yield* makeTerminalIO
-    const unusedOptions = {
-      allWindows: false,
-      dpe: Option.none(),
-      dpeUrl: Option.none(),
-      server: unusedServerUrl,
-      tokenFile: Option.none()
-    }
     const use = Effect.provide(stayConnected(options, terminal), TcpConnector.layer)
     return yield* Effect.provide(
-      withComputer({ ...options, ...unusedOptions }, terminal, { retryInitialConnect: false }, use),
+      withComputer(options, terminal, { retryInitialConnect: false }, use),
       terminal.log
     )
   },

@@ -1,4 +1,4 @@
-import { Config, Effect, type FileSystem, Option, Redacted, type Scope, Stream } from "effect"
+import { Config, Effect, type FileSystem, flow, Option, Redacted, type Scope, Stream } from "effect"
 import * as ApiKeys from "../../../adapters/auth/ApiKeys.ts"
 import * as Jwt from "../../../adapters/auth/Jwt.ts"
 import type { JwtKeySource } from "../../../adapters/auth/jwtKeys.ts"
@@ -7,55 +7,47 @@ import { makeSchemeAuthenticator, type CredentialScheme } from "../../../adapter
 import { isLoopbackHost } from "../../../adapters/http/hostAccess.ts"
 import { readTokenFile } from "../../../adapters/credentials/readTokenFile.ts"
 import type { Authenticator } from "../../../application/ports/Authenticator.ts"
-import type { Right } from "../../../domain/model/Identity.ts"
+import { definedOnly } from "../../../domain/definedOnly.ts"
 import { readTextFile } from "../../config/configFiles.ts"
 import { watchKeyFile, readKeyFile } from "../../config/keyFile.ts"
 import { CommandFailed, toCommandFailed, failCommand } from "../CommandFailed.ts"
+import type { AuthenticationFlags } from "./authenticationFlags.ts"
 
-/** What the command line says about who may enter. */
-export interface AuthenticationOptions {
+interface AuthenticationOptions extends AuthenticationFlags {
   readonly host: string
-  /** Let everybody in, wherever they come from. */
-  readonly insecure: boolean
-  readonly apiKeys: Option.Option<string>
-  readonly jwtSecretFile: Option.Option<string>
-  readonly jwtPublicKey: Option.Option<string>
-  readonly jwtJwks: Option.Option<string>
-  readonly jwtIssuer: Option.Option<string>
-  readonly jwtAudience: Option.Option<string>
-  /** What tokens without a claim `a2c` grant. */
-  readonly jwtRights: ReadonlyArray<Right>
-  readonly jwtOffices: ReadonlyArray<string>
-  readonly jwtNames: ReadonlyArray<string>
 }
 
 type Requirements = FileSystem.FileSystem | Scope.Scope
 
-/** A secret of the environment; an empty one is none. */
-const secretVariable = (name: string): Effect.Effect<Option.Option<Redacted.Redacted>, CommandFailed> =>
+/** Reads a secret from the environment; `undefined` when the variable is missing or empty. */
+const secretVariable = (name: string): Effect.Effect<Redacted.Redacted | undefined, CommandFailed> =>
   Effect.mapBoth(Config.option(Config.Redacted(name)), {
     onFailure: toCommandFailed,
-    onSuccess: Option.filter((secret) => Redacted.value(secret) !== "")
+    onSuccess: flow(
+      Option.filter((secret) => Redacted.value(secret) !== ""),
+      Option.getOrUndefined
+    )
   })
 
 const apiKeySchemes = Effect.fnUntraced(function* (
-  file: Option.Option<string>
+  file: string | undefined
 ): Effect.fn.Return<ReadonlyArray<CredentialScheme>, CommandFailed, Requirements> {
   const fromVariable = yield* secretVariable("A2C_API_KEYS")
-  if (Option.isNone(file) && Option.isNone(fromVariable)) return []
-  const simple = Option.isNone(fromVariable)
-    ? []
-    : yield* Effect.mapError(
-        Effect.fromResult(parseSimpleKeys(Redacted.value(fromVariable.value))),
-        (reason) => new CommandFailed({ message: `A2C_API_KEYS cannot be used: ${reason}` })
-      )
-  if (Option.isNone(file)) return [yield* ApiKeys.make(simple)]
+  if (file === undefined && fromVariable === undefined) return []
+  const simple =
+    fromVariable === undefined
+      ? []
+      : yield* Effect.mapError(
+          Effect.fromResult(parseSimpleKeys(Redacted.value(fromVariable))),
+          (reason) => new CommandFailed({ message: `A2C_API_KEYS is invalid: ${reason}` })
+        )
+  if (file === undefined) return [yield* ApiKeys.make(simple)]
   const entries = yield* Effect.mapError(
-    readKeyFile(file.value),
+    readKeyFile(file),
     (errors) => new CommandFailed({ message: errors.join("\na2c: ") })
   )
   const context = yield* Effect.context<FileSystem.FileSystem>()
-  const updates = watchKeyFile(file.value, entries).pipe(
+  const updates = watchKeyFile(file, entries).pipe(
     Stream.map((next) => [...simple, ...next]),
     Stream.provideContext(context)
   )
@@ -66,48 +58,38 @@ const readJwtSource = Effect.fnUntraced(function* ({
   jwtJwks,
   jwtPublicKey,
   jwtSecretFile
-}: AuthenticationOptions): Effect.fn.Return<
-  Option.Option<JwtKeySource>,
-  CommandFailed,
-  FileSystem.FileSystem
-> {
-  const secret = Option.isSome(jwtSecretFile)
-    ? Option.some(Redacted.make(yield* Effect.mapError(readTokenFile(jwtSecretFile.value), toCommandFailed)))
-    : yield* secretVariable("A2C_JWT_SECRET")
-  const given = [secret, jwtPublicKey, jwtJwks].filter((one) => Option.isSome<unknown>(one))
-  if (given.length > 1) {
+}: AuthenticationOptions): Effect.fn.Return<JwtKeySource | undefined, CommandFailed, FileSystem.FileSystem> {
+  const secret =
+    jwtSecretFile === undefined
+      ? yield* secretVariable("A2C_JWT_SECRET")
+      : Redacted.make(yield* Effect.mapError(readTokenFile(jwtSecretFile), toCommandFailed))
+  if ([secret, jwtPublicKey, jwtJwks].filter((source) => source !== undefined).length > 1) {
     return yield* failCommand(
       "Give one of --jwt-secret-file (or A2C_JWT_SECRET), --jwt-public-key and --jwt-jwks"
     )
   }
-  if (Option.isSome(secret)) return Option.some({ _tag: "Secret", secret: secret.value })
-  if (Option.isSome(jwtJwks)) return Option.some({ _tag: "KeySet", url: jwtJwks.value })
-  if (Option.isNone(jwtPublicKey)) return Option.none()
-  const file = jwtPublicKey.value
+  if (secret !== undefined) return { _tag: "Secret", secret }
+  if (jwtJwks !== undefined) return { _tag: "KeySet", url: jwtJwks }
+  if (jwtPublicKey === undefined) return undefined
   const text = yield* Effect.mapError(
-    Effect.flatMap(readTextFile(file), Effect.fromResult),
-    (reason) => new CommandFailed({ message: `The key of the tokens cannot be used: ${file}: ${reason}` })
+    Effect.flatMap(readTextFile(jwtPublicKey), Effect.fromResult),
+    (reason) => new CommandFailed({ message: `The JWT public key is invalid: ${jwtPublicKey}: ${reason}` })
   )
-  return Option.some({ _tag: "PublicKey", text })
+  return { _tag: "PublicKey", text }
 })
 
 const jwtSchemes = Effect.fnUntraced(function* (
   options: AuthenticationOptions
 ): Effect.fn.Return<ReadonlyArray<CredentialScheme>, CommandFailed, Requirements> {
   const source = yield* readJwtSource(options)
-  const { jwtAudience, jwtIssuer, jwtNames, jwtOffices, jwtRights } = options
-  if (Option.isNone(source)) {
-    const isJwtConfigured = Option.isSome(jwtIssuer) || Option.isSome(jwtAudience) || jwtRights.length > 0
-    return isJwtConfigured
-      ? yield* failCommand("What checks the tokens? Give --jwt-secret-file, --jwt-public-key or --jwt-jwks")
+  const { jwtAudience: audience, jwtIssuer: issuer, jwtNames, jwtOffices, jwtRights } = options
+  if (source === undefined) {
+    return issuer !== undefined || audience !== undefined || jwtRights.length > 0
+      ? yield* failCommand("JWT settings need a key: give --jwt-secret-file, --jwt-public-key or --jwt-jwks")
       : []
   }
-  const scheme = Jwt.make({
-    source: source.value,
-    ...(Option.isSome(jwtIssuer) && { issuer: jwtIssuer.value }),
-    ...(Option.isSome(jwtAudience) && { audience: jwtAudience.value }),
-    defaultGrants: { rights: jwtRights, offices: jwtOffices, names: jwtNames }
-  })
+  const defaultGrants = { rights: jwtRights, offices: jwtOffices, names: jwtNames }
+  const scheme = Jwt.make({ source, defaultGrants, ...definedOnly({ issuer, audience }) })
   return [yield* Effect.mapError(scheme, toCommandFailed)]
 })
 

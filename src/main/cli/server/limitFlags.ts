@@ -1,113 +1,86 @@
-import { Config, Duration, Record } from "effect"
-import { Flag } from "effect/cli"
+import { Duration, Record } from "effect"
+import type { Flag } from "effect/cli"
 import { Limits } from "../../../application/server/connections/Limits.ts"
 import { maxIdentifierLength } from "../../../domain/model/names.ts"
+import { between, envVariableOf, setting } from "../setting.ts"
 
-/** A limit as operators set it: counts and bytes as they are, times in seconds. */
-interface LimitRow {
-  readonly flag: string
+/** A limit as operators set it: counts and bytes, times in seconds. 0 disables a limit whose minimum is 0. */
+interface LimitKind {
   readonly metavar: "NUMBER" | "BYTES" | "SECONDS"
   readonly min: number
   readonly max: number
-  readonly description: string
-  /** What whoever exceeds it is told. */
+}
+
+interface LimitRow extends LimitKind {
+  readonly flag: string
+  readonly help: string
+  /** What a client that exceeds the limit observes. */
   readonly consequence: string
 }
 
-/** 0 stands for no limit. */
-const countRange = { metavar: "NUMBER", min: 0, max: 1_000_000_000 } as const
-const byteRange = { metavar: "BYTES", min: 0, max: 2 ** 40 } as const
-const secondsRange = { metavar: "SECONDS", min: 0, max: 604_800 } as const
-const lengthRange = { metavar: "NUMBER", min: 1, max: maxIdentifierLength } as const
+const kind =
+  (metavar: LimitKind["metavar"], min: number, max: number) =>
+  (flag: string, help: string, consequence: string): LimitRow => ({
+    metavar,
+    min,
+    max,
+    flag,
+    help,
+    consequence
+  })
+
+const count = kind("NUMBER", 0, 1_000_000_000)
+const bytes = kind("BYTES", 0, 2 ** 40)
+const seconds = kind("SECONDS", 0, 604_800)
+const length = kind("NUMBER", 1, maxIdentifierLength)
+
+const joinRejected = "the join is answered `[false, reason]`"
 
 /** Every limit of a Server: flags, variables and docs/limits.md come from here. */
-const limitRows = {
-  messagesPerSecond: {
-    ...countRange,
-    flag: "max-messages-per-second",
-    description: "messages of one member in a second on average, answers not counted",
-    consequence:
-      "429 with `retry_after`; reports and cancellations are dropped; closed when it goes on at more than twice the rate"
-  },
-  messageBurst: {
-    ...countRange,
-    flag: "max-message-burst",
-    description: "messages of one member at once",
-    consequence: "as above"
-  },
-  callsPerAgent: {
-    ...countRange,
-    flag: "max-calls-per-agent",
-    description: "calls of one Agent that wait for their answer",
-    consequence: "429"
-  },
-  callsPerComputer: {
-    ...countRange,
-    flag: "max-calls-per-computer",
-    description: "calls to one Computer that wait for its answer",
-    consequence: "429 to the Agent"
-  },
-  connections: {
-    ...countRange,
-    flag: "max-connections",
-    description: "connections to this Server",
-    consequence: "`connect_error` with 503 and reason `too_many_connections`"
-  },
-  offices: {
-    ...countRange,
-    flag: "max-offices",
-    description: "offices at once",
-    consequence: "the join is answered `[false, reason]`"
-  },
-  membersPerOffice: {
-    ...countRange,
-    flag: "max-members-per-office",
-    description: "members of one office",
-    consequence: "the join is answered `[false, reason]`"
-  },
-  nameLength: {
-    ...lengthRange,
-    flag: "max-name-length",
-    description: "characters of the name of a member",
-    consequence: "the join is answered `[false, reason]`"
-  },
-  officeLength: {
-    ...lengthRange,
-    flag: "max-office-length",
-    description: "characters of an office id",
-    consequence: "the join is answered `[false, reason]`"
-  },
-  requestIdLength: {
-    ...lengthRange,
-    flag: "max-request-id-length",
-    description: "characters of a request id",
-    consequence: "400; a cancellation is dropped"
-  },
-  joinTimeout: {
-    ...secondsRange,
-    flag: "join-time",
-    description: "how long a connection may sit in no office",
-    consequence: "closed"
-  },
-  idleTimeout: {
-    ...secondsRange,
-    flag: "idle-time",
-    description: "how long a member may neither send nor be sent anything",
-    consequence: "closed"
-  },
-  notificationBacklogBytes: {
-    ...byteRange,
-    flag: "max-notice-backlog",
-    description: "bytes that wait for a member before notifications to it are put off",
-    consequence: "told later, and only what still matters; closed when that is more than 8192 notifications"
-  },
-  backlogBytes: {
-    ...byteRange,
-    flag: "max-backlog",
-    description: "bytes that wait for a member",
-    consequence: "closed; from half of it on new calls of an Agent are answered with 429"
-  }
-} satisfies { readonly [L in keyof Limits]: LimitRow }
+const limitRows: { readonly [L in keyof Limits]: LimitRow } = {
+  messagesPerSecond: count(
+    "max-messages-per-second",
+    "messages of one member per second on average, replies not counted",
+    "429 with `retry_after`; reports and cancellations are dropped; closed when it continues at more than twice the rate"
+  ),
+  messageBurst: count("max-message-burst", "messages of one member in a burst", "as above"),
+  callsPerAgent: count("max-calls-per-agent", "in-flight calls of one Agent", "429"),
+  callsPerComputer: count("max-calls-per-computer", "in-flight calls to one Computer", "429 to the Agent"),
+  connections: count(
+    "max-connections",
+    "connections to this Server",
+    "`connect_error` with 503 and reason `too_many_connections`"
+  ),
+  offices: count("max-offices", "offices at a time", joinRejected),
+  membersPerOffice: count("max-members-per-office", "members of one office", joinRejected),
+  nameLength: length("max-name-length", "characters of a member's name", joinRejected),
+  officeLength: length("max-office-length", "characters of an office id", joinRejected),
+  requestIdLength: length(
+    "max-request-id-length",
+    "characters of a request id",
+    "400; a cancellation is dropped"
+  ),
+  joinTimeout: seconds(
+    "join-time",
+    "join timeout: time that a connection may stay outside of every office",
+    "closed"
+  ),
+  idleTimeout: seconds(
+    "idle-time",
+    "idle timeout: time that a member may stay without a message in either direction",
+    "closed"
+  ),
+  notificationBacklogBytes: bytes(
+    "max-notice-backlog",
+    "bytes queued for a member before its notifications are deferred",
+    "sent later, and only those still relevant; closed at more than 8192 deferred notifications"
+  ),
+  backlogBytes: bytes(
+    "max-backlog",
+    "bytes queued for a member",
+    "closed; above half of it new calls of an Agent are answered with 429"
+  )
+}
 
 type LimitSettings = { readonly [L in keyof Limits]: number }
 
@@ -120,54 +93,37 @@ export const toLimits = ({ idleTimeout, joinTimeout, ...counts }: LimitSettings)
   joinTimeout: Duration.seconds(zeroToInfinity(joinTimeout))
 })
 
-/** The other way round. */
-const toLimitSettings = ({ idleTimeout, joinTimeout, ...counts }: Limits): LimitSettings => {
-  const infinityToZero = (limit: number) => (limit === Number.POSITIVE_INFINITY ? 0 : limit)
-  return {
-    ...Record.map(counts, infinityToZero),
-    idleTimeout: infinityToZero(Duration.toSeconds(idleTimeout)),
-    joinTimeout: infinityToZero(Duration.toSeconds(joinTimeout))
-  }
+/** The defaults as operators set limits; the inverse of `toLimits`. */
+const defaults: LimitSettings = Record.map(Limits.defaultValue(), (limit: number | Duration.Duration) => {
+  const number = Duration.isDuration(limit) ? Duration.toSeconds(limit) : limit
+  return number === Number.POSITIVE_INFINITY ? 0 : number
+})
+
+const flagOf = ({ flag, help, max, metavar, min }: LimitRow, name: keyof Limits): Flag.Flag<number> => {
+  const [accepts, expected] = between(min, max)
+  return setting.int(flag, min === 0 ? `${help}, 0 for no limit` : help, {
+    metavar,
+    default: defaults[name],
+    check: [accepts, min === 0 ? `a number up to ${max}, or 0 for no limit` : expected]
+  })
 }
 
-const defaultSettings = toLimitSettings(Limits.defaultValue())
-
-const envVariableOf = ({ flag }: LimitRow): string => `A2C_${flag.toUpperCase().replaceAll("-", "_")}`
-
-const formatRange = ({ min, max }: LimitRow): string =>
-  min === 0 ? `a number up to ${max}, or 0 for no limit` : `a number from ${min} to ${max}`
-
-const formatUnlimited = ({ min }: LimitRow): string => (min === 0 ? ", 0 for no limit" : "")
-
 /** A flag for every limit. */
-export const limitFlags = Record.map(limitRows, (row: LimitRow, name) =>
-  Flag.Int(row.flag).pipe(
-    Flag.withMetavar(row.metavar),
-    Flag.withDescription(
-      `${row.description}${formatUnlimited(row)} [env ${envVariableOf(row)}; default: ${defaultSettings[name]}]`
-    ),
-    Flag.withFallbackConfig(Config.Int(envVariableOf(row))),
-    Flag.withDefault(defaultSettings[name]),
-    Flag.filter(
-      (number) => number >= row.min && number <= row.max,
-      () => formatRange(row)
-    )
-  )
-)
+export const limitFlags = Record.map(limitRows, flagOf)
 
 const tableRow = (...cells: ReadonlyArray<string>): string => `| ${cells.join(" | ")} |`
 
-/** What docs/limits.md says about every limit. */
+/** The table of docs/limits.md. */
 export const limitsTable: string = [
-  tableRow("limit", "flag", "variable", "default", "what happens beyond it"),
+  tableRow("limit", "flag", "variable", "default", "beyond it"),
   tableRow("---", "---", "---", "---", "---"),
-  ...Record.toEntries<keyof Limits, LimitRow>(limitRows).map(([name, row]) =>
+  ...Record.toEntries<keyof Limits, LimitRow>(limitRows).map(([name, { consequence, flag, help, metavar }]) =>
     tableRow(
-      row.description,
-      `\`--${row.flag} ${row.metavar}\``,
-      `\`${envVariableOf(row)}\``,
-      defaultSettings[name] === 0 ? "0, none" : String(defaultSettings[name]),
-      row.consequence
+      help,
+      `\`--${flag} ${metavar}\``,
+      `\`${envVariableOf(flag)}\``,
+      defaults[name] === 0 ? "0, none" : String(defaults[name]),
+      consequence
     )
   )
 ].join("\n")

@@ -1,29 +1,24 @@
-import { Clock, Console, Effect, FileSystem, Option, Schema } from "effect"
+import { Clock, Console, Effect, Schema } from "effect"
+import { formatNetworkError } from "../../../adapters/bytes/formatNetworkError.ts"
+import { readTokenFile } from "../../../adapters/credentials/readTokenFile.ts"
+import { parseJson } from "../../../domain/json.ts"
 import { makeDecoder } from "../../../domain/validation.ts"
-import { CommandFailed, failCommand } from "../CommandFailed.ts"
+import { CommandFailed, failCommand, toCommandFailed } from "../CommandFailed.ts"
 import { formatColumns, formatJson } from "../output.ts"
+import type { StatusCommandOptions } from "./flags.ts"
 
-/** What the command line says about whose status is wanted, and how. */
-export interface StatusCommandOptions {
-  readonly url: string
-  readonly tokenFile: Option.Option<string>
-  readonly listOffices: boolean
-  readonly json: boolean
-  readonly watch: boolean
-}
-
-/** How long a Server may take to say how it is. */
+/** Time for a Server to answer the request. */
 const requestTimeout = "10 seconds"
 
-/** How often a watched Server is asked. */
+/** Time between two requests of `--watch`. */
 const watchInterval = "2 seconds"
 
-/** What the process exits with when the Server is there and takes no members. */
+/** Exit code when the Server answers and is not ready. */
 const notReadyExitCode = 2
 
 const Counts = Schema.Record(Schema.String, Schema.Finite)
 
-/** What we show of a report; what newer Servers say beside it is passed over. */
+/** The fields of a report that are shown; others, of newer Servers, are ignored. */
 const StatusReport = Schema.Struct({
   version: Schema.String,
   protocol: Schema.String,
@@ -53,7 +48,7 @@ type StatusReport = typeof StatusReport.Type
 
 const decodeStatusReport = makeDecoder(StatusReport)
 
-/** The URL of the page; a path of the Server's own is one of Socket.IO, and the pages stand at the root. */
+/** The URL of the status page. It stands at the root; the path of a Server's URL is that of Socket.IO. */
 const statusPageUrl = ({ listOffices, url }: StatusCommandOptions): Effect.Effect<URL, CommandFailed> => {
   const base = URL.parse(url)
   if (base !== null && `${base.username}${base.password}` !== "") {
@@ -61,7 +56,7 @@ const statusPageUrl = ({ listOffices, url }: StatusCommandOptions): Effect.Effec
   }
   if (base === null || !/^https?:$/.test(base.protocol)) {
     return failCommand(
-      `${JSON.stringify(url)} is no URL of a Server: expected one like http://127.0.0.1:7070`
+      `${JSON.stringify(url)} is not the URL of a Server: expected one like http://127.0.0.1:7070`
     )
   }
   const page = new URL("/status", base)
@@ -69,29 +64,17 @@ const statusPageUrl = ({ listOffices, url }: StatusCommandOptions): Effect.Effec
   return Effect.succeed(page)
 }
 
-const readTokenFile = Effect.fnUntraced(function* (file: string) {
-  const { readFileString } = yield* FileSystem.FileSystem
-  const text = yield* Effect.catch(readFileString(file), ({ message, reason }) =>
-    failCommand(
-      `The token cannot be read: ${reason._tag === "NotFound" ? `there is no file ${file}` : message}`
-    )
-  )
-  const token = text.trim()
+const readToken = Effect.fnUntraced(function* (file: string) {
+  const token = yield* Effect.mapError(readTokenFile(file), toCommandFailed)
   return /^[\x21-\x7e]+$/.test(token)
     ? token
     : yield* failCommand(`${file} must hold a token and nothing else: one word of printable ASCII`)
 })
 
-/** Why the network did not give an answer; fetch hides it in the cause. */
-const networkErrorMessage = (error: unknown): string => {
-  const { cause, message } = error instanceof Error ? error : new Error(String(error))
-  return cause instanceof Error ? cause.message || String("code" in cause ? cause.code : message) : message
-}
-
-/** What an answer other than a report means. */
+/** Explanations of HTTP statuses other than 200. */
 const httpErrorHints: { readonly [status: number]: string } = {
-  401: "it asks for the token of an operator: give --token-file",
-  403: "this token, or this way of addressing it, does not permit to see its status",
+  401: "the token of an operator is required: give --token-file",
+  403: "the token, or the address in the URL, does not permit access",
   404: "it has no page /status: is it an A2C Server of this version?"
 }
 
@@ -100,28 +83,29 @@ const fetchStatus = Effect.fnUntraced(function* (page: URL, token: string | unde
   const { status, text } = yield* Effect.tryPromise({
     try: async (signal) => {
       const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
-      // A token must not follow a redirection to somewhere else.
+      // The token must not reach the target of a redirect.
       const response = await fetch(page, { headers, signal, redirect: "error" })
       return { status: response.status, text: await response.text() }
     },
-    catch: (error) =>
-      new CommandFailed({
-        message: `The Server at ${where} cannot be reached: ${networkErrorMessage(error)}`
-      })
+    catch: (error) => {
+      const reason = formatNetworkError(error instanceof Error ? (error.cause ?? error) : error)
+      return new CommandFailed({ message: `The Server at ${where} cannot be reached: ${reason}` })
+    }
   }).pipe(
     Effect.timeoutOrElse({
       duration: requestTimeout,
-      orElse: () => failCommand(`The Server at ${where} does not answer within ${requestTimeout}`)
+      orElse: () => failCommand(`The status request to ${where} timed out after ${requestTimeout}`)
     })
   )
   if (status !== 200) {
     return yield* failCommand(
-      `The Server at ${where} does not say how it is: ${httpErrorHints[status] ?? text.trim()}`
+      `The status request to ${where} failed: ${httpErrorHints[status] ?? text.trim()}`
     )
   }
-  const raw = yield* Effect.try({ try: (): unknown => JSON.parse(text), catch: () => undefined }).pipe(
-    Effect.catch(() => failCommand(`What answers at ${where} is no A2C Server: its /status is not JSON`))
-  )
+  const raw = parseJson(text)
+  if (raw === undefined) {
+    return yield* failCommand(`The response of ${where} is not from an A2C Server: /status is not JSON`)
+  }
   const report = yield* Effect.catch(Effect.fromResult(decodeStatusReport(raw)), (reason) =>
     failCommand(`The status of the Server at ${where} cannot be read: ${reason}`)
   )
@@ -160,19 +144,19 @@ const formatSummary = (report: StatusReport): string => {
   const { gauges, members, offices, officeList, recent, totals } = report
   const rows = [
     ["state", formatState(report)],
-    ...failingComponents(report).map((error) => ["not working", error]),
+    ...failingComponents(report).map((error) => ["component failed", error]),
     ["version", `${report.version}, protocol ${report.protocol}`],
-    ["running for", formatUptime(report.uptimeSeconds)],
+    ["uptime", formatUptime(report.uptimeSeconds)],
     ["offices", String(offices)],
     ["members", `${members.agents} agents, ${members.computers} computers`],
     ["connections", String(gauges["connections"] ?? "unknown")],
     ["calls", `${totals.calls} so far, ${recent.perSecond.toFixed(1)} a second`],
-    ["under way", String(gauges["calls_pending"] ?? "unknown")],
+    ["in flight", String(gauges["calls_pending"] ?? "unknown")],
     ["outcomes", formatCounts(totals.outcomes)],
     ["latency", formatLatency(report)],
-    ["limits hit", formatCounts(totals.refused)],
+    ["rejected", formatCounts(totals.refused)],
     ["dropped", formatCounts(totals.dropped)],
-    ["turned away", formatCounts(totals.turnedAway)]
+    ["rejected connections", formatCounts(totals.turnedAway)]
   ]
   const list = (officeList ?? []).map(({ agents, computers, office }) => [
     office,
@@ -188,22 +172,22 @@ const formatLine = (now: number, report: StatusReport): string => {
   const parts = [
     new Date(now).toISOString().slice(11, 19),
     formatState(report),
-    ...failingComponents(report).map((error) => `(not working: ${error})`),
+    ...failingComponents(report).map((error) => `(component failed: ${error})`),
     `${offices} offices`,
     `${members.agents}+${members.computers} members`,
     `${recent.perSecond.toFixed(1)} calls/s`,
     formatLatency(report),
-    `${gauges["calls_pending"] ?? "?"} under way`,
-    `${limitRejections} limits hit`
+    `${gauges["calls_pending"] ?? "?"} in flight`,
+    `${limitRejections} rejected`
   ]
   return parts.join("  ")
 }
 
-/** Shows the status of a Server once, or again and again; a watched one may go away and come back. */
+/** Shows the status of a Server once, or repeatedly; with `--watch` a failed request does not end the command. */
 export const showStatus = Effect.fnUntraced(function* (options: StatusCommandOptions) {
   const { json, tokenFile, watch } = options
   const page = yield* statusPageUrl(options)
-  const token = Option.isSome(tokenFile) ? yield* readTokenFile(tokenFile.value) : undefined
+  const token = tokenFile === undefined ? undefined : yield* readToken(tokenFile)
   const fetching = fetchStatus(page, token)
   if (watch) {
     const step = fetching.pipe(
@@ -220,7 +204,7 @@ export const showStatus = Effect.fnUntraced(function* (options: StatusCommandOpt
   yield* Console.log(json ? formatJson(raw) : formatSummary(report))
   if (report.state !== "ready") {
     return yield* new CommandFailed({
-      message: `The Server takes no members: ${formatState(report)}`,
+      message: `The Server is not ready: ${formatState(report)}`,
       exitCode: notReadyExitCode
     })
   }

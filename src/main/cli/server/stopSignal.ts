@@ -1,6 +1,6 @@
 import { Deferred, Effect, Exit, type Scope } from "effect"
 
-/** What a process ends with that a signal has ended, by convention. */
+/** Exit codes of a process that a signal ends, by convention. */
 const exitCodes = { SIGINT: 130, SIGTERM: 143 } as const
 
 type StopSignal = keyof typeof exitCodes
@@ -8,8 +8,8 @@ type StopSignal = keyof typeof exitCodes
 const signals: ReadonlyArray<StopSignal> = ["SIGINT", "SIGTERM"]
 
 /**
- * Takes the signals that ask a process to stop for as long as the scope, in place of whoever took them before: the first
- * one ends the effect that this gives, a second one the process, at once.
+ * Handles SIGINT and SIGTERM in place of the previous listeners, for as long as the scope. The effect that it gives
+ * ends with the first signal. A second signal ends the process at once.
  */
 export const stopSignal: Effect.Effect<Effect.Effect<StopSignal>, never, Scope.Scope> = Effect.map(
   Effect.acquireRelease(

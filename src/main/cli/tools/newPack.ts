@@ -1,17 +1,12 @@
 import { Console, Effect, FileSystem, Path, Result } from "effect"
 import { parsePackName } from "../../../domain/packs/packNames.ts"
 import { toCommandFailed, failCommand } from "../CommandFailed.ts"
-
-/** What the command line says about a pack to be written. */
-export interface NewPackOptions {
-  readonly name: string
-  readonly dir: string
-}
+import type { NewPackOptions } from "./flags.ts"
 
 const toolTemplate = (
   name: string,
   className: string
-) => `/** A tool of its own: change it to what you need. Nothing has to be imported to be a pack. */
+) => `/** A working tool: change it as needed. A pack needs no imports. */
 export class ${className} {
   getRouteConfig() {
     return {
@@ -20,7 +15,7 @@ export class ${className} {
         type: "object",
         properties: {
           text: { type: "string", description: "The text" },
-          loud: { type: "boolean", description: "Say it in capitals", default: false }
+          loud: { type: "boolean", description: "Answer in capitals", default: false }
         },
         required: ["text"]
       }
@@ -28,7 +23,7 @@ export class ${className} {
   }
 
   listTools() {
-    return [{ name: "${name}", description: "Says how many characters and words a text has" }]
+    return [{ name: "${name}", description: "Counts the characters and words of a text" }]
   }
 
   callTool(_name: string, { text, loud = false }: { text: string; loud?: boolean }) {
@@ -43,7 +38,7 @@ const testTemplate = (name: string, className: string) => `import assert from "n
 import { test } from "node:test"
 import { ${className} } from "./${name}_tool.ts"
 
-test("counts what it is given", () => {
+test("counts characters and words", () => {
   const tool = new ${className}()
   assert.equal(tool.callTool("${name}", { text: "hello there" }), "11 characters, 2 words")
 })
@@ -51,11 +46,11 @@ test("counts what it is given", () => {
 
 const configTemplate = (name: string) => `enabled: true
 description: "Counts characters and words"
-usage: "${name}: text (the text), loud (say it in capitals, default false)"
+usage: "${name}: text (the text), loud (answer in capitals, default false)"
 packages: []
 `
 
-/** Writes a pack that works into a folder of packs, and says what to do with it. Nothing is ever overwritten. */
+/** Writes a working pack into a folder of packs and prints the next steps. An existing folder is never overwritten. */
 export const newPack = Effect.fnUntraced(function* ({ dir, name }: NewPackOptions) {
   const { exists, makeDirectory, writeFileString } = yield* FileSystem.FileSystem
   const { join } = yield* Path.Path

@@ -3,37 +3,30 @@ import { Config, type Duration, Effect, Layer } from "effect"
 import { PackHost } from "../../../application/packs/PackHost.ts"
 import type { PackView } from "../../../application/packs/PackView.ts"
 import { toCommandFailed } from "../CommandFailed.ts"
-import { packHostLayer } from "../../layers/computerLayer.ts"
+import { definedOnly } from "../../../domain/definedOnly.ts"
+import { packHostLayer } from "../../layers/packHostLayer.ts"
+import { defaultFolder, type PackRuntimeOptions } from "./flags.ts"
 
-/** What all commands about packs say of how these are run. */
-export interface PackRuntimeOptions {
-  readonly install: boolean
-  readonly allowScripts: boolean
-  readonly isolate: boolean
-  /** MiB of an isolated pack. */
-  readonly memory: number
-}
-
-/** The folder of extensions that the seed looks into beside the usual one. */
+/** The folder of extensions that the seed searches beside the folder of packs. */
 const extensionsFolder = "AutoUp-MCP-Extension"
 
-/** Where packs are looked for: the folders themselves, and the extensions beside each. */
+/** The folders to search: the given ones, and the extensions beside each. */
 const searchFolders = (folders: ReadonlyArray<string>): ReadonlyArray<string> => {
   const all = folders.map((folder) => resolve(folder))
   return [...new Set([...all, ...all.map((folder) => join(dirname(folder), extensionsFolder))])]
 }
 
-/** The folders that were named, or the one that is looked into when none was. */
+/** The given folders; without any, the value of `TOOLS_DIR` or the default. */
 export const foldersOrDefault = (folders: ReadonlyArray<string>) =>
   folders.length > 0
     ? Effect.succeed(folders)
     : Config.String("TOOLS_DIR").pipe(
-        Config.withDefault("src"),
+        Config.withDefault(defaultFolder),
         Effect.map((folder) => [folder]),
         Effect.mapError(toCommandFailed)
       )
 
-/** A host of the packs in these folders, which has looked for them once. */
+/** A host of the packs in these folders, after its first scan. */
 export const packHostFor = (
   folders: ReadonlyArray<string>,
   { allowScripts, install, isolate, memory }: PackRuntimeOptions,
@@ -46,7 +39,7 @@ export const packHostFor = (
     memory,
     install,
     allowScripts,
-    ...(timeout !== undefined && { limits: { timeout } })
+    ...definedOnly({ limits: timeout && { timeout } })
   }).pipe(
     Layer.tap((context) =>
       Effect.provideContext(
@@ -56,7 +49,7 @@ export const packHostFor = (
     )
   )
 
-/** What is wrong with a pack, or odd about it, a line each. */
+/** The errors and warnings of a pack, one line each. */
 export const packProblems = ({ name, status }: PackView): ReadonlyArray<string> => {
   if (status._tag === "Failed") return [`${name}: ${status.reason}`]
   return status._tag === "Ready" ? status.warnings.map((warning) => `${name}: ${warning}`) : []

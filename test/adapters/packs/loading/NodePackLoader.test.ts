@@ -190,7 +190,7 @@ for (const [where, isolated] of modes) {
           )
           assert.strictEqual(reason, "invalid_params")
           assert.deepStrictEqual(problems, [
-            { loc: ["body"], msg: "takes longer than 500 ms", type: "value_error" }
+            { loc: ["body"], msg: "schema timeout after 500 ms", type: "value_error" }
           ])
           assert.deepStrictEqual(yield* call(callOf("pack", { name: "aa" }), ignoreProgress), {
             content: [{ type: "text", text: "called" }]

@@ -10,7 +10,8 @@ import { openProxy } from "../../../chaos/Proxy.ts"
 
 const mebibyte = 1024 * 1024
 const minute = Duration.minutes(1)
-const pem = (name: string) => readFileSync(new URL(`../../fixtures/tls/${name}.pem`, import.meta.url), "utf8")
+const pem = (name: string) =>
+  readFileSync(new URL(`../../../fixtures/tls/${name}.pem`, import.meta.url), "utf8")
 const cert = pem("first.cert")
 const key = pem("first.key")
 
@@ -135,7 +136,7 @@ describe("a message that takes much longer than a sign of life may", { concurren
       yield* Effect.forkChild(link.request("take", jsonBody("x".repeat(upload.up * mebibyte)), minute), {
         startImmediately: true
       })
-      assert.strictEqual(yield* server.closed, "ping timeout")
+      assert.strictEqual(yield* server.closed, "keepalive_timeout")
     })
   )
 
@@ -156,8 +157,8 @@ describe("a message that takes much longer than a sign of life may", { concurren
         yield* Effect.sleep("1 second")
         yield* proxy.silence
         assert.deepStrictEqual(yield* Effect.all([server.closed, link.closed], { concurrency: 2 }), [
-          "ping timeout",
-          "ping timeout"
+          "keepalive_timeout",
+          "keepalive_timeout"
         ])
       })
     )

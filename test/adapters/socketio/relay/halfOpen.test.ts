@@ -64,7 +64,7 @@ describe("a connection whose member says nothing", () => {
       const { poll, sid } = yield* openPolling(url)
       assert.strictEqual(yield* poll, "2")
       yield* upgrade(url, sid)
-      assert.strictEqual(yield* (yield* far).closed, "ping timeout")
+      assert.strictEqual(yield* (yield* far).closed, "keepalive_timeout")
     })
   )
 

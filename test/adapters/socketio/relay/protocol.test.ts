@@ -141,7 +141,7 @@ describe("the protocol of Socket.IO", () => {
     Effect.gen(function* () {
       const { client, far, link } = yield* connected
       client.send("41/smcp,")
-      assert.strictEqual(yield* far.closed, "left by the member")
+      assert.strictEqual(yield* far.closed, "client_disconnect")
       client.send("40/smcp,")
       assert.match(yield* client.next, /^0\/smcp,/)
       assert.notStrictEqual((yield* link).id, far.id)

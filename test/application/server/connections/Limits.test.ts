@@ -7,7 +7,7 @@ import {
   agent,
   agentIn,
   assertDenied,
-  assertRefused,
+  assertRejected,
   bodiesOf,
   computer,
   computerIn,
@@ -62,7 +62,7 @@ describe("messages", () => {
   const expected = {
     code: 429,
     limit: "messages_per_second",
-    most: 0.01
+    max: 0.01
   }
 
   conform(
@@ -180,7 +180,7 @@ describe("calls", () => {
         const other = yield* Effect.forkChild(calling(a1, "2"))
         yield* reached(c1, 2)
         const [refused] = yield* calling(a1, "3", "pc-2")
-        assert.deepInclude(refused, { code: 429, limit: "calls_per_agent", most: 2 })
+        assert.deepInclude(refused, { code: 429, limit: "calls_per_agent", max: 2 })
         const a2 = yield* agentIn(world, "O2")
         yield* computerIn(world, "O2")
         assert.deepStrictEqual(yield* calling(a2, "1", "nobody"), [
@@ -206,7 +206,7 @@ describe("calls", () => {
         const waiting = yield* Effect.forkChild(calling(a1, "1"))
         yield* reached(c1, 1)
         const [refused] = yield* calling(a1, "2")
-        assert.deepInclude(refused, { code: 429, limit: "calls_per_computer", most: 1 })
+        assert.deepInclude(refused, { code: 429, limit: "calls_per_computer", max: 1 })
         assert.deepStrictEqual(yield* calling(a1, "3", "pc-2"), [{ tools: [], req_id: "r" }])
         yield* answer
         yield* Fiber.join(waiting)
@@ -233,7 +233,7 @@ describe("calls", () => {
       const first = yield* Effect.forkChild(calling(a1, "1"))
       yield* Deferred.await(asked)
       const [refused] = yield* calling(a1, "2")
-      assert.deepInclude(refused, { code: 429, limit: "calls_per_agent", most: 1 })
+      assert.deepInclude(refused, { code: 429, limit: "calls_per_agent", max: 1 })
       yield* Deferred.succeed(told, false)
       assert.deepInclude((yield* Fiber.join(first))[0], { code: 404 })
       assert.deepInclude((yield* calling(a1, "3"))[0], { code: 404 })
@@ -265,8 +265,8 @@ describe("texts", () => {
         const a1 = yield* agentIn(world, "O1", "agent-1")
         const c1 = yield* computerIn(world, "O1")
         yield* answersAtOnce(c1)
-        assertRefused(yield* calling(a1, "long"), 400)
-        assertRefused(
+        assertRejected(yield* calling(a1, "long"), 400)
+        assertRejected(
           yield* a1.ask("server:list_room", { agent: "agent-1", req_id: "long", office_id: "O1" }),
           400
         )

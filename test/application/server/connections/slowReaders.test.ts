@@ -171,7 +171,7 @@ describe("a member that reads too slowly", () => {
         assert.deepInclude(refused, {
           code: 429,
           limit: "backlog_bytes",
-          most: 18_000,
+          max: 18_000,
           retry_after: 1
         })
         const [answer] = yield* calling(a1, "3")

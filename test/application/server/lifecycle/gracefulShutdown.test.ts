@@ -5,7 +5,7 @@ import {
   agent,
   agentIn,
   assertDenied,
-  assertRefused,
+  assertRejected,
   bodiesOf,
   computerIn,
   join
@@ -42,7 +42,7 @@ describe("a Server that goes down", () => {
       const closing = yield* close
       assert.isTrue(world.server.draining())
       assert.include(assertDenied(yield* join(newcomer, "agent", "agent-2", "O2")), "going down")
-      assertRefused(yield* calling(a1, "2"), 503)
+      assertRejected(yield* calling(a1, "2"), 503)
       yield* TestClock.adjust("5 seconds")
       assert.isUndefined(closing.pollUnsafe())
       yield* answer

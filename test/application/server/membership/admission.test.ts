@@ -158,7 +158,7 @@ describe("joining", () => {
       const rows = [
         ["agent", "team", "desk", "'pc' may not be an Agent"],
         ["computer", "ops", "desk", "'pc' may not join room 'ops'"],
-        ["computer", "team", "root", "'pc' may not go by the name 'root'"]
+        ["computer", "team", "root", "'pc' may not use the name 'root'"]
       ] as const
       for (const [role, office, name, reason] of rows) {
         assert.deepStrictEqual(yield* join(link, role, office, name), [false, reason])
@@ -269,7 +269,7 @@ describe("over Socket.IO", () => {
       const { connect, load } = yield* live(known)
       const link = yield* connect({ token: "out" })
       yield* known.revoke("out")
-      assert.strictEqual(yield* link.closed, "transport close")
+      assert.strictEqual(yield* link.closed, "transport_closed")
       yield* until(load, 0)
     }).pipe(Effect.scoped)
   )

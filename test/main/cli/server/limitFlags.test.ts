@@ -5,7 +5,7 @@ import { io } from "socket.io-client"
 import { limitsTable } from "../../../../src/main/cli/server/limitFlags.ts"
 import { a2c, cli, node } from "../../processes.ts"
 
-/** Connects, and gives what the Server says to it. */
+/** Connects; succeeds with "connected" or the message of the error. */
 const connecting = (url: string) =>
   Effect.callback<string>((resume) => {
     const socket = io(`${url}/smcp`, {
@@ -18,9 +18,9 @@ const connecting = (url: string) =>
     socket.once("connect_error", ({ message }) => resume(Effect.succeed(message)))
   })
 
-const urlOf = (said: string) => said.replace("listening on ", "")
+const urlOf = (line: string) => line.replace("listening on ", "")
 
-/** How often a Server asks for signs of life and how long it waits for them, as it tells whoever connects. */
+/** The ping interval and timeout in milliseconds, as the handshake of Engine.IO states them. */
 const pingsOf = (url: string) =>
   Effect.promise(async () => {
     const response = await fetch(`${url}/smcp/?EIO=4&transport=polling&a2c_version=0.2.0`)
@@ -28,9 +28,9 @@ const pingsOf = (url: string) =>
     return [Number(interval), Number(timeout)]
   })
 
-describe("the signs of life that a2c server wants", () => {
+describe("keepalive of a2c server", () => {
   it.live(
-    "are asked for every ten seconds, or as flags and variables say",
+    "pings every ten seconds, or as flags and variables set it",
     () =>
       Effect.scoped(
         Effect.gen(function* () {
@@ -57,13 +57,13 @@ describe("the signs of life that a2c server wants", () => {
   )
 })
 
-describe("the limits of a2c server", () => {
-  it("stand in docs/limits.md as they are in the code", () => {
+describe("limits of a2c server", () => {
+  it("matches the table of docs/limits.md", () => {
     assert.include(readFileSync("docs/limits.md", "utf8"), `\n\n${limitsTable}\n\n`)
   })
 
   it.live(
-    "are set by flags and by variables",
+    "sets a limit by flag or variable",
     () =>
       Effect.scoped(
         Effect.gen(function* () {
@@ -82,7 +82,7 @@ describe("the limits of a2c server", () => {
   )
 
   it.live(
-    "are refused with what they may be",
+    "rejects an invalid limit with the accepted range",
     () =>
       Effect.scoped(
         Effect.gen(function* () {

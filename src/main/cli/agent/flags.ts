@@ -1,0 +1,105 @@
+import { Argument, type Command } from "effect/cli"
+import { maxTimeoutSeconds } from "../../../domain/model/fields.ts"
+import { defaultMaxNameLength, lowestMaxNameLength } from "../../../domain/tools/exposedNames.ts"
+import {
+  agentName,
+  argsFlag,
+  computerFlag,
+  jsonFlag,
+  listenHost,
+  mcpTokenFlag,
+  office,
+  serverUrl,
+  tokenFile
+} from "../sharedFlags.ts"
+import { between, flag } from "../setting.ts"
+
+type Infer<F extends Command.Command.Config> = Command.Command.Config.Infer<F>
+
+/** The flags of `a2c agent` and all its subcommands. */
+export const agentFlags = { server: serverUrl, office, name: agentName, tokenFile, json: jsonFlag }
+export type AgentSharedOptions = Infer<typeof agentFlags>
+
+/** The flags of subcommands that address one Computer or all. */
+export const computerFlags = { computer: computerFlag }
+export type ComputerOption = Infer<typeof computerFlags>
+
+const callTimeout = (defaultSeconds: number, max: number) =>
+  flag.int("timeout", "timeout of a call", {
+    metavar: "SECONDS",
+    default: defaultSeconds,
+    check: between(1, max)
+  })
+
+export const callFlags = {
+  ...computerFlags,
+  tool: Argument.String("tool").pipe(Argument.withDescription("name of the tool")),
+  args: argsFlag,
+  timeout: callTimeout(60, maxTimeoutSeconds)
+}
+export type CallOptions = Infer<typeof callFlags>
+
+export const desktopFlags = {
+  ...computerFlags,
+  size: flag.int("size", "maximum number of windows", { check: between(1) }),
+  window: flag.text("window", "only the window of this exact URI", { metavar: "URI" })
+}
+export type DesktopOptions = Infer<typeof desktopFlags>
+
+export const resourcesFlags = {
+  ...computerFlags,
+  mcpServer: flag.text("mcp-server", "only the resources of this MCP server", { metavar: "NAME" })
+}
+export type ResourcesOptions = Infer<typeof resourcesFlags>
+
+export const dpeFlags = {
+  ...computerFlags,
+  uri: Argument.String("uri").pipe(Argument.withDescription("dpe:// URI of a document"))
+}
+export type DpeOptions = Infer<typeof dpeFlags>
+
+export const findFlags = {
+  ...computerFlags,
+  keywords: Argument.String("keyword").pipe(
+    Argument.withDescription("words; a document matches when it contains any of them"),
+    Argument.variadic()
+  ),
+  fileType: flag.text("file-type", "only files of this type"),
+  limit: flag.int("limit", "maximum number of documents", { default: 20 }),
+  offset: flag.int("offset", "number of documents to skip", { default: 0, shown: "" })
+}
+export type FindOptions = Infer<typeof findFlags>
+
+export const publishFlags = {
+  http: flag.port("http", "serve Streamable HTTP on this port, 0 for a free one; stdio without it"),
+  host: listenHost,
+  token: mcpTokenFlag("token"),
+  tools: flag.choice(
+    "tools",
+    "list all tools, or three tools that find and call them; auto searches above 60 tools",
+    ["auto", "all", "search"],
+    { default: "auto" }
+  ),
+  pinnedTools: flag.texts("pin", "list these tools even when the others are searched: 'desk/read*'", {
+    metavar: "PATTERN"
+  }),
+  maxNameLength: flag.int("name-budget", "maximum length of a tool name", {
+    metavar: "CHARACTERS",
+    default: defaultMaxNameLength,
+    check: between(lowestMaxNameLength, 128)
+  }),
+  timeout: callTimeout(300, 3600)
+}
+export type PublishOfficeOptions = Infer<typeof publishFlags>
+
+export const hostConfigFlags = {
+  host: Argument.String("host").pipe(
+    Argument.withDescription("claude, claude-code, cursor, vscode, codex, gemini, goose, windsurf, …")
+  ),
+  url: flag.text(
+    "url",
+    "URL where 'a2c agent mcp --http' publishes the office; without it the host starts a process",
+    { metavar: "URL" }
+  )
+}
+export type HostConfigOptions = Infer<typeof hostConfigFlags> & AgentSharedOptions

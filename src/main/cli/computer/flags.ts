@@ -1,0 +1,58 @@
+import { Argument, type Command, Flag } from "effect/cli"
+import { flag, setting } from "../setting.ts"
+import {
+  approve,
+  computerName,
+  configFiles,
+  inputValues,
+  jsonFlag,
+  office,
+  serverUrl,
+  tokenFile,
+  watch
+} from "../sharedFlags.ts"
+
+export const computerFlags = {
+  server: serverUrl,
+  tokenFile,
+  office: Flag.withDefault(office, undefined),
+  name: computerName,
+  configFiles,
+  inputs: inputValues,
+  watch,
+  interactive: Flag.withAlias(
+    flag.toggle(
+      "interactive",
+      "start a shell with commands: status, tools, call, desktop, servers, inputs, …"
+    ),
+    "i"
+  ),
+  run: flag.texts("run", "run a command of the interactive shell, print its result, and exit", {
+    metavar: "COMMAND"
+  }),
+  allWindows: flag.toggle(
+    "all-windows",
+    "show windows and documents of servers without change notifications, too"
+  ),
+  dpe: setting.text(
+    "dpe",
+    "serve documents to Agents: cache[:FOLDER] as file:// URIs, " +
+      "http[:PORT] as signed URLs of a document server on loopback",
+    { metavar: "HOW" }
+  ),
+  dpeUrl: setting.text("dpe-url", "public URL of the document server behind a proxy", { metavar: "URL" }),
+  approve
+}
+
+export type ComputerCommandOptions = Command.Command.Config.Infer<typeof computerFlags>
+
+export const checkFlags = {
+  files: Argument.String("file").pipe(
+    Argument.withDescription("configuration, in any of the dialects"),
+    Argument.variadic({ min: 1 })
+  ),
+  inputs: inputValues,
+  json: jsonFlag
+}
+
+export type CheckCommandOptions = Command.Command.Config.Infer<typeof checkFlags>

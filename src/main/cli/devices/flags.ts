@@ -1,0 +1,88 @@
+import { Option } from "effect"
+import { type Command, Flag } from "effect/cli"
+import { defaultGatewayLimits } from "../../../application/devices/DeviceLimits.ts"
+import { between, flag, setting } from "../setting.ts"
+import {
+  approve,
+  computerName,
+  configFiles,
+  inputValues,
+  listenHost,
+  mcpTokenFlag,
+  watch
+} from "../sharedFlags.ts"
+
+const deviceToken = setting.secret("token", "token that a device must send", {
+  env: "A2C_DEVICES_TOKEN",
+  envNote: "preferred"
+})
+
+const limitFlag = (
+  name: string,
+  limit: "maxDevices" | "maxServices" | "maxCalls" | "maxPayloadBytes",
+  max: number,
+  help: string
+) => flag.int(name, help, { metavar: "NUMBER", default: defaultGatewayLimits[limit], check: between(1, max) })
+
+export const gatewayFlags = {
+  tcp: setting.port("tcp", "port for devices, 0 for a free one", { env: "A2C_DEVICES_TCP", default: 7071 }),
+  host: listenHost,
+  token: deviceToken,
+  tokens: flag.text(
+    "tokens",
+    'file with one token per device, {"lamp": "…"}; rejects devices that it does not name',
+    { metavar: "FILE" }
+  ),
+  stdio: flag.toggle("stdio", "publish the devices as an MCP server over stdio"),
+  http: flag.port("http", "publish the devices as an MCP server over Streamable HTTP, 0 for a free port"),
+  mcpToken: mcpTokenFlag("mcp-token"),
+  acknowledge: flag.toggle(
+    "acknowledge",
+    "send devices the outcome of their registration; they must support that message"
+  ),
+  maxDevices: limitFlag("max-devices", "maxDevices", 65_535, "maximum number of connections"),
+  maxServices: limitFlag("max-services", "maxServices", 10_000, "maximum number of services of a device"),
+  maxCalls: limitFlag("max-calls", "maxCalls", 10_000, "maximum number of in-flight calls to a device"),
+  maxPayloadBytes: limitFlag(
+    "max-payload",
+    "maxPayloadBytes",
+    64 * 1024 * 1024,
+    "maximum size of a message in bytes"
+  ),
+  callTimeout: flag.seconds("timeout", "timeout of a call", { default: defaultGatewayLimits.callTimeout }),
+  idleTimeout: flag.seconds(
+    "idle",
+    "idle timeout: closes the connection of a silent device; `a2c devices connect` sends once a minute",
+    { default: defaultGatewayLimits.idleTimeout }
+  )
+}
+
+export type GatewayCommandOptions = Command.Command.Config.Infer<typeof gatewayFlags>
+
+/** Parses `HOST:PORT`, where the host may be an IPv6 address in brackets. */
+const parseHostPort = (text: string): Option.Option<{ readonly host: string; readonly port: number }> => {
+  const [, bracketed, plain, digits = ""] = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(text) ?? []
+  const host = bracketed ?? plain
+  const port = Number(digits)
+  return host === undefined || port < 1 || port > 65_535 ? Option.none() : Option.some({ host, port })
+}
+
+export const connectFlags = {
+  address: setting
+    .text("to", "address of the device server", {
+      env: "A2C_DEVICES_TO",
+      metavar: "HOST:PORT",
+      required: true
+    })
+    .pipe(Flag.filterMap(parseHostPort, () => "an address like 127.0.0.1:7071")),
+  name: computerName.pipe(
+    Flag.withDescription("name of the device at the device server [env A2C_NAME; default: the host name]")
+  ),
+  token: deviceToken,
+  configFiles,
+  inputs: inputValues,
+  watch,
+  approve
+}
+
+export type ConnectCommandOptions = Command.Command.Config.Infer<typeof connectFlags>

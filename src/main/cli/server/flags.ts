@@ -1,0 +1,132 @@
+import { Config, Duration } from "effect"
+import { Argument, type Command, Flag } from "effect/cli"
+import { defaultAuditRotation } from "../../../adapters/audit/auditRotation.ts"
+import {
+  defaultMaxMessageBytes,
+  defaultPath,
+  defaultPingInterval,
+  defaultPingTimeout,
+  defaultValidateBytes,
+  maxConfigurableMessageBytes
+} from "../../../adapters/socketio/limits.ts"
+import { Right } from "../../../domain/model/Identity.ts"
+import { between, flag, setting } from "../setting.ts"
+import { defaultServerUrl, jsonFlag } from "../sharedFlags.ts"
+import { authenticationFlags } from "./authenticationFlags.ts"
+import { limitFlags } from "./limitFlags.ts"
+
+/** A browser sends origins in this form only; another text would never match. */
+const isOrigin = (text: string): boolean =>
+  text === "*" || text === "null" || (URL.canParse(text) && new URL(text).origin === text)
+
+/** A keepalive time: whole seconds for operators, milliseconds for the Server. */
+const pingFlag = (name: "ping-interval" | "ping-timeout", defaultMillis: number, help: string) =>
+  Flag.map(
+    setting.int(name, help, { metavar: "SECONDS", default: defaultMillis / 1000, check: between(1, 300) }),
+    (seconds) => seconds * 1000
+  )
+
+export const serverFlags = {
+  host: setting.text("host", "address to listen on", { default: "127.0.0.1" }),
+  port: setting.port("port", "port to listen on; 0 picks a free port", { default: 7070 }),
+  path: setting.text("path", "HTTP path of Socket.IO", {
+    default: defaultPath,
+    check: [
+      (path: string) => /^\/[^\s?#]*[^\s?#/]$/.test(path),
+      "a path like /smcp, without a slash at its end"
+    ]
+  }),
+  maxMessageBytes: setting.int("max-message-bytes", "maximum size of a message", {
+    metavar: "BYTES",
+    default: defaultMaxMessageBytes,
+    check: between(1024, maxConfigurableMessageBytes)
+  }),
+  pingInterval: pingFlag("ping-interval", defaultPingInterval, "keepalive: time between two pings"),
+  pingTimeout: pingFlag(
+    "ping-timeout",
+    defaultPingTimeout,
+    "keepalive timeout: time to answer a ping; other clients may take as long to receive one message"
+  ),
+  allowedOrigins: setting.texts("allow-origin", "origin whose pages may connect, * for any", {
+    metavar: "ORIGIN",
+    check: [isOrigin, "an origin like https://example.org, or *"]
+  }),
+  requireRole: setting.toggle("require-role", "reject connections that do not state their role"),
+  validate: setting.toggle(
+    "validate",
+    `validate every message in full before routing it, not only those up to ${defaultValidateBytes} bytes`
+  ),
+  redis: setting.secret(
+    "redis",
+    "Redis by which Servers share their offices, as redis://host:6379; set a password by the variable",
+    { metavar: "URL" }
+  ),
+  redisPrefix: setting.text(
+    "redis-prefix",
+    "prefix of all keys and channels in Redis; Servers with different prefixes share nothing",
+    { default: "{a2c}" }
+  ),
+  drainTimeout: setting.seconds(
+    "grace",
+    "drain timeout: time for in-flight calls to end on shutdown; a second signal ends the process at once",
+    { default: Duration.seconds(10), check: between(0, 3600) }
+  ),
+  limits: limitFlags,
+  ...authenticationFlags,
+  audit: setting.text(
+    "audit",
+    "audit log: writes every call, join and leave to this file, one JSON object per line",
+    { metavar: "FILE" }
+  ),
+  auditMaxBytes: setting.int("audit-max-bytes", "size at which the audit log is rotated", {
+    metavar: "BYTES",
+    default: defaultAuditRotation.maxBytes,
+    check: between(4096)
+  }),
+  auditKeep: setting.int("audit-keep", "rotated audit logs to keep", {
+    metavar: "NUMBER",
+    default: defaultAuditRotation.keep,
+    check: between(1, 1000)
+  })
+}
+
+export type ServerCommandOptions = Command.Command.Config.Infer<typeof serverFlags>
+
+export const keyFlags = {
+  subject: flag.text("subject", "subject of the key, for the log", { metavar: "NAME", default: "member" }),
+  rights: flag.choices("right", "right that the key grants", Right.literals, {
+    default: ["agent", "computer"]
+  }),
+  offices: flag.texts("office", "office that the key opens: 'team*'", {
+    metavar: "PATTERN",
+    default: ["*"],
+    shown: "all"
+  }),
+  names: flag.texts("name", "member name that the key permits: 'team*'", {
+    metavar: "PATTERN",
+    default: ["*"],
+    shown: "any"
+  }),
+  expires: flag.text("expires", "end of validity: 2030-01-31 or 2030-01-31T12:00:00Z", {
+    metavar: "MOMENT",
+    shown: "never"
+  })
+}
+
+export type KeyCommandOptions = Command.Command.Config.Infer<typeof keyFlags>
+
+export const statusFlags = {
+  url: Argument.String("url").pipe(
+    Argument.withDescription(`URL of the Server [env A2C_SERVER; default: ${defaultServerUrl}]`),
+    Argument.withFallbackConfig(Config.String("A2C_SERVER")),
+    Argument.withDefault(defaultServerUrl)
+  ),
+  tokenFile: setting.text("token-file", "file with the token of an operator and nothing else", {
+    metavar: "FILE"
+  }),
+  listOffices: flag.toggle("offices", "list the offices by name"),
+  json: jsonFlag,
+  watch: flag.toggle("watch", "print a line every two seconds until Ctrl-C")
+}
+
+export type StatusCommandOptions = Command.Command.Config.Infer<typeof statusFlags>

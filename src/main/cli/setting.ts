@@ -1,0 +1,148 @@
+import { Config, Duration, Schema, SchemaGetter } from "effect"
+import { Flag } from "effect/cli"
+
+/** The values that a setting accepts, and how an error message states them. */
+type Check<A> = readonly [accepts: (value: A) => boolean, expected: string]
+
+/** A setting of a command, beside its flag and help. */
+interface Row<A> {
+  /** The environment variable, when it does not follow from the name of the flag. */
+  readonly env?: string
+  /** What the help states after the variable. */
+  readonly envNote?: string
+  readonly metavar?: string
+  /** A setting without a default is optional and then `undefined`. */
+  readonly default?: unknown
+  readonly required?: true
+  /** The default as the help shows it, when it is not the value itself. */
+  readonly shown?: string
+  /** Applies to the flag and to the variable; for lists to every item. */
+  readonly check?: Check<A>
+}
+
+type DefaultOf<R> = R extends { readonly default: infer D }
+  ? D
+  : R extends { readonly required: true }
+    ? never
+    : undefined
+
+interface ListRow<A> extends Row<A> {
+  readonly default?: ReadonlyArray<A>
+}
+
+/** The variable of a flag, unless its row names another one. */
+export const envVariableOf = (name: string): string => `A2C_${name.toUpperCase().replaceAll("-", "_")}`
+
+/** Accepts integers in a range. */
+export const between = (min: number, max = Number.POSITIVE_INFINITY): Check<number> => [
+  (value) => value >= min && value <= max,
+  max === Number.POSITIVE_INFINITY ? `a number from ${min}` : `a number from ${min} to ${max}`
+]
+
+const shownDefault = (value: unknown): string => {
+  if (value === true) return "on"
+  return typeof value === "string" || typeof value === "number" ? String(value) : ""
+}
+
+const helpOf = (help: string, row: Row<never>, env: string | undefined): string => {
+  const { envNote, shown = shownDefault(row.default) } = row
+  const variable = env === undefined ? [] : [[`env ${env}`, envNote].filter(Boolean).join(", ")]
+  const notes = [...variable, ...(shown === "" ? [] : [`default: ${shown}`])]
+  return notes.length === 0 ? help : `${help} [${notes.join("; ")}]`
+}
+
+const commaSeparated = <A extends string>(item: Schema.Codec<A, string>) =>
+  Schema.String.pipe(
+    Schema.decodeTo(Schema.Array(Schema.Trim.pipe(Schema.decodeTo(item))), {
+      decode: SchemaGetter.split(),
+      encode: SchemaGetter.transform((values) => values.join())
+    })
+  )
+
+/** The kinds of settings; `envOf` gives the variable of a row that names none. */
+const kinds = (envOf: (name: string) => string | undefined) => {
+  const kind =
+    <A>(flagOf: (name: string) => Flag.Flag<A>, configOf: (variable: string) => Config.Config<A>) =>
+    <const R extends Row<A> = {}>(name: string, help: string, row?: R): Flag.Flag<A | DefaultOf<R>> => {
+      const { check, default: value, env = envOf(name), metavar, required }: Row<A> = row ?? {}
+      const described = Flag.withDescription(flagOf(name), helpOf(help, row ?? {}, env))
+      const named = metavar === undefined ? described : Flag.withMetavar(described, metavar)
+      const filled = env === undefined ? named : Flag.withFallbackConfig(named, configOf(env))
+      const checked = check === undefined ? filled : Flag.filter(filled, check[0], () => check[1])
+      return required === true ? checked : Flag.withDefault(checked, value as DefaultOf<R>)
+    }
+  const list = <A extends string>(
+    flag: Flag.Flag<A>,
+    item: Schema.Codec<A, string>,
+    name: string,
+    help: string,
+    { check, default: value = [], env = envOf(name), metavar, shown = value.join(", ") }: ListRow<A> = {}
+  ): Flag.Flag<ReadonlyArray<A>> => {
+    const named = metavar === undefined ? flag : Flag.withMetavar(flag, metavar)
+    const checked = check === undefined ? named : Flag.filter(named, check[0], () => check[1])
+    const items = kind(
+      () => Flag.atLeast(checked, 1),
+      (variable) => Config.schema(commaSeparated(item), variable)
+    )
+    const row = { envNote: "comma-separated", shown, default: value }
+    return items(name, `${help}; may be repeated`, env === undefined ? row : { ...row, env })
+  }
+  const int = kind(Flag.Int, Config.Int)
+  const toggle = kind(Flag.Boolean, Config.Boolean)
+  return {
+    int,
+    text: kind(Flag.String, Config.String),
+    secret: kind(Flag.Redacted, Config.Redacted),
+    toggle: (name: string, help: string, row: Row<boolean> & { readonly default?: boolean } = {}) =>
+      toggle(name, help, { default: false, ...row }),
+    choice: <const L extends ReadonlyArray<string>, const R extends Row<L[number]>>(
+      name: string,
+      help: string,
+      literals: L,
+      row: R
+    ) =>
+      kind<L[number]>(
+        () => Flag.Literals(name, literals),
+        (variable) => Config.Literals(literals, variable)
+      )(name, help, row),
+    port: <const R extends Row<number> = {}>(name: string, help: string, row?: R) =>
+      int(name, help, {
+        metavar: "PORT",
+        check: [between(0, 65_535)[0], "a port from 0 to 65535"],
+        ...row
+      }) as Flag.Flag<number | DefaultOf<R>>,
+    /** A time in whole seconds; up to a day unless the row has a check. */
+    seconds: (
+      name: string,
+      help: string,
+      { default: value, ...row }: Row<number> & { readonly default: Duration.Duration }
+    ) =>
+      Flag.map(
+        int(name, help, {
+          metavar: "SECONDS",
+          check: between(1, 86_400),
+          ...row,
+          default: Duration.toSeconds(value)
+        }),
+        Duration.seconds
+      ),
+    /** Texts; their variable holds them with commas in between. */
+    texts: (name: string, help: string, row: ListRow<string> = {}) => {
+      const { check } = row
+      const item = check && Schema.makeFilter((text: string) => check[0](text) || `Expected ${check[1]}`)
+      return list(Flag.String(name), item ? Schema.String.check(item) : Schema.String, name, help, row)
+    },
+    choices: <const L extends ReadonlyArray<string>>(
+      name: string,
+      help: string,
+      literals: L,
+      row: ListRow<L[number]>
+    ) => list<L[number]>(Flag.Literals(name, literals), Schema.Literals(literals), name, help, row)
+  }
+}
+
+/** Settings by a flag and an environment variable. */
+export const setting = kinds(envVariableOf)
+
+/** Settings by a flag alone, unless a row names a variable. */
+export const flag = kinds(() => undefined)

@@ -1,0 +1,92 @@
+import { Duration } from "effect"
+import { Argument, type Command } from "effect/cli"
+import { between, flag, setting } from "../setting.ts"
+import { argsFlag, jsonFlag } from "../sharedFlags.ts"
+
+/** The folder of packs without an argument or variable. */
+export const defaultFolder = "src"
+
+const folders = Argument.String("dir").pipe(
+  Argument.withDescription(
+    "folder with packs of tools; its sibling AutoUp-MCP-Extension is searched, too " +
+      `[env TOOLS_DIR; default: ${defaultFolder}]`
+  ),
+  Argument.variadic()
+)
+
+const dir = setting.text("dir", "folder with packs of tools", {
+  env: "TOOLS_DIR",
+  metavar: "DIR",
+  default: defaultFolder
+})
+
+const sizeFlag = (name: string, max: number, defaultSize: number, help: string) =>
+  flag.int(name, help, { metavar: "NUMBER", default: defaultSize, check: between(1, max) })
+
+const runtimeFlags = {
+  install: flag.toggle("install", "install the packages that packs declare; --no-install fails instead", {
+    default: true
+  }),
+  allowScripts: flag.toggle("allow-scripts", "let packages run their install scripts, which may do anything"),
+  isolate: flag.toggle("isolate", "run every pack in a separate process, so a runaway pack is killed alone"),
+  memory: sizeFlag("memory", 65_536, 256, "memory limit of an isolated pack in MiB")
+}
+
+export type PackRuntimeOptions = Command.Command.Config.Infer<typeof runtimeFlags>
+
+const timeout = flag.seconds("timeout", "timeout of a call", { default: Duration.seconds(120) })
+
+export const serveFlags = {
+  folders,
+  host: setting.text("host", "address to listen on", { env: "HOST", default: "127.0.0.1" }),
+  port: setting.port("port", "port to listen on, 0 for a free one", { env: "PORT", default: 8000 }),
+  key: setting.secret("key", "key that clients must send as X-API-Key", {
+    env: "AUTOMATA_API_KEY",
+    envNote: "preferred"
+  }),
+  force: flag.toggle("force", "allow an address that other machines reach without a key"),
+  mcp: flag.choice(
+    "mcp",
+    "serve MCP at /mcp beside the endpoints, or over stdio and nothing else",
+    ["http", "stdio"],
+    { default: "http" }
+  ),
+  watch: flag.toggle("watch", "reload packs that are added, edited or removed", { default: true }),
+  ...runtimeFlags,
+  timeout,
+  allowedOrigins: flag.texts("allow-origin", "origin whose pages may call tools", { metavar: "ORIGIN" }),
+  allowedHosts: flag.texts("allow-host", "host name by which clients may address this server", {
+    metavar: "NAME"
+  }),
+  maxBodyBytes: sizeFlag("max-body", 1024 ** 3, 1024 ** 2, "maximum size of the JSON of a call in bytes"),
+  maxFileBytes: sizeFlag(
+    "max-upload",
+    64 * 1024 ** 3,
+    100 * 1024 ** 2,
+    "maximum size of an uploaded file in bytes"
+  )
+}
+
+export type ServeToolsCommandOptions = Command.Command.Config.Infer<typeof serveFlags>
+
+export const listFlags = { folders, ...runtimeFlags, json: jsonFlag }
+
+export type ListToolsOptions = Command.Command.Config.Infer<typeof listFlags>
+
+export const callFlags = {
+  tool: Argument.String("tool").pipe(Argument.withDescription("name of the tool")),
+  dir,
+  args: argsFlag,
+  ...runtimeFlags,
+  timeout,
+  json: jsonFlag
+}
+
+export type CallToolOptions = Command.Command.Config.Infer<typeof callFlags>
+
+export const newFlags = {
+  name: Argument.String("name").pipe(Argument.withDescription("name of the pack, as text_counter")),
+  dir
+}
+
+export type NewPackOptions = Command.Command.Config.Infer<typeof newFlags>

@@ -1,0 +1,41 @@
+import { Console, Effect } from "effect"
+import { PackHost } from "../../../application/packs/PackHost.ts"
+import type { PackView } from "../../../application/packs/PackView.ts"
+import { stringOrEmpty } from "../../../domain/json.ts"
+import { failCommand } from "../CommandFailed.ts"
+import { formatColumns, formatJson, truncateLine } from "../output.ts"
+import type { ListToolsOptions } from "./flags.ts"
+import { foldersOrDefault, packHostFor, packProblems } from "./packHostFor.ts"
+
+const packRows = ({ description, name, status }: PackView): ReadonlyArray<ReadonlyArray<string>> => {
+  if (status._tag !== "Ready") {
+    const reason = status._tag === "Failed" ? truncateLine(status.reason) : ""
+    return [[name, "-", status._tag.toLowerCase(), reason || truncateLine(description)]]
+  }
+  return status.tools.map((tool) => {
+    const route = status.routes.find((one) => one.tool === tool["name"])
+    return [
+      name,
+      stringOrEmpty(tool["name"]),
+      route === undefined ? "-" : `POST ${route.endpoint}`,
+      truncateLine(stringOrEmpty(tool["description"]))
+    ]
+  })
+}
+
+/** Lists all packs and their tools, then fails when a pack is unusable. */
+export const listTools = Effect.fnUntraced(function* (options: ListToolsOptions) {
+  const folders = yield* foldersOrDefault(options.folders)
+  const packs = yield* Effect.scoped(
+    Effect.provide(
+      Effect.flatMap(PackHost, ({ packs: all }) => all),
+      packHostFor(folders, options)
+    )
+  )
+  if (options.json) yield* Console.log(formatJson(packs))
+  else if (packs.length === 0) yield* Console.error(`no packs in ${folders.join(", ")}`)
+  else yield* Console.log(formatColumns([["PACK", "TOOL", "ENDPOINT", ""], ...packs.flatMap(packRows)]))
+  for (const line of packs.flatMap(packProblems)) yield* Console.error(`a2c: ${line}`)
+  const broken = packs.filter(({ status }) => status._tag === "Failed").length
+  if (broken > 0) return yield* failCommand(`${broken} of ${packs.length} packs cannot be used`)
+})

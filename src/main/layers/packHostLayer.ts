@@ -1,0 +1,21 @@
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { Layer } from "effect"
+import * as NodeFolders from "../../adapters/packs/discovery/NodePackFolders.ts"
+import * as NpmInstaller from "../../adapters/packs/install/NpmInstaller.ts"
+import * as NodeLoader from "../../adapters/packs/loading/NodePackLoader.ts"
+import { PackHost, type PackHostOptions } from "../../application/packs/PackHost.ts"
+
+export type PackHostLayerOptions = PackHostOptions &
+  NpmInstaller.NpmOptions & {
+    /** Installs the packages that packs declare, by default. Without it a pack that lacks a package fails. */
+    readonly install?: boolean
+  }
+
+/** A host of the packs in folders of this machine. It reads no folder before the first `rescan`. */
+export const packHostLayer = ({ install = true, ...options }: PackHostLayerOptions): Layer.Layer<PackHost> =>
+  PackHost.layer(options).pipe(
+    Layer.provide(NodeFolders.layer),
+    Layer.provide(NodeLoader.layer),
+    Layer.provide(install ? NpmInstaller.layer(options) : NpmInstaller.layerWithoutInstall),
+    Layer.provide(NodeServices.layer)
+  )

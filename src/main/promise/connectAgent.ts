@@ -1,0 +1,20 @@
+import { agentLayer } from "../layers/agentLayer.ts"
+import {
+  type AgentConnectOptions,
+  type ConnectedAgent,
+  connectWithLayer,
+  toClientOptions
+} from "./ConnectedAgent.ts"
+import type { Cancellable } from "./RunningService.ts"
+
+/** Options of an Agent on Node. */
+export interface NodeAgentConnectOptions extends AgentConnectOptions {
+  /** Folders that `fetchDocument` may read; none by default, since Computers choose the file names. */
+  readonly documentFolders?: ReadonlyArray<string>
+}
+
+/** Joins an office as its Agent; reconnects when the connection is lost, until it is closed. */
+export const connectAgent = (
+  options: NodeAgentConnectOptions,
+  cancellable?: Cancellable
+): Promise<ConnectedAgent> => connectWithLayer(agentLayer(toClientOptions(options)), options, cancellable)
