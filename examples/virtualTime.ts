@@ -1,4 +1,4 @@
-/** A whole office on virtual time: a call that takes half an hour is over at once, and every run is the same. */
+/** Runs an office on virtual time: a call of half an hour ends at once, and every run is equal. */
 import { Console, Deferred, Effect, Fiber, Layer, Result } from "effect"
 import { TestClock } from "effect/testing"
 import { Agent, Authenticator, Computer, Inputs, Observability, parseComputerConfig, Server } from "a2c-smcp"

@@ -1,4 +1,4 @@
-/** A small office in memory, for the examples of programs that use one: a Server, a Computer with one tool, an Agent. */
+/** A small office in memory for the other examples: a Server, a Computer with one tool, an Agent. */
 import { Effect, Layer, Result } from "effect"
 import { Agent, Authenticator, Computer, Inputs, Observability, parseComputerConfig, Server } from "a2c-smcp"
 import { MemoryMcp, MemoryCluster, MemoryTransport } from "a2c-smcp/testing"
@@ -32,7 +32,7 @@ export const weather = MemoryMcp.makeMemoryMcpServer({
   ]
 })
 
-/** The office's Agent, with everything behind it. */
+/** The Agent of the office, with all of its dependencies. */
 export const Office = Layer.unwrap(
   Effect.map(weather, (server) =>
     Agent.layer({ office, name: "thinker" }).pipe(

@@ -186,7 +186,7 @@ describe("device admission", () => {
       assert.strictEqual(yield* rejectedDevice.ended, 1)
       assert.include(
         rejectedDevice.stderr(),
-        "\na2c: the device server does not let us in: the token is not valid\n"
+        "\na2c: the device server rejected the device: the token is not valid\n"
       )
       const friend = yield* device(port, "desk", "--token", "s3cret")
       yield* friend.says("registered 10 services")
@@ -202,7 +202,7 @@ describe("device admission", () => {
       yield* earlier.says("registered 10 services")
       const later = yield* device(port, "desk")
       assert.strictEqual(yield* earlier.ended, 1)
-      assert.include(earlier.stderr(), "\na2c: another device goes by the name 'desk'\n")
+      assert.include(earlier.stderr(), "\na2c: another device uses the name 'desk'\n")
       yield* later.says("registered 10 services")
     })
   )
@@ -305,7 +305,7 @@ describe("shutdown", () => {
         assert.deepStrictEqual(yield* endedBy(one, signal), Option.some(130))
         yield* gone(servers)
         assert.deepStrictEqual(yield* endedBy(here, signal), Option.some(130))
-        yield* other.says("no connection with the device server, trying again", "stderr")
+        yield* other.says("device disconnected, reconnecting", "stderr")
         assert.deepStrictEqual(yield* endedBy(other, signal), Option.some(130))
       })
     )

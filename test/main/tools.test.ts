@@ -196,7 +196,7 @@ describe("folder of packs", () => {
       const folder = yield* folderWith({ "one/one_tool.mjs": toolSaying("one", 'return "one"') })
       const { process } = yield* serve(folder)
       put(folder, "bad/bad_tool.mjs", "export default {")
-      yield* process.says("pack cannot be used pack=bad", "stderr")
+      yield* process.says("pack failed pack=bad", "stderr")
       put(folder, "two/two_tool.mjs", toolSaying("two", 'return "two"'))
       yield* process.says("pack ready pack=two", "stderr")
       put(folder, "one/one_tool.mjs", toolSaying("one", 'return "new"'))

@@ -48,8 +48,13 @@ export {
   decodeChunk
 } from "../../domain/devices/framing/decoder.ts"
 export { encodeFrame, encodeJson, FrameEncodeError } from "../../domain/devices/framing/encoder.ts"
-export { type Frame, type FrameType, frameTypes } from "../../domain/devices/framing/frame.ts"
-export { defaultFrameLimits, type FrameLimits } from "../../domain/devices/limits.ts"
+export {
+  defaultFrameLimits,
+  type Frame,
+  type FrameLimits,
+  type FrameType,
+  frameTypes
+} from "../../domain/devices/framing/frame.ts"
 export {
   type DeviceMessage,
   makeDeviceMessage,

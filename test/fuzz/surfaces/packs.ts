@@ -2,7 +2,7 @@ import { Cause, Effect, Exit, Option, Result } from "effect"
 import { makeCompiler } from "../../../src/adapters/ajv/schemaCompiler.ts"
 import { startPack } from "../../../src/adapters/packs/execution/PackRuntime.ts"
 import { makePackTable } from "../../../src/application/packs/PackTable.ts"
-import type { PackView } from "../../../src/application/packs/PackHost.ts"
+import type { PackView } from "../../../src/application/packs/PackView.ts"
 import {
   PackError,
   type LoadedPack,

@@ -42,16 +42,16 @@ export interface PackCall {
 }
 
 /**
- * A failure of a pack or of a call.
+ * A pack, or a call of one, failed.
  *
- * - `params`: the parameters are invalid; `problems` lists why
- * - `unknown`: the pack has no such tool
- * - `failed`: the code of the pack reported an error, or threw
- * - `crashed`: the process of the pack has ended
+ * - `invalid_params`: the parameters are invalid; `problems` says how
+ * - `unknown_tool`: the pack has no such tool
+ * - `failed`: the code of the pack failed
+ * - `crashed`: the process of the pack exited
  * - `unusable`: the pack cannot be loaded
  */
 export class PackError extends Data.TaggedError("PackError")<{
-  readonly reason: "params" | "unknown" | "failed" | "crashed" | "unusable"
+  readonly reason: "invalid_params" | "unknown_tool" | "failed" | "crashed" | "unusable"
   readonly message: string
   readonly problems?: ReadonlyArray<ParamsProblem>
 }> {}
