@@ -64,7 +64,7 @@ describe("reconfiguration at run time", () => {
         configure: { alpha: { vrl: ".processed = " } }
       })
       const state = (yield* computer.servers).get("alpha")
-      assert.match(state?._tag === "Failed" ? state.reason : "", /vrl script does not compile: line 1/)
+      assert.match(state?._tag === "Failed" ? state.reason : "", /VRL script does not compile: line 1/)
       assert.strictEqual((yield* computer.catalogue).entries.size, 0)
     })
   )
