@@ -8,23 +8,23 @@ import { type Holdings, type Order, order, type Testimony } from "./children/ord
 import { goodKey } from "./credentials.ts"
 import { leash } from "../leash.ts"
 
-/** A Server in a process of its own, and an office of witnesses in another. */
+/** A Server in one process, and an office of witnesses in another. */
 export class Site extends Context.Service<
   Site,
   {
     readonly url: string
-    /** Signs tokens that the Server takes. */
+    /** Signs tokens that the Server accepts. */
     readonly signer: KeyObject
-    /** The public half, which everybody may know. */
+    /** The public key of {@link signer}. */
     readonly publicKey: string
     readonly holdings: (collect: boolean) => Effect.Effect<Holdings>
-    /** Connections that have not asked to be let in. */
+    /** Connections that have not authenticated. */
     readonly unauthenticated: Effect.Effect<number>
-    /** Takes the doomed key back. */
+    /** Revokes the doomed key. */
     readonly revoke: Effect.Effect<void>
-    /** Has the witnesses talk for as long as something takes, and gives what they saw. */
+    /** Lets the witnesses make calls during an attack, and returns their measurements. */
     readonly witnessed: <E, R>(attack: Effect.Effect<unknown, E, R>) => Effect.Effect<Testimony, E, R>
-    /** What the Server has logged. */
+    /** The log of the Server. */
     readonly log: () => string
   }
 >()("test/attacks/Site") {
@@ -62,17 +62,17 @@ export class Site extends Context.Service<
   )
 }
 
-/** A process that obeys orders. */
+/** A child process that follows orders. */
 export interface Child {
-  /** What it said first. */
+  /** Its first message. */
   readonly ready: unknown
   readonly order: (what: Order) => Effect.Effect<unknown>
   readonly log: () => string
-  /** Ends it; closing the scope does so, too. */
+  /** Kills it, as closing the scope does. */
   readonly end: () => void
 }
 
-/** Starts one of the programs in `children`, which lives as long as the scope, and waits until it is ready. */
+/** Starts a program of `children`, waits until it is ready, and kills it with the scope. */
 export const startChild = (file: string, argument: string): Effect.Effect<Child, never, Scope.Scope> =>
   Effect.gen(function* () {
     const path = fileURLToPath(new URL(file, import.meta.url))

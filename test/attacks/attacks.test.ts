@@ -14,13 +14,13 @@ import { slow } from "./rows/slow.ts"
 import { Site } from "./Site.ts"
 import { SlowHeads } from "./SlowHeads.ts"
 
-/** What 99 of 100 calls of the witnesses take at most, in milliseconds, on a machine that has other things to do, too. */
+/** Maximum latency of 99 % of the witnesses' calls on a busy machine, in milliseconds. */
 const maxLatency = 500
 
-/** What a Server may hold more after an attack than before them all, in bytes: code that has been compiled, caches. */
+/** Memory that a Server may keep after an attack, in bytes: compiled code and caches. */
 const maxGrowth = 16 * 1024 * 1024
 
-/** How long an attack may take, and how long it takes until nothing is left of it. */
+/** The maximum duration of an attack, and of the recovery after it. */
 const attackTime = "40 seconds"
 const recoveryTime = "10 seconds"
 
@@ -34,7 +34,7 @@ const rows: Array<{
 }> = []
 let heapBefore: number | undefined
 
-/** Waits until the Server holds nobody but the witnesses. */
+/** Waits until the Server holds only the witnesses. */
 const recovered = Effect.gen(function* () {
   const site = yield* Site
   const { load } = yield* site.holdings(false)
@@ -93,7 +93,7 @@ layer(Layer.provideMerge(SlowHeads.layer, Site.layer), { excludeTestServices: tr
       it.effect(`${row.attack}: ${row.answer}`, () => withstood(row), 60_000)
     }
 
-    it.effect("nothing of what anybody showed is in the log, and nothing has failed", () =>
+    it.effect("logs no credentials and no errors", () =>
       Effect.gen(function* () {
         const { log } = yield* Site
         const text = log()

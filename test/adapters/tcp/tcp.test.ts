@@ -127,10 +127,7 @@ describe("TCP", () => {
       ]
       assert.deepStrictEqual(
         failures.map(({ message }) => message),
-        [
-          "Cannot reach 127.0.0.1:65536: invalid port",
-          "Cannot listen on 127.0.0.1:65536: invalid port"
-        ]
+        ["Cannot reach 127.0.0.1:65536: invalid port", "Cannot listen on 127.0.0.1:65536: invalid port"]
       )
     })
   )

@@ -1,7 +1,7 @@
 import type { ChildProcess } from "node:child_process"
 import { once } from "node:events"
 
-/** What a Server under attack holds, after everything that can be collected has been. */
+/** The state of the Server, after garbage collection. */
 export interface Holdings {
   readonly load: {
     readonly connections: number
@@ -9,13 +9,13 @@ export interface Holdings {
     readonly offices: number
     readonly calls: number
   }
-  /** The longest turn of its event loop since the last time, in milliseconds. */
+  /** The longest tick of the event loop since the last order, in milliseconds. */
   readonly longestTurn: number
-  /** Bytes of objects and of buffers. */
+  /** Bytes of objects and buffers. */
   readonly heap: number
 }
 
-/** What the witness saw, in milliseconds. */
+/** The measurements of the witness, in milliseconds. */
 export interface Testimony {
   readonly calls: number
   readonly failed: ReadonlyArray<string>
@@ -24,14 +24,14 @@ export interface Testimony {
   readonly max: number
 }
 
-/** What the children can be told to do. Each order is answered with one message. */
+/** An order to a child. The child replies with one message. */
 export type Order =
   | { readonly _tag: "Holdings"; readonly collect: boolean }
   | { readonly _tag: "Revoke" }
   | { readonly _tag: "Begin" }
   | { readonly _tag: "End" }
 
-/** Gives an order to a child, and its answer. Nobody gives a second one before that. */
+/** Sends an order to a child and returns the reply. Orders must not overlap. */
 export const order = async (child: ChildProcess, what: Order): Promise<unknown> => {
   const answer = once(child, "message")
   child.send(what)
@@ -39,7 +39,7 @@ export const order = async (child: ChildProcess, what: Order): Promise<unknown> 
   return message
 }
 
-/** Obeys in a child: says `ready`, then answers every order, and ends with its parent. */
+/** Runs in a child: sends `ready`, then replies to every order, and exits with the parent. */
 export const obey = (ready: unknown, handle: (what: Order) => unknown): void => {
   const tell = (message: unknown) => void process.send?.(message)
   process.on("message", (what: Order) => void Promise.resolve(handle(what)).then(tell))

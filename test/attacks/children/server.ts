@@ -1,4 +1,4 @@
-/** A Server under attack, as a host program composes it. It writes its log to stdout. */
+/** The attacked Server, composed as in a host program. It logs to stdout. */
 import { monitorEventLoopDelay } from "node:perf_hooks"
 import { Context, Effect, Layer, Queue, References, Stream } from "effect"
 import * as ApiKeys from "../../../src/adapters/auth/ApiKeys.ts"
@@ -15,7 +15,7 @@ import { type Holdings, obey } from "./orders.ts"
 const delays = monitorEventLoopDelay({ resolution: 5 })
 delays.enable()
 
-/** The longest turn of the event loop since somebody asked. */
+/** The longest tick of the event loop since the last call, in milliseconds. */
 const longestTurn = (): number => {
   const { max } = delays
   delays.reset()

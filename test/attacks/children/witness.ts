@@ -1,6 +1,6 @@
 /**
- * An office of its own: an Agent that calls its Computer all the time, and is told that the Computer's desktop has
- * changed. Its process does nothing else, so that what it measures is the Server's doing.
+ * A separate office: an Agent calls its Computer all the time and receives notifications of desktop changes. The process
+ * does nothing else, so all latency comes from the Server.
  */
 import { setTimeout as sleep } from "node:timers/promises"
 import type { WebSocket } from "ws"
@@ -8,20 +8,20 @@ import { goodKey } from "../credentials.ts"
 import { connectText, eventText, openSocket } from "../wire.ts"
 import { obey, type Testimony } from "./orders.ts"
 
-/** Milliseconds between two calls, and calls between two changes. */
+/** Milliseconds between calls, and calls between changes. */
 const pause = 5
 const between = 10
 
-/** A call that has no answer after so many milliseconds has failed. */
+/** Timeout of a call in milliseconds. */
 const patience = 5000
 
-/** How many calls there are at least, however soon an attack is over. */
+/** Minimum number of calls, even during a short attack. */
 const fewest = 40
 
 const [, , url = ""] = process.argv
 const office = "witnesses"
 
-/** Joins, and gives the messages that come afterwards to `hear`. */
+/** Joins, and passes later messages to `hear`. */
 const join = async (role: string, name: string, hear: (text: string) => void): Promise<WebSocket> => {
   const socket = await openSocket(url)
   const joined = Promise.withResolvers<void>()

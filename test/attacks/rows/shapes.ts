@@ -7,10 +7,10 @@ const deep = (levels: number) => `${'{"a":'.repeat(levels)}1${"}".repeat(levels)
 const body = (members: string) => `{"agent":"mallory","req_id":"r","computer":"pc",${members}}`
 const event = (id: number, text: string) => `42/smcp,${id}["client:get_tools",${text}]`
 
-/** Messages whose form is the attack. */
+/** Attacks by the form of messages. */
 export const shapes: ReadonlyArray<Attack> = [
   {
-    attack: "bodies that are nested deep, with a __proto__, in small and in large",
+    attack: "small and large bodies with deep nesting or __proto__",
     answer: "400",
     run: Effect.gen(function* () {
       const agent = yield* member("agent", "mallory", "shapes")
@@ -48,7 +48,7 @@ export const shapes: ReadonlyArray<Attack> = [
   },
   {
     attack: "a message with three million spaces",
-    answer: "as any other",
+    answer: "accepted",
     run: Effect.gen(function* () {
       const agent = yield* member("agent", "mallory", "shapes")
       const spaces = " ".repeat(1_000_000)
@@ -61,7 +61,7 @@ export const shapes: ReadonlyArray<Attack> = [
   },
   {
     attack: "U+001E in a large body, as it is and as an escape",
-    answer: "closed; as any other",
+    answer: "closed; accepted",
     run: Effect.gen(function* () {
       const escaped = yield* member("agent", "mallory", "shapes")
       const forged = (mark: string) =>
@@ -74,13 +74,13 @@ export const shapes: ReadonlyArray<Attack> = [
       escaped.send(forged("\u001e"))
       yield* escaped.closed
       const session = yield* polling
-      // In a payload it ends the packet, and what remains is none.
+      // In a payload it ends the packet, and the rest is invalid.
       yield* session.post(forged("\u001e"))
       assert.strictEqual((yield* session.get).status, 400)
     })
   },
   {
-    attack: "binary attachments: a few, more than 16, and one that nobody announced",
+    attack: "binary attachments: a few, more than 16, and an unexpected one",
     answer: "400, closed, closed",
     run: Effect.gen(function* () {
       const agent = yield* member("agent", "mallory", "shapes")
@@ -98,7 +98,7 @@ export const shapes: ReadonlyArray<Attack> = [
     })
   },
   {
-    attack: "an answer of a Computer that is no object, too deep, or too large",
+    attack: "replies of a Computer: not an object, too deep, too large",
     answer: "500, 500 and 413 to the Agent",
     run: Effect.gen(function* () {
       const agent = yield* member("agent", "mallory", "shapes")
