@@ -1,6 +1,6 @@
 /**
- * What does a call over two nodes cost beside one within a node? Two processes and a redis-server; CPU time of all
- * three for one request and its answer of the same size, without the members' own connections.
+ * Measures the CPU time of a call between two nodes, compared with a call in one node. Counts two processes and a
+ * redis-server, for one request and a reply of the same size, without the connections of members.
  * Usage: node bench/nodes.ts [SECONDS per row]
  */
 import { fork, type ChildProcess } from "node:child_process"
@@ -13,7 +13,7 @@ import type { Order, Report } from "./nodeHost.ts"
 
 const seconds = Number(process.argv[2] ?? 3)
 
-/** Sizes of bodies in bytes, and how many requests wait for their answer at once. */
+/** Sizes of bodies in bytes, and pending requests. */
 const rows = [
   { bytes: 1024, atOnce: 1 },
   { bytes: 1024, atOnce: 64 },
@@ -21,14 +21,14 @@ const rows = [
   { bytes: 1024 * 1024, atOnce: 4 }
 ]
 
-/** How long all of it may take, in milliseconds: whatever hangs is a failure. */
+/** Timeout of the benchmark in milliseconds. */
 const timeout = 60_000 + rows.length * 4000 * seconds
 setTimeout(() => {
   process.stdout.write("it took too long\n")
   process.exit(1)
 }, timeout).unref()
 
-// All of it ends with this process.
+// Children end with this process.
 const redis = await Effect.runPromise(Scope.provide(startRedis(), Scope.makeUnsafe()))
 
 const heard = (child: ChildProcess): Promise<Report> =>

@@ -1,6 +1,6 @@
 /**
- * What does a tool call through our Server cost, compared with plain Socket.IO and with a bare relay? Method, cases and
- * how to read the results: bench/README.md.
+ * Measures the cost of a tool call through the Server, compared with plain Socket.IO and a bare relay. bench/README.md
+ * explains method, cases and results.
  * Usage: node bench/relay.ts [--help]
  */
 import { cpus } from "node:os"
@@ -13,7 +13,7 @@ import { helpText, type Options, readOptions } from "./relay/options.ts"
 import { pin, processors } from "./relay/pinning.ts"
 import { spellJson, spellTable } from "./relay/table.ts"
 
-/** Ends everything: whatever child still runs goes with us. */
+/** Exits; all children end with this process. */
 const give = (reason: string, code: number): never => {
   process.stderr.write(`${reason}\n`)
   process.exit(code)
@@ -38,12 +38,12 @@ const settingOf = ({ client, quick, rounds, self }: Options): Omit<Setting, "not
   quick
 })
 
-/** Progress is for people who watch: rounds are shown on terminals only. */
+/** Shows the progress of rounds on terminals. */
 const noteFor = (name: string) => (progress: string) => {
   if (process.stderr.isTTY) process.stderr.write(`\r\u001B[K${name}: ${progress}`)
 }
 
-/** Targets are those of our Server: the reference has none to reach. */
+/** Targets apply to the Server, not to the reference. */
 const judged = ({ target, ...row }: Row, { self }: Options): Row => ({
   ...row,
   ...(target !== undefined && !self && { target })
@@ -92,7 +92,7 @@ const takeProfile = async (options: Options, name: string) => {
 const main = async () => {
   const options = optionsOf(process.argv.slice(2))
   if (options.help) return void process.stdout.write(helpText(cases))
-  // The load passes bodies on, too, and is not what is measured.
+  // The load generator forwards bodies, too, and is not measured.
   tuneGcForRelay()
   const notPinned = pin(process.pid, processors.load)
   if (notPinned !== undefined) process.stderr.write(`Servers and load share processors: ${notPinned}.\n`)

@@ -8,24 +8,24 @@ import { pin, processors } from "./pinning.ts"
 
 type Told<Tag extends Report["_tag"]> = Extract<Report, { readonly _tag: Tag }>
 
-/** A measured server in a process of its own. */
+/** A measured server in a separate process. */
 export interface Child {
-  /** Where it listens, like `127.0.0.1:1234`. */
+  /** Its address, like `127.0.0.1:1234`. */
   readonly address: string
-  /** Microseconds of CPU time it has used so far. */
+  /** Its CPU time in microseconds. */
   readonly cpu: () => Promise<number>
-  /** Bytes, after everything that can be collected has been. */
+  /** Its memory in bytes, after garbage collection. */
   readonly memory: () => Promise<{ readonly rss: number; readonly heap: number }>
   readonly startProfile: () => Promise<void>
   readonly stopProfile: (file: string) => Promise<void>
-  /** Ends it, and waits until it has. */
+  /** Ends it and waits for its exit. */
   readonly stop: () => Promise<void>
 }
 
 const isTold = <Tag extends Report["_tag"]>(report: Report, tag: Tag): report is Told<Tag> =>
   report._tag === tag
 
-/** Starts one of the scripts in `servers`, which ends with us; rejects when it does not listen in time. */
+/** Starts a script of `servers`, which ends with this process. Rejects when it does not listen in time. */
 export const startChild = async (
   script: string,
   environment: { readonly [name: string]: string } = {}
@@ -40,7 +40,7 @@ export const startChild = async (
   )
   if (child.pid !== undefined) pin(child.pid, processors.servers)
 
-  /** Orders are given one after the other, so the next report is the one to the last order. */
+  /** Orders do not overlap: the next report belongs to the last order. */
   const heard = <Tag extends Report["_tag"]>(tag: Tag) =>
     new Promise<Told<Tag>>((resolve, reject) => {
       const settle = (act: () => void) => {
@@ -61,7 +61,7 @@ export const startChild = async (
       }, patience)
       child.on("message", told).on("exit", gone)
     })
-  // Whether an order could be written is of no account: a process that has ended is noticed by its exit.
+  // A failed write needs no handling: the exit event reports an ended process.
   const order = (wanted: Order) => void child.send(wanted, () => undefined)
   const ask = <Tag extends Report["_tag"]>(wanted: Order, tag: Tag) => {
     const report = heard(tag)

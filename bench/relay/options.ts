@@ -2,7 +2,7 @@ import { parseArgs } from "node:util"
 import type { Case } from "./cases/Case.ts"
 import type { Client } from "./Site.ts"
 
-/** What is asked of the benchmark. */
+/** Options of the benchmark. */
 export interface Options {
   /** Names of the cases to run, in their usual order. */
   readonly cases: ReadonlyArray<string>
@@ -10,20 +10,20 @@ export interface Options {
   readonly quick: boolean
   readonly client: Client
   readonly json: boolean
-  /** Measure the reference against itself. */
+  /** Measures the reference against itself. */
   readonly self: boolean
-  /** Name of the case whose profile is wanted instead. */
+  /** Name of a case to profile instead. */
   readonly profile: string | undefined
   /** Folder of the profile. */
   readonly profileDir: string
   readonly help: boolean
 }
 
-/** Rounds without and with `--quick`; the median of fewer than about twenty is not worth much on a shared machine. */
+/** Rounds without and with `--quick`. On a shared machine, a median needs about twenty rounds. */
 const defaultRounds = { full: 20, quick: 3 }
 const maxRounds = 1000
 
-/** Reads the command line. Throws an error whose message says what is wrong with it. */
+/** Parses the command line. Throws an error with a message for people. */
 export const readOptions = (args: ReadonlyArray<string>, cases: ReadonlyArray<Case>): Options => {
   const { values } = parseArgs({
     args: [...args],
@@ -67,7 +67,7 @@ export const readOptions = (args: ReadonlyArray<string>, cases: ReadonlyArray<Ca
   }
 }
 
-/** What `--help` says. */
+/** The text of `--help`. */
 export const helpText = (
   cases: ReadonlyArray<Case>
 ): string => `How does our Server compare with plain Socket.IO?

@@ -6,26 +6,26 @@ import { interleave, summarise } from "../rounds.ts"
 import { connectPairs, type Site, withSites } from "../Site.ts"
 import { type Case, kindsOf, type Setting, type Target } from "./Case.ts"
 
-/** As many calls as a server can do. */
+/** Settings of a closed loop. */
 export interface ClosedLoad {
   readonly name: string
   readonly about: string
-  /** Made when it is needed: some are large. */
+  /** Made on demand: some payloads are large. */
   readonly payload: () => Payload
   readonly pairs: number
-  /** Calls that each pair keeps under way: enough to keep the server busy, not more. */
+  /** Calls in flight per pair: enough to keep the server busy. */
   readonly inFlight: number
-  /** Calls before anything is measured: what V8 needs to have optimised the way of a call. */
+  /** Calls of the warm-up: V8 optimises the code path of a call. */
   readonly warmUp: number
   /** Length of a window. */
   readonly millis: number
   readonly targets: { readonly cpu?: Target; readonly rate?: Target }
 }
 
-/** Longest window when there is little time, in milliseconds, and by what warm-ups are divided then. */
+/** Maximum window with `--quick` in milliseconds, and the divisor of warm-ups. */
 const quick = { millis: 150, warmUp: 20 }
 
-/** How long a profile is taken, in milliseconds. */
+/** Duration of a profile in milliseconds. */
 const profiled = 5000
 
 interface Crew {

@@ -8,14 +8,14 @@ import { connectPairs, type Site, untilQuiet, withSites } from "../Site.ts"
 import { quantile } from "../statistics.ts"
 import { type Case, kindsOf, ratioAtMost, type Row, type Setting } from "./Case.ts"
 
-/** Who makes the small calls whose latency counts. */
+/** Pairs that make the small calls. */
 const pairs = 16
 
-/** Bytes of a small result, and of one that is large enough to be in the way. */
+/** Bytes of a small result and of a large one. */
 const small = 1024
 const large = 8 * 1024 * 1024
 
-/** Calls to each server before anything is measured. */
+/** Calls of the warm-up. */
 const warmUps = { usual: 100_000, quick: 5000 }
 
 interface Crew {
@@ -38,7 +38,7 @@ const withCrews = <A>(setting: Setting, use: (crews: ReadonlyArray<Crew>) => Pro
     return use(crews)
   })
 
-/** A fixed rate of small calls: how late their answers are. */
+/** Latency of small calls at a fixed rate. */
 export const rateCase: Case = {
   name: "rate",
   about: "3000 calls a second with results of 1 KB: latency",
@@ -65,10 +65,10 @@ export const rateCase: Case = {
     })
 }
 
-/** Small calls a second beside something that is in their way. */
+/** Small calls per second during other traffic. */
 const beside = 500
 
-/** Small calls while another pair moves large results: how long they wait behind them. */
+/** Latency of small calls while another pair moves large results. */
 export const besideCase: Case = {
   name: "beside",
   about: "500 small calls a second beside a pair that moves 8 MB results: latency of the small ones",
@@ -105,7 +105,7 @@ export const besideCase: Case = {
     })
 }
 
-/** Small calls while one connection sends as fast as it can: how much of the server it takes from the others. */
+/** Latency of small calls while one connection floods the server. */
 export const floodCase: Case = {
   name: "flood",
   about: "500 small calls a second while one connection floods: latency of the others, without and with it",

@@ -11,13 +11,13 @@ const types = { connect: "0", event: "2", ack: "3", error: "4" } as const
 const start = (type: keyof typeof types) => `4${types[type]}${path},`
 const bodyAt = start("event").length
 
-/** Number of the acknowledgement that joining is given; calls follow. */
+/** The acknowledgement id of the join; calls use the next ones. */
 const joining = 0
 
 interface Packet {
   readonly type: string
   readonly id: number | undefined
-  /** Where the arguments begin. */
+  /** The index of the arguments. */
   readonly at: number
   readonly bytes: Buffer
 }
@@ -45,7 +45,7 @@ const joinText = ({ name, office, role }: Seat) =>
   `${start("event")}${joining}${JSON.stringify(["server:join_office", { role, name, office_id: office }])}`
 const joinedText = `${start("ack")}${joining}[true`
 
-/** Connects and joins; whatever comes later goes to `hear`. */
+/** Connects and joins. Later messages go to `hear`. */
 const join = async (
   address: string,
   seat: Seat,
@@ -88,7 +88,7 @@ const seatOf = (role: Seat["role"], number: number): Seat => ({
 /** Request ids are as long as those of real Agents. */
 const requestId = (call: number) => String(call).padStart(32, "0")
 
-/** Peers that speak Socket.IO by hand, with prepared bodies: they cost about as much as those of the bare relay. */
+/** Peers with a handwritten Socket.IO and prepared bodies. They cost about as much as those of the bare relay. */
 export const lightPeers: Peers = {
   pair: async (place, number, { params, result }, fail): Promise<Pair> => {
     const expected = Buffer.from(`[${result(number)}]`)

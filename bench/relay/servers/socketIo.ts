@@ -1,6 +1,6 @@
 /**
- * The reference of all ratios: what a good engineer writes by hand on Socket.IO, with its stock parser and as little
- * of the protocol as a tool call needs.
+ * The reference of all ratios: a handwritten relay on Socket.IO with its stock parser. It implements only the part of the
+ * protocol that a tool call needs.
  */
 import { createServer } from "node:http"
 import { Server, type Socket } from "socket.io"
@@ -36,7 +36,7 @@ interface Sent {
   readonly "client:tool_call": (call: ToolCall, ack: (result: unknown) => void) => void
 }
 
-/** Seconds on top of what a call may take: the way there and back. */
+/** Seconds beyond the timeout of a call, for the network. */
 const grace = 5
 
 const http = createServer()
