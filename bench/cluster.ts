@@ -12,7 +12,7 @@ import { type Child, startChild } from "./relay/Child.ts"
 import { a2c, type ServerKind } from "./relay/kinds.ts"
 import { text } from "./relay/payloads.ts"
 import { pin, processors } from "./relay/pinning.ts"
-import { spellTable } from "./relay/table.ts"
+import { formatTable } from "./relay/table.ts"
 
 const rounds = Number(process.argv[2] ?? 12)
 
@@ -87,6 +87,6 @@ const setting = {
 pin(process.pid, processors.load)
 for (const { run } of cases) {
   const rows = await run({ ...setting, note: () => undefined })
-  process.stdout.write(spellTable(rows, { reference: "a2c", subject: "two nodes", others: [] }))
+  process.stdout.write(formatTable(rows, { reference: "a2c", subject: "two nodes", others: [] }))
 }
 process.exit(0)

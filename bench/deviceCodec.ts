@@ -99,8 +99,8 @@ for (const [title, one] of streams) {
     const ours = speedOf(decoder, pieces, frames, stream.length)
     const theirs = speedOf(simplest, pieces, frames, stream.length)
     process.stdout.write(
-      `${title.padEnd(30)} in pieces of ${String(size).padStart(5)}  decoder ${inMegabytes(ours)}` +
-        `  simplest ${inMegabytes(theirs)}  ratio ${(ours / theirs).toFixed(2)}\n`
+      `${title.padEnd(30)} in chunks of ${String(size).padStart(5)}  decoder ${inMegabytes(ours)}` +
+        `  baseline ${inMegabytes(theirs)}  ratio ${(ours / theirs).toFixed(2)}\n`
     )
   }
 }

@@ -26,7 +26,7 @@ if (openFiles !== "unlimited" && Number(openFiles) < devices + otherFiles) {
   process.exit(1)
 }
 setTimeout(() => {
-  process.stdout.write("it took too long\n")
+  process.stdout.write("benchmark timed out\n")
   process.exit(1)
 }, timeout).unref()
 
@@ -120,11 +120,11 @@ const measure = async (kind: "gateway" | "bare") => {
     "connect and register all, ms": connected,
     "heap per idle device, KiB": perDevice(idle.heap - before.heap),
     "RSS per idle device, KiB": perDevice(idle.rss - before.rss),
-    "one call after the other, p50 ms": percentile(alone.latencies, 0.5),
-    "one call after the other, p99 ms": percentile(alone.latencies, 0.99),
-    [`${load.atOnce} calls at once, calls per second`]: (devices * load.times * 1000) / busy.took,
-    [`${load.atOnce} calls at once, p50 ms`]: percentile(busy.latencies, 0.5),
-    [`${load.atOnce} calls at once, p99 ms`]: percentile(busy.latencies, 0.99),
+    "sequential calls, p50 ms": percentile(alone.latencies, 0.5),
+    "sequential calls, p99 ms": percentile(alone.latencies, 0.99),
+    [`${load.atOnce} concurrent calls, calls per second`]: (devices * load.times * 1000) / busy.took,
+    [`${load.atOnce} concurrent calls, p50 ms`]: percentile(busy.latencies, 0.5),
+    [`${load.atOnce} concurrent calls, p99 ms`]: percentile(busy.latencies, 0.99),
     "heap per device after all calls, KiB": perDevice(after.heap - before.heap),
     "RSS per device after all calls, KiB": perDevice(after.rss - before.rss)
   }

@@ -24,7 +24,7 @@ const rows = [
 /** Timeout of the benchmark in milliseconds. */
 const timeout = 60_000 + rows.length * 4000 * seconds
 setTimeout(() => {
-  process.stdout.write("it took too long\n")
+  process.stdout.write("benchmark timed out\n")
   process.exit(1)
 }, timeout).unref()
 
@@ -41,15 +41,15 @@ const start = async (node: string, kind: "redis" | "local") => {
   await heard(child)
   return child
 }
-const answerer = await start("answerer", "redis")
-const asker = await start("asker", "redis")
+const callee = await start("answerer", "redis")
+const caller = await start("asker", "redis")
 const local = await start("answerer", "local")
 
 const measure = async (child: ChildProcess, others: ReadonlyArray<number>, order: Order) => {
   const pids = [child.pid ?? 0, ...others]
   child.send(order satisfies Order)
   const { calls: warm } = await heard(child)
-  if (warm === 0) throw new Error("nothing was answered")
+  if (warm === 0) throw new Error("no replies")
   const before = pids.map(cpuTimeOf)
   child.send(order satisfies Order)
   const { calls, latency } = await heard(child)
@@ -60,13 +60,13 @@ const measure = async (child: ChildProcess, others: ReadonlyArray<number>, order
 const row = (what: string, ...cells: ReadonlyArray<string>) =>
   process.stdout.write(`${what.padEnd(22)}${cells.map((cell) => cell.padStart(10)).join("")}\n`)
 const number = (value: number) => value.toFixed(value < 100 ? 1 : 0)
-row("CPU µs per call", "loopback", "two nodes", "asker", "answerer", "redis", "calls/s", "p50 ms")
+row("CPU µs per call", "loopback", "two nodes", "caller", "callee", "redis", "calls/s", "p50 ms")
 for (const { atOnce, bytes } of rows) {
   const order: Order = { bytes, atOnce, seconds }
   const near = await measure(local, [], order)
-  const far = await measure(asker, [answerer.pid ?? 0, redis.pid()], order)
+  const far = await measure(caller, [callee.pid ?? 0, redis.pid()], order)
   row(
-    `${bytes / 1024} KiB, ${atOnce} at once`,
+    `${bytes / 1024} KiB, ${atOnce} in flight`,
     ...[near.all, far.all, ...far.each, far.calls / seconds].map(number),
     far.latency.toFixed(2)
   )

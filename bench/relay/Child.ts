@@ -2,7 +2,7 @@ import { fork } from "node:child_process"
 import { once } from "node:events"
 import { fileURLToPath } from "node:url"
 import { leash } from "../../test/leash.ts"
-import { patience } from "./limits.ts"
+import { timeout } from "./limits.ts"
 import type { Order, Report } from "./orders.ts"
 import { pin, processors } from "./pinning.ts"
 
@@ -52,13 +52,13 @@ export const startChild = async (
         settle(() =>
           isTold(report, tag)
             ? resolve(report)
-            : reject(new Error(`${script} told ${report._tag} instead of ${tag}`))
+            : reject(new Error(`${script} reported ${report._tag} instead of ${tag}`))
         )
-      const gone = () => settle(() => reject(new Error(`${script} has ended by itself`)))
+      const gone = () => settle(() => reject(new Error(`${script} exited unexpectedly`)))
       const timer = setTimeout(() => {
-        settle(() => reject(new Error(`${script} did not tell ${tag} within ${patience} ms`)))
+        settle(() => reject(new Error(`${script} did not report ${tag} within ${timeout} ms`)))
         child.kill("SIGKILL")
-      }, patience)
+      }, timeout)
       child.on("message", told).on("exit", gone)
     })
   // A failed write needs no handling: the exit event reports an ended process.
@@ -80,7 +80,7 @@ export const startChild = async (
       if (child.exitCode !== null || child.signalCode !== null) return
       const ended = once(child, "exit")
       const kill = () => void child.kill("SIGKILL")
-      const timer = setTimeout(kill, patience)
+      const timer = setTimeout(kill, timeout)
       if (child.connected) order({ _tag: "Stop" })
       else kill()
       await ended

@@ -5,7 +5,7 @@ export const maxMessageBytes = 16 * 1024 * 1024
 export const path = "/smcp"
 
 /** Timeout of a server's start and of an order, in milliseconds. */
-export const patience = 30_000
+export const timeout = 30_000
 
 /** The `timeout` of a call, in seconds. */
 export const callSeconds = 60

@@ -43,7 +43,7 @@ export const readOptions = (args: ReadonlyArray<string>, cases: ReadonlyArray<Ca
   const named = [...values.case, ...(profile === undefined ? [] : [profile])]
   for (const name of named) {
     if (!cases.some((one) => one.name === name)) {
-      throw new Error(`There is no case "${name}"; there are ${cases.map((one) => one.name).join(", ")}`)
+      throw new Error(`Unknown case "${name}"; expected one of ${cases.map((one) => one.name).join(", ")}`)
     }
   }
   const rounds = Number(values.rounds ?? (quick ? defaultRounds.quick : defaultRounds.full))
@@ -70,17 +70,17 @@ export const readOptions = (args: ReadonlyArray<string>, cases: ReadonlyArray<Ca
 /** The text of `--help`. */
 export const helpText = (
   cases: ReadonlyArray<Case>
-): string => `How does our Server compare with plain Socket.IO?
+): string => `Compares the Server with plain Socket.IO.
 
 npm run bench -- [OPTIONS]
 
-  --case NAME         only this case; may be given again (see below)
+  --case NAME         only this case; repeatable (see below)
   --rounds N          rounds of each case (${defaultRounds.full}, with --quick ${defaultRounds.quick})
-  --quick             few and short rounds: enough to see that everything works, too little to judge
-  --client CLIENT     light (default): peers that cost little; official: those of socket.io-client
-  --json              results for machines
-  --profile NAME      instead of measuring, write down where our Server spends its time in this case
-  --profile-dir DIR   folder of that profile, a .cpuprofile file (the current one)
+  --quick             few and short rounds: a smoke test, not a measurement
+  --client CLIENT     light (default): handwritten peers; official: peers of socket.io-client
+  --json              results as JSON
+  --profile NAME      write a CPU profile of the Server in this case instead of measuring
+  --profile-dir DIR   folder of the .cpuprofile file (default: the current one)
   --help              this text
 
 Cases:

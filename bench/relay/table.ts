@@ -42,7 +42,7 @@ const lines = (table: ReadonlyArray<ReadonlyArray<string>>): string => {
 }
 
 /** Results for people: medians of the reference and the subject, and ratios of rounds. */
-export const spellTable = (rows: ReadonlyArray<Row>, { others, reference, subject }: Columns): string => {
+export const formatTable = (rows: ReadonlyArray<Row>, { others, reference, subject }: Columns): string => {
   const head = [
     "case",
     "measure",

@@ -4,7 +4,7 @@ import { once } from "node:events"
 import { fileURLToPath } from "node:url"
 import { Context, Effect, Layer, type Scope } from "effect"
 import { parsePrometheus } from "../prometheus.ts"
-import { type Holdings, type Order, order, type Testimony } from "./children/orders.ts"
+import { type ServerState, type Order, order, type Measurements } from "./children/orders.ts"
 import { goodKey } from "./credentials.ts"
 import { leash } from "../leash.ts"
 
@@ -17,13 +17,13 @@ export class Site extends Context.Service<
     readonly signer: KeyObject
     /** The public key of {@link signer}. */
     readonly publicKey: string
-    readonly holdings: (collect: boolean) => Effect.Effect<Holdings>
+    readonly state: (collect: boolean) => Effect.Effect<ServerState>
     /** Connections that have not authenticated. */
     readonly unauthenticated: Effect.Effect<number>
     /** Revokes the doomed key. */
     readonly revoke: Effect.Effect<void>
     /** Lets the witnesses make calls during an attack, and returns their measurements. */
-    readonly witnessed: <E, R>(attack: Effect.Effect<unknown, E, R>) => Effect.Effect<Testimony, E, R>
+    readonly measureDuring: <E, R>(attack: Effect.Effect<unknown, E, R>) => Effect.Effect<Measurements, E, R>
     /** The log of the Server. */
     readonly log: () => string
   }
@@ -36,23 +36,23 @@ export class Site extends Context.Service<
       const server = yield* startChild("children/server.ts", pem)
       const url = String(server.ready)
       const witness = yield* startChild("children/witness.ts", url)
-      const holdings = (collect: boolean) =>
-        server.order({ _tag: "Holdings", collect }) as Effect.Effect<Holdings>
+      const state = (collect: boolean) =>
+        server.order({ _tag: "ServerState", collect }) as Effect.Effect<ServerState>
       return Site.of({
         url,
         signer: privateKey,
         publicKey: pem,
-        holdings,
+        state,
         unauthenticated: Effect.promise(async () => {
           const page = await fetch(`${url}/metrics`, { headers: { "x-api-key": goodKey } })
           return parsePrometheus(await page.text()).get("a2c_unauthenticated_connections") ?? Number.NaN
         }),
         revoke: Effect.asVoid(server.order({ _tag: "Revoke" })),
-        witnessed: (attack) =>
+        measureDuring: (attack) =>
           Effect.gen(function* () {
             yield* witness.order({ _tag: "Begin" })
             const exit = yield* Effect.exit(attack)
-            const seen = (yield* witness.order({ _tag: "End" })) as Testimony
+            const seen = (yield* witness.order({ _tag: "End" })) as Measurements
             yield* exit
             return seen
           }),

@@ -5,7 +5,7 @@ import { allGrants } from "../../src/domain/model/Identity.ts"
 export const goodKey = "a good key of thirty-two characters."
 
 /** A key that one attack revokes. */
-export const doomedKey = "a doomed key of thirty-two character"
+export const revocableKey = "a doomed key of thirty-two character"
 
 /** An expired key. */
 export const staleKey = "a stale key of thirty-two characters"
@@ -30,4 +30,4 @@ export const lastingKeys: ReadonlyArray<ApiKeyEntry> = [
   entry("stale", staleKey, { expiresAt: 1000 }),
   entry("narrow", narrowKey, { grants: { rights: ["computer"], offices: ["narrow"], names: ["*"] } })
 ]
-export const allKeys: ReadonlyArray<ApiKeyEntry> = [...lastingKeys, entry("doomed", doomedKey)]
+export const allKeys: ReadonlyArray<ApiKeyEntry> = [...lastingKeys, entry("doomed", revocableKey)]

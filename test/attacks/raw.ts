@@ -12,7 +12,7 @@ export interface Raw {
   /** The next message, without the digit of Engine.IO. */
   readonly next: Effect.Effect<string>
   /** The next message with this prefix; others are dropped. */
-  readonly hear: (start: string) => Effect.Effect<string>
+  readonly waitFor: (start: string) => Effect.Effect<string>
   /** All received messages that were not taken. */
   readonly rest: Effect.Effect<ReadonlyArray<string>>
   readonly closed: Effect.Effect<void>
@@ -37,7 +37,7 @@ export const unauthenticated: Effect.Effect<Raw, never, Scope.Scope | Site> = Ef
   socket.on("error", () => socket.terminate())
   socket.on("close", () => Deferred.doneUnsafe(closed, Exit.void))
   const next = Queue.take(heard)
-  const hear = (start: string): Effect.Effect<string> =>
+  const waitFor = (start: string): Effect.Effect<string> =>
     Effect.repeat(next, { until: (text) => text.startsWith(start) })
   let asked = 0
   const send: Raw["send"] = (...frames) => {
@@ -47,7 +47,7 @@ export const unauthenticated: Effect.Effect<Raw, never, Scope.Scope | Site> = Ef
     socket,
     send,
     next,
-    hear,
+    waitFor,
     rest: Queue.clear(heard),
     closed: Deferred.await(closed),
     ask: (event, body) =>
@@ -55,13 +55,16 @@ export const unauthenticated: Effect.Effect<Raw, never, Scope.Scope | Site> = Ef
         asked += 1
         const start = `3/smcp,${asked}`
         send(eventText(asked, event, body))
-        return Effect.map(hear(`${start}[`), (text) => JSON.parse(text.slice(start.length)) as Array<unknown>)
+        return Effect.map(
+          waitFor(`${start}[`),
+          (text) => JSON.parse(text.slice(start.length)) as Array<unknown>
+        )
       })
   }
 })
 
 /** Sends a connect packet and returns the reply. */
-export const asking = (client: Raw, auth: unknown): Effect.Effect<string> =>
+export const sendConnect = (client: Raw, auth: unknown): Effect.Effect<string> =>
   Effect.suspend(() => {
     client.send(connectText(auth))
     return client.next
@@ -70,7 +73,7 @@ export const asking = (client: Raw, auth: unknown): Effect.Effect<string> =>
 /** An admitted client outside any office. */
 export const admitted = Effect.fnUntraced(function* (role: string, more: object = {}) {
   const client = yield* unauthenticated
-  const said = yield* asking(client, { role, token: goodKey, ...more })
+  const said = yield* sendConnect(client, { role, token: goodKey, ...more })
   if (!said.startsWith("0/smcp,")) return yield* Effect.die(new Error(`not admitted: ${said}`))
   return client
 })

@@ -24,7 +24,7 @@ const connectIdle = async ({ fail, peers, running }: Site, first: number, count:
 /** Memory per idle Computer. */
 export const idleCase: Case = {
   name: "idle",
-  about: "2000 Computers that have joined and say nothing: memory of each",
+  about: "memory per Computer of 2000 idle ones",
   run: async (setting) => {
     const counted = setting.quick ? 500 : 2000
     // Excludes the first Computers: code is compiled and the heap grows.
@@ -59,7 +59,7 @@ const soaked = { usual: { calls: 500_000, warmUp: 100_000 }, quick: { calls: 50_
 /** Memory growth per call. */
 export const heapCase: Case = {
   name: "heap",
-  about: "live heap of our Server before and after 500 000 calls with results of 1 KB",
+  about: "live heap of the Server before and after 500 000 calls with results of 1 KB",
   long: true,
   run: ({ client, note, quick, subject }: Setting) =>
     withSites([subject], client, async ([site]) => {

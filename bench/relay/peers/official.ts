@@ -25,8 +25,8 @@ const join = async (address: string, role: Role, number: number, fail: Fail) => 
   await new Promise<void>((resolve) => socket.once("connect", resolve))
   socket.on("disconnect", lost)
   await new Promise<void>((resolve, reject) => {
-    const seat = { role, name: `${role}-${number}`, office_id: `office-${number}` }
-    socket.emit("server:join_office", seat, (ok: boolean, why: string | null) =>
+    const session = { role, name: `${role}-${number}`, office_id: `office-${number}` }
+    socket.emit("server:join_office", session, (ok: boolean, why: string | null) =>
       ok ? resolve() : reject(new Error(`${role}-${number} may not join: ${why}`))
     )
   })

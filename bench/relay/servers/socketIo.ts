@@ -46,7 +46,7 @@ type Member = Socket<Received, Sent>
 
 const computers = new Map<string, Map<string, Member>>()
 
-const seat = (socket: Member, { name, office_id: office, role }: Joining) => {
+const session = (socket: Member, { name, office_id: office, role }: Joining) => {
   void socket.join(office)
   socket.to(office).emit("notify:enter_office", { office_id: office, [role]: name })
   const others = computers.get(office) ?? new Map<string, Member>()
@@ -66,7 +66,7 @@ offices.on("connection", (socket) => {
       return
     }
     office = joining.office_id
-    seat(socket, joining)
+    session(socket, joining)
     ack?.(true, null)
   })
   socket.on("client:tool_call", (call, ack) => {

@@ -2,7 +2,7 @@ import type { ChildProcess } from "node:child_process"
 import { once } from "node:events"
 
 /** The state of the Server, after garbage collection. */
-export interface Holdings {
+export interface ServerState {
   readonly load: {
     readonly connections: number
     readonly sessions: number
@@ -10,13 +10,13 @@ export interface Holdings {
     readonly calls: number
   }
   /** The longest tick of the event loop since the last order, in milliseconds. */
-  readonly longestTurn: number
+  readonly longestTick: number
   /** Bytes of objects and buffers. */
   readonly heap: number
 }
 
 /** The measurements of the witness, in milliseconds. */
-export interface Testimony {
+export interface Measurements {
   readonly calls: number
   readonly failed: ReadonlyArray<string>
   readonly p50: number
@@ -26,7 +26,7 @@ export interface Testimony {
 
 /** An order to a child. The child replies with one message. */
 export type Order =
-  | { readonly _tag: "Holdings"; readonly collect: boolean }
+  | { readonly _tag: "ServerState"; readonly collect: boolean }
   | { readonly _tag: "Revoke" }
   | { readonly _tag: "Begin" }
   | { readonly _tag: "End" }
@@ -40,7 +40,7 @@ export const order = async (child: ChildProcess, what: Order): Promise<unknown> 
 }
 
 /** Runs in a child: sends `ready`, then replies to every order, and exits with the parent. */
-export const obey = (ready: unknown, handle: (what: Order) => unknown): void => {
+export const runChild = (ready: unknown, handle: (what: Order) => unknown): void => {
   const tell = (message: unknown) => void process.send?.(message)
   process.on("message", (what: Order) => void Promise.resolve(handle(what)).then(tell))
   process.on("disconnect", () => process.exit(1))

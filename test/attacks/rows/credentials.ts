@@ -2,14 +2,14 @@ import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { SignJWT } from "jose"
 import type { Attack } from "../Attack.ts"
-import { doomedKey, goodKey, narrowKey, staleKey, wrongKey } from "../credentials.ts"
-import { asking, admitted, joining, unauthenticated } from "../raw.ts"
+import { revocableKey, goodKey, narrowKey, staleKey, wrongKey } from "../credentials.ts"
+import { sendConnect, admitted, joining, unauthenticated } from "../raw.ts"
 import { Site } from "../Site.ts"
 
 const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url")
 
 /** The reply to a connect packet with these credentials. */
-const said = (auth: unknown) => Effect.flatMap(unauthenticated, (client) => asking(client, auth))
+const said = (auth: unknown) => Effect.flatMap(unauthenticated, (client) => sendConnect(client, auth))
 
 const refusal = (code: number, reason: string) =>
   new RegExp(`^4/smcp,\\{.*"code":${code},.*"reason":"${reason}"`)
@@ -80,10 +80,10 @@ export const credentials: ReadonlyArray<Attack> = [
     attack: "a key that is revoked during its use",
     answer: "closed at once; 401 invalid_credentials from then on",
     run: Effect.gen(function* () {
-      const client = yield* admitted("agent", { token: doomedKey })
+      const client = yield* admitted("agent", { token: revocableKey })
       yield* (yield* Site).revoke
       yield* client.closed
-      yield* refused(doomedKey, "invalid_credentials")
+      yield* refused(revocableKey, "invalid_credentials")
     })
   },
   {
@@ -97,7 +97,10 @@ export const credentials: ReadonlyArray<Attack> = [
       )
       const client = yield* unauthenticated
       for (let guess = 0; guess < 20; guess += 1) {
-        assert.match(yield* asking(client, { role: "agent", token: `${wrongKey}${guess}` }), /"code":401/)
+        assert.match(
+          yield* sendConnect(client, { role: "agent", token: `${wrongKey}${guess}` }),
+          /"code":401/
+        )
       }
       client.send('40/smcp,{"role":"agent"}')
       yield* client.closed

@@ -53,7 +53,7 @@ export const floods: ReadonlyArray<Attack> = [
       const computer = yield* member("computer", "pc", "flooded")
       const report = eventText(undefined, "server:update_desktop", { computer: "pc" })
       yield* flood(computer, () => [report])
-      yield* agent.hear('2/smcp,["notify:leave_office"')
+      yield* agent.waitFor('2/smcp,["notify:leave_office"')
     })
   },
   {
@@ -88,22 +88,22 @@ export const floods: ReadonlyArray<Attack> = [
     attack: "connects to many foreign namespaces, and to one with a long name",
     answer: "Invalid namespace; closed after 200, and at once",
     run: Effect.gen(function* () {
-      const curious = yield* unauthenticated
-      curious.send("40/other,")
-      assert.strictEqual(yield* curious.next, '4/other,{"message":"Invalid namespace"}')
-      yield* flood(curious, (round) => [`40/other-${round},`])
-      const loud = yield* unauthenticated
-      loud.send(`40/${"x".repeat(50_000)},`)
-      yield* loud.closed
-      assert.deepStrictEqual(yield* loud.rest, [])
+      const foreign = yield* unauthenticated
+      foreign.send("40/other,")
+      assert.strictEqual(yield* foreign.next, '4/other,{"message":"Invalid namespace"}')
+      yield* flood(foreign, (round) => [`40/other-${round},`])
+      const longNamed = yield* unauthenticated
+      longNamed.send(`40/${"x".repeat(50_000)},`)
+      yield* longNamed.closed
+      assert.deepStrictEqual(yield* longNamed.rest, [])
     })
   },
   {
     attack: "repeated connects on one connection, and disconnects without a session",
     answer: "closed after 20, and after 200",
     run: Effect.gen(function* () {
-      const restless = yield* admitted("agent")
-      yield* flood(restless, () => ["41/smcp,", connectText({ role: "agent", token: "wrong" })])
+      const reconnecting = yield* admitted("agent")
+      yield* flood(reconnecting, () => ["41/smcp,", connectText({ role: "agent", token: "wrong" })])
       yield* flood(yield* unauthenticated, () => ["41/smcp,"])
     })
   },

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import type { Attack } from "../Attack.ts"
 import { goodKey } from "../credentials.ts"
 import { limits } from "../limits.ts"
-import { asking, admitted, joining, member, type Raw, request, unauthenticated } from "../raw.ts"
+import { sendConnect, admitted, joining, member, type Raw, request, unauthenticated } from "../raw.ts"
 import { eventText } from "../wire.ts"
 
 const times = <A, E, R>(count: number, effect: (index: number) => Effect.Effect<A, E, R>) =>
@@ -45,7 +45,7 @@ export const places: ReadonlyArray<Attack> = [
     run: Effect.gen(function* () {
       // The two witnesses hold two connections.
       yield* times(limits.connections - 2, () => admitted("agent"))
-      const said = yield* asking(yield* unauthenticated, { role: "agent", token: goodKey })
+      const said = yield* sendConnect(yield* unauthenticated, { role: "agent", token: goodKey })
       assert.match(said, /^4\/smcp,\{.*"code":503,.*"reason":"too_many_connections"/)
     })
   },

@@ -30,7 +30,11 @@ export const shapes: ReadonlyArray<Attack> = [
       ]
       for (const [id, text] of texts.entries()) {
         agent.send(event(id, text))
-        assert.match(yield* agent.hear("3/"), new RegExp(`^3/smcp,${id}\\[\\{"code":400,`), text.slice(0, 80))
+        assert.match(
+          yield* agent.waitFor("3/"),
+          new RegExp(`^3/smcp,${id}\\[\\{"code":400,`),
+          text.slice(0, 80)
+        )
       }
     })
   },
@@ -110,9 +114,9 @@ export const shapes: ReadonlyArray<Attack> = [
         [`[{"x":"${"y".repeat(4_300_000)}"}]`, 500]
       ] as const) {
         agent.send(`42/smcp,7["client:get_tools",${JSON.stringify(request("pc"))}]`)
-        const [, id = ""] = /^2\/smcp,(\d+)/.exec(yield* computer.hear("2/smcp,")) ?? []
+        const [, id = ""] = /^2\/smcp,(\d+)/.exec(yield* computer.waitFor("2/smcp,")) ?? []
         computer.send(`43/smcp,${id}${answer}`)
-        assert.match(yield* agent.hear("3/smcp,7"), new RegExp(`^3/smcp,7\\[\\{"code":${code},`))
+        assert.match(yield* agent.waitFor("3/smcp,7"), new RegExp(`^3/smcp,7\\[\\{"code":${code},`))
       }
     })
   }

@@ -36,17 +36,17 @@ export const sizes: ReadonlyArray<Attack> = [
     attack: "more than 64 KiB before admission",
     answer: "closed; by polling 413 as HTTP",
     run: Effect.gen(function* () {
-      const impatient = yield* unauthenticated
-      impatient.send(`40/smcp,{"role":"agent","token":"${"x".repeat(100_000)}"}`)
-      yield* impatient.closed
+      const oversized = yield* unauthenticated
+      oversized.send(`40/smcp,{"role":"agent","token":"${"x".repeat(100_000)}"}`)
+      yield* oversized.closed
       // The header of a frame of four million bytes, and a part of them.
-      const trickling = yield* unauthenticated
+      const slow = yield* unauthenticated
       const part = Buffer.alloc(14 + 80_000)
       part.set([0x81, 0xff])
       part.writeBigUInt64BE(4_000_000n, 2)
       // Only the socket below can send a part of a frame.
-      ;(trickling.socket as unknown as { _socket: { write: (bytes: Buffer) => void } })._socket.write(part)
-      yield* trickling.closed
+      ;(slow.socket as unknown as { _socket: { write: (bytes: Buffer) => void } })._socket.write(part)
+      yield* slow.closed
       const session = yield* polling
       assert.include([413, 0], yield* session.post("4".padEnd(100_000, "x")))
       yield* session.post("1")

@@ -21,7 +21,7 @@ const calls = Array.from({ length: 30 }, (_, id) => eventText(100 + id, "client:
 
 /** Waits until another member leaves the office. */
 const hearsLeave = (peer: Raw, what: string) =>
-  peer.hear(`2/smcp,["notify:leave_office",{"office_id":"slow","${what}`)
+  peer.waitFor(`2/smcp,["notify:leave_office",{"office_id":"slow","${what}`)
 
 /** Attacks by slow readers and stale connections. */
 export const slow: ReadonlyArray<Attack> = [
@@ -66,13 +66,13 @@ export const slow: ReadonlyArray<Attack> = [
       agent.socket.pause()
       agent.send(...calls.slice(0, 8))
       // The Server has handled them when the Computer receives the next message.
-      for (let sent = 0; sent < 8; sent += 1) yield* computer.hear("2/smcp,")
+      for (let sent = 0; sent < 8; sent += 1) yield* computer.waitFor("2/smcp,")
       for (let sent = 0; sent < 500; sent += 1) {
         computer.send(eventText(undefined, "server:update_desktop", { computer: "pc" }))
       }
       yield* computer.ask("server:join_office", { role: "computer", name: "pc", office_id: "slow" })
       agent.socket.resume()
-      yield* agent.hear('2/smcp,["notify:update_desktop"')
+      yield* agent.waitFor('2/smcp,["notify:update_desktop"')
       const [again] = yield* agent.ask("client:get_tools", request("nobody"))
       assert.deepInclude(again, { code: 404 })
       const [office] = yield* agent.ask("server:list_room", {
