@@ -105,7 +105,7 @@ describe("the credentials file", () => {
     chmodSync(path, mode)
   }
 
-  promise("is for its owner alone, and so is its folder", (path) =>
+  promise("is readable by its owner only, as its folder", (path) =>
     Effect.gen(function* () {
       yield* write("github", "s3cret").pipe(at(path))
       const modes = [path, join(path, "..")].map((one) => (statSync(one).mode & 0o777).toString(8))
@@ -120,7 +120,7 @@ describe("the credentials file", () => {
     })
   )
 
-  promise("loses nothing when several stores write at once", (path) =>
+  promise("keeps all concurrent writes of several stores", (path) =>
     Effect.gen(function* () {
       const names = Array.from({ length: 20 }, (_, index) => `server${index}`)
       yield* Effect.forEach(names, (server) => write(server, server).pipe(at(path)), {
@@ -131,7 +131,7 @@ describe("the credentials file", () => {
     })
   )
 
-  promise("is replaced at once, and nothing else stays behind", (path) =>
+  promise("changes atomically and leaves no other file", (path) =>
     Effect.gen(function* () {
       yield* write("github", "first").pipe(at(path))
       const before = statSync(path).ino
@@ -141,7 +141,7 @@ describe("the credentials file", () => {
     })
   )
 
-  promise("cannot be kept where a file is in the way", (path) =>
+  promise("fails when a file is in place of its folder", (path) =>
     Effect.gen(function* () {
       put(join(path, ".."), "a file")
       const failure = yield* Effect.flip(write("github", "s3cret").pipe(at(path)))
@@ -189,7 +189,7 @@ describe("the credentials file", () => {
     }).pipe(Effect.scoped)
   )
 
-  promise("does not grow beyond what can be read again", (path) =>
+  promise("does not grow beyond the size limit of reads", (path) =>
     Effect.gen(function* () {
       yield* write("github", "kept").pipe(at(path))
       yield* Effect.flip(write("other", "x".repeat(1024 * 1024)).pipe(at(path)))
