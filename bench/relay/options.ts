@@ -68,9 +68,7 @@ export const readOptions = (args: ReadonlyArray<string>, cases: ReadonlyArray<Ca
 }
 
 /** The text of `--help`. */
-export const helpText = (
-  cases: ReadonlyArray<Case>
-): string => `Compares the Server with plain Socket.IO.
+export const helpText = (cases: ReadonlyArray<Case>): string => `Compares the Server with plain Socket.IO.
 
 npm run bench -- [OPTIONS]
 

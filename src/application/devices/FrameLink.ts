@@ -121,10 +121,7 @@ export const makeFrameLink = Effect.fnUntraced(function* (
       )
       yield* Effect.raceFirst(readLoop, stallWatchdog)
       // Why a link is gone is known when its bytes have ended, unless it is only the far end that has closed.
-      return yield* Effect.raceFirst(
-        link.closed,
-        Effect.as(Effect.yieldNow, "closed by peer")
-      )
+      return yield* Effect.raceFirst(link.closed, Effect.as(Effect.yieldNow, "closed by peer"))
     })
   }
 })
