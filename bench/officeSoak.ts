@@ -1,6 +1,6 @@
 /**
- * Does the memory of a published office stay flat? 10 000 Computers join, offer a tool each, and leave again, one after
- * the other; a client of the published office lists its tools every time.
+ * Measures whether the memory of a published office stays flat. 10 000 Computers join, offer one tool, and leave, one
+ * after the other. A client of the published office lists its tools every time.
  * Usage: node bench/officeSoak.ts [ROUNDS]
  */
 import { Client } from "@modelcontextprotocol/sdk/client/index.js"

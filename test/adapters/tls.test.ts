@@ -15,7 +15,7 @@ import { Observability } from "../../src/application/server/observability/Observ
 
 const pem = (name: string) => readFileSync(new URL(`../fixtures/tls/${name}.pem`, import.meta.url), "utf8")
 
-/** A certificate for this machine, signed by nobody but itself. */
+/** A self-signed certificate for this machine. */
 const identity = (name: "first" | "second"): TlsIdentity => ({
   cert: pem(`${name}.cert`),
   key: pem(`${name}.key`)
@@ -43,7 +43,7 @@ const connect = (url: string, options: Partial<SocketIoClient.SocketIoClientOpti
 
 describe("a Server with a certificate", () => {
   for (const transport of ["polling", "websocket"] as const) {
-    it.live(`is reached over TLS by ${transport}, by those who trust it`, () =>
+    it.live(`accepts clients over ${transport} that trust its certificate`, () =>
       Effect.gen(function* () {
         const { url } = yield* serve({ tls: first })
         assert.match(url, /^https:\/\/127\.0\.0\.1:\d+$/)
@@ -57,7 +57,7 @@ describe("a Server with a certificate", () => {
     )
   }
 
-  it.live("is not reached without TLS", () =>
+  it.live("rejects clients without TLS", () =>
     Effect.gen(function* () {
       const { url } = yield* serve({ tls: first })
       const failure = yield* Effect.flip(connect(url.replace("https", "http"), {}))
@@ -65,7 +65,7 @@ describe("a Server with a certificate", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("shows a new one as soon as it has it, and keeps the old one when the new cannot be used", () =>
+  it.live("uses a new certificate at once, and keeps the old one when the new one is invalid", () =>
     Effect.gen(function* () {
       const renewed = yield* Queue.unbounded<TlsIdentity>()
       const { logs, url } = yield* serve({ tls: { ...first, updates: Stream.fromQueue(renewed) } })
@@ -85,7 +85,7 @@ describe("a Server with a certificate", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("does not start with what is none", () =>
+  it.live("fails to start with an invalid certificate", () =>
     Effect.gen(function* () {
       const none = yield* Effect.flip(serve({ tls: { cert: "none", key: "none" } }))
       assert.match(none.message, /not a PEM file/)
@@ -94,7 +94,7 @@ describe("a Server with a certificate", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("waits for nobody who has not said a word when it closes", () =>
+  it.live("closes without waiting for a silent connection", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
       const { url } = yield* Scope.provide(serve({ tls: first }), scope)

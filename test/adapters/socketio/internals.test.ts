@@ -57,9 +57,9 @@ const connected = Effect.fnUntraced(function* (transport: "polling" | "websocket
 const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
   it.live(title, () => Effect.scoped(body))
 
-describe("private fields of Engine.IO's server", () => {
+describe("a connection of Engine.IO's server", () => {
   live(
-    "exist on a connection",
+    "has the private fields in use",
     Effect.gen(function* () {
       const { socket } = yield* connected("websocket", false)
       assert.deepStrictEqual(
@@ -85,7 +85,7 @@ describe("private fields of Engine.IO's server", () => {
   )
 
   live(
-    "let a new timer wait for pongs, and a stale connection close",
+    "accepts another pong timer and closes when stale",
     Effect.gen(function* () {
       const { socket } = yield* connected("websocket", false)
       const millis = yield* Effect.callback<number>((resume) => {
@@ -105,7 +105,7 @@ describe("private fields of Engine.IO's server", () => {
   )
 
   live(
-    "let packets return to the queue",
+    "accepts packets at the front of its queue",
     Effect.gen(function* () {
       const { socket } = yield* connected("polling", false)
       internals.requeue(socket, [{ type: "message", data: "first" }])
@@ -113,7 +113,7 @@ describe("private fields of Engine.IO's server", () => {
     })
   )
 
-  it("exist on a polling transport", () => {
+  it("has the private fields in use on a polling transport", () => {
     const request = { _query: {}, headers: {}, method: "GET" } as unknown as internals.EngineRequest
     const polling = transports.polling(request)
     assert.strictEqual(polling.name, "polling")
@@ -135,9 +135,9 @@ describe("private fields of Engine.IO's server", () => {
   })
 })
 
-describe("private fields of ws", () => {
+describe("the WebSocket of ws", () => {
   live(
-    "let a frame with its header pass, in both ways",
+    "sends frames with a complete header, directly and in a packet",
     Effect.gen(function* () {
       const { client, socket } = yield* connected("websocket", false)
       const { socket: webSocket } = socket.transport as unknown as { readonly socket: object }
@@ -158,20 +158,20 @@ describe("private fields of ws", () => {
     })
   )
 
-  it("include the close timeout of a server", () => {
+  it("accepts a close timeout", () => {
     const server = new WebSocketServer(internals.withCloseTimeout({ noServer: true }, 123))
     assert.strictEqual((server.options as Fields)["closeTimeout"], 123)
   })
 })
 
-describe("private fields of Engine.IO's client", () => {
+describe("a client of Engine.IO", () => {
   for (const tls of [false, true]) {
     live(
-      `exist over ${tls ? "TLS" : "TCP"}`,
+      `has the private fields in use over ${tls ? "TLS" : "TCP"}`,
       Effect.gen(function* () {
         const { client } = yield* connected("websocket", tls)
         assert.strictEqual(internals.keepaliveTimeoutOf(client), 5050)
-        assert.isDefined(internals.netSocketOf(client))
+        assert.strictEqual(typeof internals.netSocketOf(client)?.bytesRead, "number")
         internals.startPingTimer(client, 5000, () => undefined)
         assert.deepStrictEqual(
           typesOf(client, ["_pingTimeoutTime", "_pingTimeoutTimer", "_resetPingTimeout", "_onClose"]),
@@ -196,10 +196,10 @@ describe("private fields of Engine.IO's client", () => {
   }
 })
 
-describe("private fields of Node's sockets", () => {
+describe("a socket of Node", () => {
   for (const tls of [false, true]) {
     live(
-      `count written bytes over ${tls ? "TLS" : "TCP"}`,
+      `counts written bytes over ${tls ? "TLS" : "TCP"}`,
       Effect.gen(function* () {
         const { socket } = yield* connected("websocket", tls)
         const { socket: netSocket } = socket.request as IncomingMessage
@@ -219,7 +219,7 @@ describe("private fields of Node's sockets", () => {
   }
 })
 
-describe("the adapter", () => {
+describe("the Socket.IO adapter", () => {
   it("uses private fields in one file only", () => {
     const folder = new URL("../../../src/adapters/", import.meta.url)
     const pattern =

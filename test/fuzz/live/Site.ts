@@ -1,7 +1,7 @@
 import { Context, Effect, Layer, type Scope } from "effect"
 import { Server } from "../../../src/application/server/lifecycle/Server.ts"
 import { serverLayer } from "../../../src/main/layers/serverLayer.ts"
-import type { Testimony } from "../../attacks/children/orders.ts"
+import type { Measurements } from "../../attacks/children/orders.ts"
 import { startChild } from "../../attacks/Site.ts"
 import { parsePrometheus } from "../../prometheus.ts"
 import { must, type Note } from "../Surface.ts"
@@ -63,7 +63,7 @@ export const openSite = (note: Note): Effect.Effect<ServerSite, unknown, Scope.S
         lateness = watchLateness()
       },
       settle: async () => {
-        const { calls, failed, p99 } = (await order("End")) as Testimony
+        const { calls, failed, p99 } = (await order("End")) as Measurements
         const late = lateness?.worst() ?? 0
         lateness?.stop()
         must(failed.length === 0, `the witnesses failed: ${failed.slice(0, 5).join("; ")}`)

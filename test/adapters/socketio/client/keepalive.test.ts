@@ -16,8 +16,8 @@ const pem = (name: string) =>
 const cert = pem("first.cert")
 const key = pem("first.key")
 
-/** How a message passes: what is sent and answered in MiB, and how long a sign of life may take, in milliseconds. */
-interface Passage {
+/** Sizes of a request and its reply in MiB, and the keepalive timeout in milliseconds. */
+interface Transfer {
   readonly up: number
   readonly down: number
   readonly pingTimeout: number
@@ -26,8 +26,8 @@ interface Passage {
 
 const pingInterval = 1000
 
-/** A Server behind a way that can be disturbed. It answers whatever it is asked with so much. */
-const site = Effect.fnUntraced(function* ({ down, pingTimeout, tls = false }: Passage) {
+/** A Server behind a proxy that can throttle. It replies to every request with `down` MiB. */
+const site = Effect.fnUntraced(function* ({ down, pingTimeout, tls = false }: Transfer) {
   const accepted = yield* Deferred.make<Link>()
   const answer = jsonBody("x".repeat(down * mebibyte))
   const { url } = yield* TransportServer.use(({ serve }) =>
@@ -59,25 +59,25 @@ const connect = (url: string, transport: "websocket" | "polling") =>
 const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
   it.live(title, () => Effect.scoped(body), 30_000)
 
-/** Half a mebibyte in a second, and as much as does not fit into the buffers of the network. */
-const upload: Passage = { up: 3, down: 0, pingTimeout: 1500 }
+/** Half a mebibyte per second, and more bytes than network buffers hold. */
+const upload: Transfer = { up: 3, down: 0, pingTimeout: 1500 }
 const uploadRate = mebibyte / 2
-const download: Passage = { up: 0, down: 24, pingTimeout: 3000 }
+const download: Transfer = { up: 0, down: 24, pingTimeout: 3000 }
 const downloadRate = 4 * mebibyte
 
-/** Half of what has to come. */
+/** Half of the rate that counts as alive, in bytes per second. */
 const trickle = 512
 
 const seconds = (began: number) => (performance.now() - began) / 1000
 
-describe("a message that takes much longer than a sign of life may", { concurrent: true }, () => {
+describe("a message that takes longer than the keepalive timeout", { concurrent: true }, () => {
   for (const [title, transport, tls] of [
     ["WebSocket", "websocket", false],
     ["WebSocket and TLS", "websocket", true],
     ["polling", "polling", false]
   ] as const) {
     live(
-      `is sent to the end over ${title}`,
+      `arrives at the Server over ${title}`,
       Effect.gen(function* () {
         const { proxy, url } = yield* site({ ...upload, tls })
         const link = yield* connect(url, transport)
@@ -94,7 +94,7 @@ describe("a message that takes much longer than a sign of life may", { concurren
     ["WebSocket and TLS", true]
   ] as const) {
     live(
-      `is received to the end over ${title}`,
+      `arrives at the member over ${title}`,
       Effect.gen(function* () {
         const { proxy, url } = yield* site({ ...download, tls })
         const link = yield* connect(url, "websocket")
@@ -108,7 +108,7 @@ describe("a message that takes much longer than a sign of life may", { concurren
   }
 
   live(
-    "is sent to the end by clients of others",
+    "arrives from other clients",
     Effect.gen(function* () {
       const { proxy, url } = yield* site(upload)
       const socket = yield* Effect.acquireRelease(
@@ -134,7 +134,7 @@ describe("a message that takes much longer than a sign of life may", { concurren
   )
 
   live(
-    "is given up when it comes more slowly than over any line that is of use",
+    "closes the connection below the minimum rate",
     Effect.gen(function* () {
       const { far, proxy, url } = yield* site(upload)
       const link = yield* connect(url, "websocket")
@@ -152,7 +152,7 @@ describe("a message that takes much longer than a sign of life may", { concurren
     ["received", download, downloadRate]
   ] as const) {
     live(
-      `does not keep a connection that has died while it was ${title}`,
+      `does not keep a dead connection open while it is ${title}`,
       Effect.gen(function* () {
         const { far, proxy, url } = yield* site(passage)
         const link = yield* connect(url, "websocket")
