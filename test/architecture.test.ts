@@ -16,7 +16,7 @@ const largeFolders: { readonly [folder: string]: string } = {
 
 interface Import {
   readonly file: string
-  /** A path below `src` for a file of ours, else the name of a package. */
+  /** A path below `src` for a file of the project, else the name of a package. */
   readonly target: string
 }
 
@@ -101,29 +101,29 @@ describe("source tree", () => {
 })
 
 describe("import", () => {
-  it("of the domain names effect or the domain", () => {
+  it("names effect or the domain from the domain", () => {
     assertPackages(/^domain\//, /^effect$/)
     assertNoImport(/^domain\//, /^(application|adapters|main)\//)
   })
 
-  it("of the application names effect, the domain or the application", () => {
+  it("names effect, the domain or the application from the application", () => {
     assertPackages(/^application\//, /^effect(\/encoding)?$/)
     assertNoImport(/^application\//, /^(adapters|main)\//)
   })
 
-  it("of adapters never names main", () => {
+  it("never names main from adapters", () => {
     assertNoImport(/^adapters\//, /^main\//)
   })
 
-  it("of a protocol line stays within domain/wire", () => {
+  it("names a protocol line only from domain/wire", () => {
     assertNoImport(/^(?!domain\/wire\/)/, /^domain\/wire\/v\d+_\d+\//)
   })
 
-  it("of the model names neither the wire nor a topic", () => {
+  it("never names the wire or a topic from the model", () => {
     assertNoImport(/^domain\/model\//, /^domain\/(wire|office|config|tools|desktop|documents)\//)
   })
 
-  it("of the A2C parts names neither devices nor packs", () => {
+  it("never names devices or packs from the A2C parts", () => {
     const a2cParts =
       /^(domain\/(office|desktop|tools|documents|config|wire|model)|application\/(server|computer|agent|member|bridge)|adapters\/(socketio|redis|mcp|llm))\//
     assertNoImport(a2cParts, /^\w+\/(devices|packs)\//)
@@ -131,7 +131,7 @@ describe("import", () => {
 })
 
 describe("bundle", () => {
-  it("of the domain holds only the domain and effect, without Node", async () => {
+  it("holds only the domain and effect for the domain, without Node", async () => {
     const { inputs, text } = await bundle({ entryPoints: ["src/main/entrypoints/domain.ts"] })
     const allowed =
       /^(src\/domain\/|src\/main\/entrypoints\/domain\.ts$|(?:\.\.\/)*(?:[\w/]+\/)?node_modules\/effect\/)/
@@ -142,7 +142,7 @@ describe("bundle", () => {
     assert.notMatch(text, /require\(|from "node:/)
   })
 
-  it("of the Agent holds nothing of Node", async () => {
+  it("holds nothing of Node for the Agent", async () => {
     const { inputs, text } = await bundle({ entryPoints: ["src/main/entrypoints/agent.ts"] })
     assert.notMatch(
       inputs.join("\n"),
@@ -151,7 +151,7 @@ describe("bundle", () => {
     assert.notMatch(text, /require\(|from "node:/)
   })
 
-  it("of the domain runs without Node", async () => {
+  it("runs without Node for the domain", async () => {
     const { text } = await bundle({
       stdin: {
         contents: `import { parseWindowUri } from "./src/main/entrypoints/domain.ts"

@@ -18,7 +18,7 @@ import { layerOverride } from "./layerOverride.ts"
 export interface ServerLayerOptions extends SocketIoServer.SocketIoServerOptions {
   readonly settings?: Partial<ServerSettings>
   readonly limits?: Partial<Limits>
-  /** Who finds out who connects; without one everybody may, which is right for loopback only. */
+  /** Authenticates connections; without it every client is accepted, which suits loopback only. */
   readonly authenticator?: Authenticator["Service"]
   /** Redis that shares the offices among Servers; without it the Server stands alone. */
   readonly redis?: RedisClusterOptions

@@ -169,7 +169,7 @@ export const openMcpOffice = (
       const answer = await run(Effect.result(bounded))
       if (Result.isSuccess(answer)) return answer.success
       const { _tag, message } = answer.failure
-      must(_tag === "ProtocolError" || _tag === "TimeoutError", `an Agent was told ${_tag}: ${message}`)
+      must(_tag === "ProtocolError" || _tag === "TimeoutError", `an Agent received ${_tag}: ${message}`)
       return undefined
     }
     let turns = 0
