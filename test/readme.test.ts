@@ -5,6 +5,9 @@ import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { promisify } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
+import { metricDefinitions, metricPrefix } from "../src/application/server/observability/metricNames.ts"
+import { errorCodes } from "../src/domain/model/ProtocolError.ts"
+import { ownCodes } from "../src/main/promise/A2cError.ts"
 
 const run = promisify(execFile)
 const documents = ["README.md", ...readdirSync("docs").map((name) => join("docs", name))].filter((name) =>
@@ -124,4 +127,42 @@ describe("a link in README and docs", () => {
       }
     })
   }
+})
+
+describe("the reference in docs", () => {
+  const troubleshooting = readFileSync("docs/troubleshooting.md", "utf8")
+
+  it("lists every error code", () => {
+    for (const code of Object.values(errorCodes)) {
+      const listed = code > 4200 ? "| 4201 – 4204 |" : `| ${code} |`
+      assert.include(troubleshooting, listed)
+    }
+    for (const code of Object.values(ownCodes)) assert.include(troubleshooting, `\`${code}\``)
+  })
+
+  it("lists every log message from level info on", () => {
+    const sources = readdirSync("src", { recursive: true, encoding: "utf8" }).filter((name) =>
+      name.endsWith(".ts")
+    )
+    const messages = sources.flatMap((name) =>
+      [
+        ...readFileSync(join("src", name), "utf8").matchAll(
+          /Effect\.log(?:Info|Warning|Error)\(\s*["`]([^"`]+)["`]/g
+        )
+      ].map(([, message = ""]) => message)
+    )
+    assert.isAbove(messages.length, 50)
+    assert.deepStrictEqual(
+      messages.filter((message) => !troubleshooting.includes(`\`${message}\``)),
+      []
+    )
+  })
+
+  it("lists every metric with its help text", () => {
+    const server = readFileSync("docs/server.md", "utf8")
+    for (const [name, { help, labels }] of Object.entries(metricDefinitions)) {
+      const series = labels.length === 0 ? name : `${name}{${labels.join(",")}}`
+      assert.include(server, `| \`${metricPrefix}${series}\` | ${help} |`)
+    }
+  })
 })

@@ -30,7 +30,7 @@ type ErrorWithoutCode = Exclude<
 >
 
 /** Codes of errors outside the protocol; errors of the protocol have numbers. */
-const ownCodes = {
+export const ownCodes = {
   Disconnected: "disconnected",
   ServerTimeout: "server_timeout",
   BadReply: "bad_reply",
