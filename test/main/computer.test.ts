@@ -156,7 +156,7 @@ describe("a2c computer", () => {
           1,
           [
             "  server s: streamable, localhost:3000/mcp",
-            "mcp.json:1:23: error: mcpServers.s.url: no http or https URL",
+            "mcp.json:1:23: error: mcpServers.s.url: must be an http or https URL",
             "command line: warning: --input token: no input of this id is configured",
             ""
           ]
